@@ -1,0 +1,65 @@
+# One tree of conditions in both languages: the classes mirror inst/python/tfdistribute/errors.py.
+
+# Parents of every kind of error that has one besides the root.
+error_parents <- list(sharding = "input", model_directory = "model")
+
+#' Raise a classed condition
+#'
+#' Texts are data: braces in them are not evaluated.
+#'
+#' @param kind Kind of the error, as in `errors.py`: `"argument"`, `"input"`, ...
+#' @param problem What was asked and why it cannot be, with the argument's name and value.
+#' @param remedy The one thing to do; NULL where there is none.
+#' @param argument,value Name and value of the argument, for programs that catch the condition.
+#' @param parent The condition that led here, if any.
+#' @param traceback Python's traceback as one string, if any.
+#' @return Does not return.
+#' @noRd
+abort_tfdistribute <- function(
+  kind,
+  problem,
+  remedy = NULL,
+  argument = NULL,
+  value = NULL,
+  parent = NULL,
+  traceback = NULL
+) {
+  rlang::abort(
+    c(problem, i = remedy),
+    class = condition_classes(kind),
+    problem = problem,
+    remedy = remedy,
+    argument = argument,
+    value = value,
+    python_traceback = traceback,
+    parent = parent,
+    call = NULL,
+    use_cli_format = FALSE
+  )
+}
+
+# "sharding" -> tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error
+condition_classes <- function(kind) {
+  kinds <- c(kind, error_parents[[kind]])
+  unique(c(paste0("tfdistribute_", setdiff(kinds, "error"), "_error"), "tfdistribute_error"))
+}
+
+# A value as it stands in an error text: short, quoted where it is a string.
+show_value <- function(value) {
+  if (is.null(value)) {
+    return("NULL")
+  }
+  if (is.function(value)) {
+    return("a function")
+  }
+  if (!is.atomic(value)) {
+    return(paste0("an object of class ", class(value)[[1]]))
+  }
+  shown <- utils::head(value, 5)
+  shown <- if (is.character(value)) encodeString(shown, quote = "\"", na.encode = FALSE) else format(shown, trim = TRUE)
+  text <- paste(shown, collapse = ", ")
+  if (length(value) > 5) {
+    text <- paste0(text, ", ... (", length(value), " values)")
+  }
+  if (length(value) == 1) text else if (length(value) == 0) paste0("an empty ", typeof(value)) else paste0("c(", text, ")")
+}

@@ -1,0 +1,142 @@
+# The only file that says `reticulate::`. Everything R asks of Python goes through
+# call_backend(): plain values in, plain values out, errors as classed conditions.
+
+# State of the package in this session: the imported bridge, and the R condition that a callback raised.
+the <- new.env(parent = emptyenv())
+the$bridge <- NULL
+the$callback_error <- NULL
+
+#' Call a function of the Python bridge
+#'
+#' @param name Name of a function in `tfdistribute.bridge`.
+#' @param ... Its arguments; descriptions and R vectors are turned into plain Python values.
+#' @return What the function returned, as R values.
+#' @noRd
+call_backend <- function(name, ...) {
+  bridge <- backend()
+  arguments <- lapply(list(...), as_wire)
+  the$callback_error <- NULL
+  answer <- bridge$call(name, arguments)
+  if (!is.null(answer$interrupt)) {
+    rlang::interrupt()
+  }
+  if (!is.null(answer$error)) {
+    raise_python_error(answer$error)
+  }
+  answer$value
+}
+
+raise_python_error <- function(error) {
+  parent <- the$callback_error
+  the$callback_error <- NULL
+  abort_tfdistribute(
+    error$kind,
+    problem = error$problem,
+    remedy = error$remedy,
+    argument = error$argument,
+    value = error$value,
+    parent = parent,
+    traceback = error$traceback
+  )
+}
+
+# The bridge module, imported on first use. Tests put a stand-in into the$bridge.
+backend <- function() {
+  if (is.null(the$bridge)) {
+    the$bridge <- import_bridge()
+  }
+  the$bridge
+}
+
+import_bridge <- function() {
+  path <- system.file("python", package = "tfdistribute", mustWork = TRUE)
+  prefer_own_environment()
+  tryCatch(
+    reticulate::import_from_path("tfdistribute.bridge", path = path),
+    error = function(error) {
+      abort_tfdistribute(
+        "backend",
+        problem = paste0("Python cannot be used by tfdistribute: ", conditionMessage(error)),
+        remedy = "Run install_tfdistribute(), restart R, and see tfdistribute_sitrep() for what is missing.",
+        parent = error
+      )
+    }
+  )
+}
+
+# Values as Python takes them ------------------------------------------------------------------
+
+#' Turn a description into plain values for Python
+#'
+#' Named lists become dictionaries, vectors of length one scalars, other vectors lists, and functions
+#' callables whose errors come back as R conditions. Data never goes this way: see `input-columns.R`.
+#'
+#' @param x A description, a vector, a function, or a Python object.
+#' @noRd
+as_wire <- function(x) {
+  UseMethod("as_wire")
+}
+
+#' @export
+as_wire.default <- function(x) {
+  if (is.null(x) || is_python_object(x)) {
+    return(x)
+  }
+  if (is.function(x)) {
+    return(guard_callback(x))
+  }
+  if (is.list(x)) {
+    return(lapply(unclass_list(x), as_wire))
+  }
+  if (is.factor(x)) {
+    x <- as.character(x)
+  }
+  if (is.character(x)) {
+    x <- enc2utf8(x)
+  }
+  x <- as.vector(x)
+  if (length(x) == 1) x else as.list(x)
+}
+
+unclass_list <- function(x) {
+  names <- names(x)
+  attributes(x) <- NULL
+  names(x) <- names
+  x
+}
+
+# One column of numbers as a one-dimensional NumPy array that shares R's memory where it can.
+as_numpy <- function(x) {
+  reticulate::r_to_py(if (is.null(dim(x))) as.array(x) else x)
+}
+
+is_python_object <- function(x) {
+  inherits(x, "python.builtin.object")
+}
+
+dtype_name <- function(x) {
+  as.character(x$name)
+}
+
+# Functions of the user as Python calls them ----------------------------------------------------
+
+# An R error must not cross TensorFlow as an R error: it would lose its class and data. It is
+# remembered here, Python raises CallbackError, and the remembered condition becomes the parent.
+guard_callback <- function(callback) {
+  force(callback)
+  guarded <- function(...) {
+    tryCatch(
+      list(value = callback(...)),
+      error = function(error) {
+        if (is.null(the$callback_error)) {
+          the$callback_error <- error
+        }
+        list(error = conditionMessage(error))
+      }
+    )
+  }
+  list(
+    call = reticulate::r_to_py(guarded, convert = TRUE),
+    formals = as.list(names(formals(args(callback))))
+  )
+}

@@ -1,0 +1,185 @@
+"""Descriptions: plain values that say what is wanted, read from mappings with typed fields.
+
+Everything that a user builds (strategy, run configuration, feature column, input, model) reaches this
+package as a mapping ``{"kind": "mirrored", "devices": 2, ...}`` and becomes a frozen dataclass here. A
+family is a root class without a kind; its members register themselves by their kind::
+
+    class Strategy(Description): ...
+
+    @dataclass(frozen=True)
+    class Mirrored(Strategy, kind="mirrored"):
+        devices: int | None = None
+
+    read(Strategy, {"kind": "mirrored", "devices": 2.0})   # Mirrored(devices=2)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar, Union, cast
+
+from tfdistribute.callbacks import as_callable
+from tfdistribute.errors import ArgumentError
+
+D = TypeVar("D", bound="Description")
+
+
+class Description:
+    """Root of all descriptions; a direct subclass without a kind starts a family.
+
+    Args:
+        kind: The word that mappings carry for this member of its family.
+    """
+
+    kind: ClassVar[str] = ""
+    kinds: ClassVar[dict[str, type[Description]]] = {}
+
+    def __init_subclass__(cls, kind: str | None = None) -> None:
+        """Register a member under its kind, or start a family."""
+        super().__init_subclass__()
+        if kind is not None:
+            cls.kind = kind
+            cls.kinds[kind] = cls
+        elif Description in cls.__bases__:
+            cls.kinds = {}
+
+
+def read(family: type[D], mapping: Mapping[str, Any]) -> D:
+    """Make the member of a family that a mapping describes.
+
+    Whole numbers given as 4.0 become 4, single values become tuples of one where a field holds
+    several, and nested mappings become nested descriptions.
+
+    Args:
+        family: Root class of the family, or one description class without kinds.
+        mapping: Field names and values; "kind" chooses the member.
+
+    Returns:
+        A frozen dataclass of the family.
+
+    Raises:
+        ArgumentError: unknown kind or field, a field is missing, or a value does not fit its field's type.
+
+    Source:
+        The field types of the dataclasses are the only schema.
+    """
+    fields = {name: value for name, value in mapping.items() if name != "kind"}
+    member = _member(family, mapping.get("kind"))
+    hints = typing.get_type_hints(member)
+    known = {field.name: field for field in dataclasses.fields(cast(Any, member))}
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        raise ArgumentError(
+            f"`{unknown[0]}` is no field of {_word(member)}.",
+            f"Use only {', '.join(sorted(known))}.",
+            argument=unknown[0],
+        )
+    for name, field in known.items():
+        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        if name not in fields and not optional:
+            raise ArgumentError(f"{_word(member)} needs `{name}`.", f"Give `{name}`.", argument=name)
+    return member(**{name: coerce(value, hints[name], name) for name, value in fields.items()})
+
+
+def _word(member: type[Description]) -> str:
+    return f"{member.kind or member.__name__} ({member.__name__})"
+
+
+def _member(family: type[D], kind: Any) -> type[D]:
+    if not family.kinds:
+        return family
+    member = family.kinds.get(kind)
+    if member is None or not issubclass(member, family):
+        raise ArgumentError(
+            f"{kind!r} is no kind of {family.__name__}.",
+            f"Use one of {', '.join(sorted(family.kinds))}.",
+            argument="kind",
+            value=str(kind),
+        )
+    return member
+
+
+def coerce(value: Any, hint: Any, name: str) -> Any:
+    """Bring one value to a field's type.
+
+    Args:
+        value: What arrived, for example 4.0 for a field of type int.
+        hint: The field's type: a class, a union, ``tuple[T, ...]``, ``dict[str, T]``, a description or Any.
+        name: The field's name, for the error.
+
+    Returns:
+        The value as that type.
+
+    Raises:
+        ArgumentError: the value does not fit.
+    """
+    origin = typing.get_origin(hint)
+    if hint is Any or hint is object:
+        return value
+    if origin in (Union, types.UnionType):
+        return _coerce_union(value, typing.get_args(hint), name)
+    if origin is tuple:
+        return _coerce_tuple(value, typing.get_args(hint)[0], name)
+    if origin in (dict, Mapping):
+        if not isinstance(value, Mapping):
+            raise _misfit(value, "named values", name)
+        inner = typing.get_args(hint)[1]
+        return {str(key): coerce(item, inner, f"{name}${key}") for key, item in cast(Mapping[Any, Any], value).items()}
+    if isinstance(hint, type) and issubclass(hint, Description):
+        if isinstance(value, hint):
+            return value
+        if not isinstance(value, Mapping):
+            raise _misfit(value, f"a {hint.__name__}", name)
+        return read(hint, cast(Mapping[str, Any], value))
+    return _coerce_plain(value, hint, name)
+
+
+def _coerce_union(value: Any, options: tuple[Any, ...], name: str) -> Any:
+    if value is None and type(None) in options:
+        return None
+    failure: ArgumentError | None = None
+    for option in options:
+        if option is type(None):
+            continue
+        try:
+            return coerce(value, option, name)
+        except ArgumentError as error:
+            failure = failure or error
+    raise failure or _misfit(value, "NULL", name)
+
+
+def _coerce_tuple(value: Any, item: Any, name: str) -> tuple[Any, ...]:
+    if value is None:
+        raise _misfit(value, "one or more values", name)
+    several = isinstance(value, (list, tuple))
+    values = cast("list[Any]", list(cast(Any, value))) if several else [value]
+    return tuple(coerce(each, item, name) for each in values)
+
+
+def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
+    if hint is bool and isinstance(value, bool):
+        return value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int and number and float(value) == int(value):
+        return int(value)
+    if hint is float and number:
+        return float(value)
+    if hint is str and isinstance(value, str):
+        return value
+    if hint is Callable or typing.get_origin(hint) is not None:
+        function = as_callable(value)
+        if function is not None:
+            return function
+    raise _misfit(value, getattr(hint, "__name__", str(hint)), name)
+
+
+def _misfit(value: Any, expected: str, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"`{name}` must be {expected}, not {value!r}.",
+        f"Give `{name}` as {expected}.",
+        argument=name,
+        value=repr(value),
+    )

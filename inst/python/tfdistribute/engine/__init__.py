@@ -1,0 +1,67 @@
+"""The only door to TensorFlow and to its private parts.
+
+Other packages write ``from tfdistribute import engine`` and reach TensorFlow as ``engine.tf`` and the
+modules of this package as ``engine.devices`` and so on. Nothing is imported before it is used, so that
+descriptions, checks and plans answer without TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from tfdistribute.errors import BackendError
+
+
+def is_started() -> bool:
+    """Say whether TensorFlow has been imported into this process.
+
+    Returns:
+        True when somebody, in this package or outside it, has imported TensorFlow.
+    """
+    return "tensorflow" in sys.modules
+
+
+def _import_tensorflow() -> Any:
+    # TensorFlow reads its log level when it is imported; informational lines are noise in an R console.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        tensorflow = importlib.import_module("tensorflow")
+        importlib.import_module("tensorflow_estimator")
+    except ImportError as error:
+        raise BackendError(
+            f"TensorFlow cannot be imported by {sys.executable}: {error}.",
+            "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
+        ) from error
+    importlib.import_module("tfdistribute.engine.start").prepare(tensorflow)
+    return tensorflow
+
+
+def __getattr__(name: str) -> Any:
+    """Import TensorFlow (``tf``) or a module of this package on first use."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name == "tf":
+        value = _import_tensorflow()
+    else:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'tfdistribute.engine' has no attribute {name!r}")
+        _ = sys.modules[__name__].tf
+        value = importlib.import_module(f"tfdistribute.engine.{name}")
+    globals()[name] = value
+    return value
+
+
+_MODULES = (
+    "call_location",
+    "devices",
+    "hooks",
+    "losses",
+    "optimizers",
+    "sequential_replicas",
+    "session_config",
+    "start",
+    "variables",
+)
