@@ -1,0 +1,49 @@
+# Every target uses the project's own environment (.environment), made by `make setup`.
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help setup install demo test test-r test-python lint format docs check bench clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing: Debian packages, the Python environment, the package itself
+	@tools/setup package
+	@echo "setup: ready"
+
+install: ## Install the R package into the project's library if its sources changed
+	@tools/setup package
+
+demo: install ## Train on real data over two CPU devices, and compare with lm()
+	@tools/env Rscript inst/examples/diamonds.R
+
+test: test-r test-python ## Run all tests of both languages
+
+test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
+	@NOT_CRAN=true tools/env Rscript tools/test-r.R "$(FILTER)"
+
+test-python: environment ## Run the Python tests (ARGS='-k name' goes to pytest)
+	@tools/env python -m pytest $(ARGS)
+
+lint: environment ## Run all linters; silent when all is well
+	@tools/lint
+
+format: environment ## Lay out R and Python code
+	@tools/env ruff check --quiet --fix-only .
+	@tools/env ruff format --quiet .
+	@tools/env air format R tests inst bench tools
+
+docs: environment ## Write man/ and NAMESPACE from the comments in R/
+	@tools/env Rscript tools/document.R .
+
+check: lint test ## Lint, test, and R CMD check
+	@tools/check
+
+bench: install ## Run the measurements under bench/
+	@tools/bench
+
+clean: ## Remove what was made, the environment included
+	rm -rf .environment
+
+.PHONY: environment
+environment:
+	@tools/setup
