@@ -1,0 +1,99 @@
+"""What a training did: losses by step, speed, and evaluations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Listener = Callable[[dict[str, Any]], Any]
+
+
+@dataclass
+class History:
+    """Losses, speed and evaluations of one training.
+
+    Args:
+        global_batch_size: Examples per step over all replicas; None where the input does not say.
+        listener: Told of every entry, for a progress display; None for silence.
+        last_step: Step at which training will end; None where the input ends it.
+    """
+
+    global_batch_size: int | None = None
+    listener: Listener | None = None
+    last_step: int | None = None
+    steps: list[int] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    speeds: list[float] = field(default_factory=list)
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+    _started: tuple[float, int] | None = None
+    _marked: tuple[float, int] | None = None
+
+    def note_step(self, step: int, loss: float, in_record: bool) -> None:
+        """Take the loss of one step.
+
+        Args:
+            step: The global step after the update.
+            loss: Mean loss over the step's examples.
+            in_record: Whether the step belongs into the record; the others only go to the listener.
+        """
+        now = time.monotonic()
+        # The first step carries TensorFlow's start, so speed counts from its end.
+        self._started = self._started or (now, step)
+        self._marked = self._marked or (now, step)
+        speed = self._speed(self._marked, now, step)
+        if in_record:
+            self.steps.append(step)
+            self.losses.append(loss)
+            self.seconds.append(now - self._started[0])
+            self.speeds.append(speed)
+            self._marked = (now, step)
+        if self.listener is not None:
+            self.listener(
+                {
+                    "event": "step",
+                    "step": step,
+                    "loss": loss,
+                    "last_step": self.last_step,
+                    "examples_per_second": self._speed(self._started, now, step),
+                }
+            )
+
+    def _speed(self, since: tuple[float, int], now: float, step: int) -> float:
+        seconds, steps = now - since[0], step - since[1]
+        if self.global_batch_size is None or steps == 0 or seconds <= 0:
+            return float("nan")
+        return steps * self.global_batch_size / seconds
+
+    def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
+        """Take the metrics of one evaluation; ``global_step`` among them says when it was."""
+        self.evaluations.append({name: float(value) for name, value in metrics.items()})
+        if self.listener is not None:
+            self.listener({"event": "evaluation", **self.evaluations[-1]})
+
+    @property
+    def examples_per_second(self) -> float:
+        """Speed over the whole training but its first step."""
+        if self._started is None:
+            return float("nan")
+        return self._speed(self._started, self._started[0] + (self.seconds or [0.0])[-1], (self.steps or [0])[-1])
+
+    def as_columns(self) -> dict[str, Any]:
+        """Give the history as plain values.
+
+        Returns:
+            ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation, and
+            ``examples_per_second``.
+        """
+        return {
+            "training": {
+                "step": list(self.steps),
+                "loss": list(self.losses),
+                "seconds": list(self.seconds),
+                "examples_per_second": list(self.speeds),
+            },
+            "evaluation": list(self.evaluations),
+            "examples_per_second": self.examples_per_second,
+        }

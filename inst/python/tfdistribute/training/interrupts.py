@@ -1,0 +1,73 @@
+"""Ctrl-C while training: the step is finished and the checkpoint written before the interrupt is raised."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+# Enough room for `struct sigaction` on every Linux and macOS; it is only saved and put back.
+_SIGACTION_BYTES = 256
+
+
+class StopRequest:
+    """Whether somebody asked this training to end."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __call__(self) -> bool:
+        """Say whether the stop was requested."""
+        return self.requested
+
+
+@contextlib.contextmanager
+def finish_step_on_interrupt() -> Iterator[StopRequest]:
+    """Turn the first Ctrl-C into a request to stop; a second one interrupts at once.
+
+    Use it around a training whose hooks look at the request. When the block ends after a request,
+    KeyboardInterrupt is raised, so the caller sees an interrupt and not a success.
+
+    Yields:
+        The request, for a hook that ends the session.
+
+    Raises:
+        KeyboardInterrupt: the training was interrupted.
+
+    Source:
+        https://docs.python.org/3/library/signal.html. An embedding program (R through reticulate) has a
+        C handler of its own that trips Python's; it must survive, so only Python's side is exchanged.
+    """
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    previous = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        if request.requested:
+            raise KeyboardInterrupt
+        request.requested = True
+        if callable(previous):
+            # The embedding program's handler clears its own pending flag before it raises.
+            with contextlib.suppress(KeyboardInterrupt):
+                previous(number, frame)
+
+    _exchange_python_handler(note)
+    try:
+        yield request
+    finally:
+        _exchange_python_handler(previous)
+    if request.requested:
+        raise KeyboardInterrupt
+
+
+def _exchange_python_handler(handler: Callable[[int, Any], Any] | int | signal.Handlers | None) -> None:
+    library = ctypes.CDLL(None)
+    kept = ctypes.create_string_buffer(_SIGACTION_BYTES)
+    library.sigaction(signal.SIGINT, None, kept)
+    signal.signal(signal.SIGINT, handler)
+    library.sigaction(signal.SIGINT, kept, None)

@@ -1,0 +1,148 @@
+"""What stands in model_dir: whose checkpoints they are, and whether they can be used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfdistribute.errors import ModelDirectoryError
+
+SIGNATURE = "tfdistribute-model.json"
+
+
+def latest_checkpoint(model_dir: str) -> str | None:
+    """Find the newest complete checkpoint.
+
+    Args:
+        model_dir: Directory of one model.
+
+    Returns:
+        The checkpoint's prefix such as ``model_dir/model.ckpt-200``, or None.
+
+    Source:
+        The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps; read without TensorFlow.
+    """
+    state = Path(model_dir) / "checkpoint"
+    if not state.is_file():
+        return None
+    found = re.search(r'^model_checkpoint_path: "(.*)"', state.read_text(encoding="utf-8"), re.MULTILINE)
+    if found is None:
+        return None
+    prefix = os.path.join(model_dir, found.group(1))
+    return prefix if os.path.exists(prefix + ".index") else None
+
+
+def check_writable(model_dir: str) -> None:
+    """Make model_dir and see that files can be written there.
+
+    Raises:
+        ModelDirectoryError: it cannot be made or written.
+    """
+    try:
+        os.makedirs(model_dir, exist_ok=True)
+        with tempfile.TemporaryFile(dir=model_dir):
+            pass
+    except OSError as error:
+        raise ModelDirectoryError(
+            f'`model_dir` "{model_dir}" cannot be written: {error.strerror}.',
+            "Choose a directory that you may write to.",
+            argument="model_dir",
+            value=model_dir,
+        ) from error
+
+
+def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
+    """Find the checkpoint that a verb is to use.
+
+    Args:
+        model_dir: Directory of the model.
+        checkpoint_path: A checkpoint's prefix chosen by the user, or None for the newest.
+        verb: The verb, for the error.
+
+    Returns:
+        The checkpoint's prefix.
+
+    Raises:
+        ModelDirectoryError: there is none.
+    """
+    if checkpoint_path is not None:
+        if not os.path.exists(checkpoint_path + ".index"):
+            raise ModelDirectoryError(
+                f'`checkpoint_path` "{checkpoint_path}" is no checkpoint: there is no "{checkpoint_path}.index".',
+                "Give the path without its ending, as latest_checkpoint() returns it.",
+                argument="checkpoint_path",
+                value=checkpoint_path,
+            )
+        return checkpoint_path
+    found = latest_checkpoint(model_dir)
+    if found is None:
+        raise ModelDirectoryError(
+            f'{verb} needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
+            "Call train() first, or give the `model_dir` of a trained model.",
+            argument="model_dir",
+            value=model_dir,
+        )
+    return found
+
+
+def check_owner(model_dir: str, structure: Mapping[str, Any]) -> None:
+    """See that the checkpoints in model_dir are this model's.
+
+    Args:
+        model_dir: Directory of the model.
+        structure: Plain values that identify what a checkpoint of the model holds.
+
+    Raises:
+        ModelDirectoryError: they belong to a model of another structure.
+    """
+    known = read_signature(model_dir)
+    if known is None or latest_checkpoint(model_dir) is None:
+        return
+    wanted = _plain(structure)
+    for name in sorted(set(known) | set(wanted)):
+        if known.get(name) != wanted.get(name):
+            raise ModelDirectoryError(
+                f'`model_dir` "{model_dir}" holds another model: '
+                f"its {name} is {_shown(known.get(name))}, this model's is {_shown(wanted.get(name))}.",
+                "Use another `model_dir`, or delete this one if its model is not needed.",
+                argument="model_dir",
+                value=model_dir,
+            )
+
+
+def read_signature(model_dir: str) -> dict[str, Any] | None:
+    """Read whose checkpoints stand in model_dir.
+
+    Returns:
+        The structure that was signed, or None where this package never trained.
+    """
+    path = Path(model_dir) / SIGNATURE
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["model"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def sign(model_dir: str, structure: Mapping[str, Any]) -> None:
+    """Note in model_dir whose checkpoints will stand there; complete or not at all."""
+    text = json.dumps({"format": 1, "model": _plain(structure)}, indent=1, sort_keys=True)
+    with tempfile.NamedTemporaryFile("w", dir=model_dir, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    os.replace(file.name, os.path.join(model_dir, SIGNATURE))
+
+
+def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
+    # Through JSON, so that tuples compare with the lists that come back from the file.
+    return json.loads(json.dumps(structure))
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."
