@@ -1,0 +1,164 @@
+"""What R can call, by name; each function takes and gives plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.bridge.situation import situation
+from tfdistribute.callbacks import as_callable
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings, build_run_config
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.history import History
+from tfdistribute.training.predict import joined, predict
+from tfdistribute.training.train import train
+from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
+from tfdistribute.training.variables import global_step, variable_names, variable_value
+
+Wire = Mapping[str, Any]
+
+
+def _model(estimator: Wire) -> tuple[Model, RunSettings]:
+    fields = {name: value for name, value in estimator.items() if name != "config"}
+    return read(Model, fields), read(RunSettings, estimator.get("config") or {})
+
+
+def _train(
+    estimator: Wire,
+    input: Wire,  # noqa: A002 - the project's word, in both languages
+    steps: float | None = None,
+    max_steps: float | None = None,
+    hooks: Sequence[Any] | None = None,
+    saving_listeners: Sequence[Any] | None = None,
+    listener: Any = None,
+) -> dict[str, Any]:
+    model, settings = _model(estimator)
+    history = train(
+        model,
+        settings,
+        read(Input, input),
+        steps=_count(steps),
+        max_steps=_count(max_steps),
+        hooks=hooks or (),
+        saving_listeners=saving_listeners or (),
+        listener=_listener(listener),
+    )
+    return _history(history, model)
+
+
+def _train_and_evaluate(estimator: Wire, train_spec: Wire, eval_spec: Wire, listener: Any = None) -> dict[str, Any]:
+    model, settings = _model(estimator)
+    history = train_and_evaluate(
+        model,
+        settings,
+        TrainSpec(
+            read(Input, train_spec["input"]),
+            _count(train_spec.get("max_steps")),
+            train_spec.get("hooks") or (),
+        ),
+        EvalSpec(
+            read(Input, eval_spec["input"]),
+            _count(eval_spec.get("steps")),
+            eval_spec.get("name"),
+            eval_spec.get("hooks") or (),
+            eval_spec.get("exporters") or (),
+            int(eval_spec["start_delay_secs"]),
+            int(eval_spec["throttle_secs"]),
+        ),
+        listener=_listener(listener),
+    )
+    return _history(history, model)
+
+
+def _evaluate(
+    estimator: Wire,
+    input: Wire,  # noqa: A002
+    steps: float | None = None,
+    checkpoint_path: str | None = None,
+    name: str | None = None,
+    hooks: Sequence[Any] | None = None,
+) -> dict[str, float]:
+    model, settings = _model(estimator)
+    return evaluate(
+        model,
+        settings,
+        read(Input, input),
+        steps=_count(steps),
+        checkpoint_path=checkpoint_path,
+        name=name,
+        hooks=hooks or (),
+    )
+
+
+def _predict(estimator: Wire, **arguments: Any) -> dict[str, Any]:
+    return joined(_predicted(estimator, **arguments))
+
+
+def _predict_batches(estimator: Wire, **arguments: Any) -> dict[str, Callable[[], Any]]:
+    batches = _predicted(estimator, **arguments)
+    return {"next_batch": lambda: next(batches, None)}
+
+
+def _predicted(
+    estimator: Wire,
+    input: Wire,  # noqa: A002
+    checkpoint_path: str | None = None,
+    predict_keys: Any = None,
+    hooks: Sequence[Any] | None = None,
+) -> Any:
+    model, settings = _model(estimator)
+    keys = [predict_keys] if isinstance(predict_keys, str) else predict_keys
+    return predict(
+        model, settings, read(Input, input), checkpoint_path=checkpoint_path, predict_keys=keys, hooks=hooks or ()
+    )
+
+
+def _export_savedmodel(estimator: Wire, export_dir_base: str, **arguments: Any) -> str:
+    model, settings = _model(estimator)
+    return export_savedmodel(model, settings, export_dir_base, **arguments)
+
+
+def _build_run_config(config: Wire) -> Any:
+    return build_run_config(read(RunSettings, config))
+
+
+def _tensorflow() -> Any:
+    return engine.tf
+
+
+def _count(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _listener(listener: Any) -> Any:
+    return None if listener is None else as_callable(listener)
+
+
+def _history(history: History, model: Model) -> dict[str, Any]:
+    columns = history.as_columns()
+    # Arrays, so that a history of one entry reaches R as a vector of one and not as a scalar.
+    columns["training"] = {name: np.asarray(values) for name, values in columns["training"].items()}
+    return {**columns, "global_step": global_step(model.model_dir), "model_dir": model.model_dir}
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "build_run_config": _build_run_config,
+    "evaluate": _evaluate,
+    "export_savedmodel": _export_savedmodel,
+    "global_step": global_step,
+    "predict": _predict,
+    "predict_batches": _predict_batches,
+    "situation": situation,
+    "tensorflow": _tensorflow,
+    "train": _train,
+    "train_and_evaluate": _train_and_evaluate,
+    "variable_names": variable_names,
+    "variable_value": variable_value,
+}

@@ -1,0 +1,58 @@
+"""What this Python has: versions, devices, and what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.errors import BackendError
+
+# Package -> the versions that this package is tested with.
+NEEDED = {"tensorflow": "2.15", "tensorflow-estimator": "2.15", "numpy": "1.2"}
+# The same module under other names in the package index.
+SAME = {"tensorflow": ("tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")}
+
+
+def situation(start_tensorflow: bool = True) -> dict[str, Any]:
+    """Describe this Python for tfdistribute_sitrep(), without failing.
+
+    Args:
+        start_tensorflow: Import TensorFlow to count its devices.
+
+    Returns:
+        ``python``, ``executable``, ``packages`` (version by name, None where missing), ``problems`` (texts
+        of what is missing or of another version), ``cpus``, ``gpus`` and ``tensorflow_error``.
+    """
+    packages = {name: _version(name) for name in NEEDED}
+    problems = [
+        f"{name} {found or 'is missing'}{'' if found is None else f', tested with {wanted}'}"
+        for name, wanted in NEEDED.items()
+        if (found := packages[name]) is None or not found.startswith(wanted)
+    ]
+    answer: dict[str, Any] = {
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "packages": packages,
+        "problems": problems,
+        "cpus": None,
+        "gpus": None,
+        "tensorflow_error": None,
+    }
+    if start_tensorflow and packages["tensorflow"] is not None:
+        try:
+            answer["cpus"], answer["gpus"] = engine.devices.counts()
+        except BackendError as error:
+            answer["tensorflow_error"] = error.problem
+    return answer
+
+
+def _version(name: str) -> str | None:
+    for candidate in (name, *SAME.get(name, ())):
+        try:
+            return importlib.metadata.version(candidate)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None

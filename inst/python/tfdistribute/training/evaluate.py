@@ -1,0 +1,58 @@
+"""Evaluate a trained model, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.failures import explained
+from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.train import check_ends, seed_of
+
+
+def evaluate(
+    model: Model,
+    settings: RunSettings,
+    source: Input,
+    *,
+    steps: int | None = None,
+    checkpoint_path: str | None = None,
+    name: str | None = None,
+    hooks: Sequence[Any] = (),
+) -> dict[str, float]:
+    """Compute a model's metrics, every row counted once.
+
+    Args:
+        model: A trained model.
+        settings: The run configuration; without eval_distribute the evaluation is exact.
+        source: Features and labels.
+        steps: Batches to evaluate; None for all.
+        checkpoint_path: A checkpoint's prefix; None for the newest.
+        name: Name of the evaluation, where a model is evaluated on several data sets.
+        hooks: tf.estimator.SessionRunHook objects.
+
+    Returns:
+        Metrics by name, ``loss`` and ``global_step`` among them.
+
+    Raises:
+        InputError: the input never ends and steps is None.
+        ModelDirectoryError: the model was not trained.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
+    """
+    if steps is None:
+        check_ends(source, "evaluate", "steps")
+    prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
+    with explained("evaluate"):
+        metrics = prepared.estimator.evaluate(
+            source.input_fn("evaluate", seed_of(source, settings)),
+            steps=steps,
+            hooks=list(hooks),
+            checkpoint_path=checkpoint,
+            name=name,
+        )
+    return {str(key): float(value) for key, value in metrics.items()}

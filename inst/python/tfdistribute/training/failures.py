@@ -1,0 +1,93 @@
+"""What TensorFlow raises while it works, as errors that say what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from tfdistribute.errors import ModelDirectoryError, TfdistributeError, TrainingError
+
+# Words in TensorFlow's text -> what they mean for the user. The first that is found is taken.
+_MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
+    (
+        r"NaN loss during training",
+        TrainingError,
+        "The loss became NaN.",
+        "Lower the learning rate, scale the features, or look for extreme values in the response.",
+    ),
+    (
+        r"not found in checkpoint|Restoring from checkpoint failed|Assign requires shapes|doesn't match with shape",
+        ModelDirectoryError,
+        "`model_dir` holds another model: its checkpoint does not fit this one.",
+        "Use another `model_dir`, or describe the model as it was trained.",
+    ),
+    (
+        r"OOM when allocating|Resource ?[Ee]xhausted",
+        TrainingError,
+        "A device has run out of memory.",
+        "Use a smaller `batch_size` or more devices.",
+    ),
+    (
+        r"No space left on device",
+        TrainingError,
+        "The disk that holds `model_dir` is full.",
+        "Free space there or choose another `model_dir`, then train again: it goes on from the last checkpoint.",
+    ),
+)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def explain(error: Exception, verb: str) -> TfdistributeError:
+    """Turn what TensorFlow raised into an error of the tree.
+
+    Args:
+        error: The exception.
+        verb: What was being done, such as "train".
+
+    Returns:
+        The package's own error when one is in the chain, else one that names the verb, with
+        TensorFlow's own words.
+    """
+    for link in _chain(error):
+        if isinstance(link, TfdistributeError):
+            return link
+    text = str(error)
+    for pattern, kind, problem, remedy in _MEANINGS:
+        if re.search(pattern, text):
+            return kind(f"{problem} TensorFlow says: {_first_lines(text)}", remedy)
+    return TrainingError(f"{verb} stopped: {type(error).__name__}: {_first_lines(text)}")
+
+
+def _first_lines(text: str, lines: int = 3) -> str:
+    kept = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(kept[:lines])
+
+
+@contextlib.contextmanager
+def explained(verb: str) -> Iterator[None]:
+    """Raise what happens inside the block as an error of the tree.
+
+    Args:
+        verb: What is being done, for the text.
+
+    Raises:
+        TfdistributeError: anything that went wrong; TensorFlow's own exception is its cause.
+    """
+    try:
+        yield
+    except TfdistributeError:
+        raise
+    except Exception as error:
+        explanation = explain(error, verb)
+        if explanation is error:
+            raise
+        raise explanation from error

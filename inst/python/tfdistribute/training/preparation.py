@@ -1,0 +1,133 @@
+"""From descriptions to an Estimator: what can be checked before TensorFlow starts is checked before."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.columns import InputFacts
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import Circumstances, RunSettings, build, preflight
+from tfdistribute.strategies import Strategy
+from tfdistribute.training.model_directory import (
+    check_owner,
+    check_writable,
+    read_signature,
+    require_checkpoint,
+    sign,
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a verb works with.
+
+    Args:
+        model: The model's description, completed by what the input and the model_dir say.
+        estimator: The tf.estimator.Estimator.
+        settings: The settings after the preflight's repairs.
+        replicas: Replicas in sync under this verb's strategy.
+    """
+
+    model: Model
+    estimator: Any
+    settings: RunSettings
+    replicas: int
+
+
+def prepare_training(verb: str, model: Model, settings: RunSettings, source: Input) -> Prepared:
+    """Check a training and make its Estimator.
+
+    Args:
+        verb: "train" or "train_and_evaluate".
+        model: What is trained.
+        settings: The run configuration.
+        source: What it is trained on.
+
+    Returns:
+        The Estimator; its model_dir is signed as this model's.
+
+    Raises:
+        InputError: data and model do not fit.
+        ModelDirectoryError: model_dir cannot be written, or holds another model.
+        RunConfigError: a rule of the preflight table refuses the settings.
+        StrategyError: the devices are not there.
+    """
+    facts = source.facts()
+    model = _completed(model, facts)
+    model.check(facts)
+    check_owner(model.model_dir, model.structure())
+    check_writable(model.model_dir)
+    prepared = _build(verb, model, settings, facts, settings.train_distribute)
+    sign(model.model_dir, model.structure())
+    return prepared
+
+
+def prepare_use(
+    verb: str, model: Model, settings: RunSettings, source: Input | None, checkpoint_path: str | None
+) -> tuple[Prepared, str]:
+    """Check an evaluation, a prediction or an export and make its Estimator.
+
+    Args:
+        verb: "evaluate", "predict" or "export_savedmodel".
+        model: A trained model.
+        settings: The run configuration.
+        source: The data, where the verb takes any.
+        checkpoint_path: A checkpoint's prefix, or None for the newest.
+
+    Returns:
+        The Estimator and the checkpoint's prefix.
+
+    Raises:
+        ModelDirectoryError: there is no checkpoint, or it is another model's.
+        InputError: data and model do not fit.
+    """
+    checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
+    facts = source.facts() if source is not None else None
+    model = _completed(model, facts)
+    if facts is not None:
+        model.check(facts, needs_label=verb == "evaluate")
+    check_owner(model.model_dir, model.structure())
+    strategy = settings.eval_distribute if verb == "evaluate" else None
+    return _build(verb, model, settings, facts, strategy), checkpoint
+
+
+def _completed(model: Model, facts: InputFacts | None) -> Model:
+    # Classes are numbered as they were when the model was trained, whatever levels this input has.
+    vocabulary = (read_signature(model.model_dir) or {}).get("label_vocabulary")
+    if vocabulary and getattr(model, "label_vocabulary", ()) is None:
+        model = replace(model, label_vocabulary=tuple(vocabulary))
+    return model if facts is None else model.with_facts(facts)
+
+
+def _build(
+    verb: str, model: Model, settings: RunSettings, facts: InputFacts | None, strategy: Strategy | None
+) -> Prepared:
+    circumstances = Circumstances(
+        verb=verb,
+        tf_config=read_tf_config(os.environ),
+        model_kind=model.kind,
+        optimizer_kind=model.optimizer_kind(),
+        rows=facts.rows if facts else None,
+        epochs=facts.epochs if facts else None,
+        global_batch_size=facts.global_batch_size if facts else None,
+    )
+    preflight(settings, circumstances)
+    devices: tuple[str, ...] = ()
+    if strategy is not None:
+        devices = strategy.resolve(*engine.devices.counts())
+    replicas = max(1, len(devices))
+    settings = preflight(settings, replace(circumstances, replicas=replicas)).settings
+    engine.devices.prepare(_cpus_needed(devices))
+    estimator = model.build(build(settings, devices, model.model_dir))
+    engine.losses.report_mean(estimator)
+    return Prepared(model, estimator, settings, replicas)
+
+
+def _cpus_needed(devices: tuple[str, ...]) -> int:
+    indices = [int(name.rsplit(":", 1)[1]) for name in devices if ":CPU:" in name]
+    return max(indices, default=0) + 1

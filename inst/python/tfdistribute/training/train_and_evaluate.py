@@ -1,0 +1,138 @@
+"""Train a model and evaluate it on the way, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.failures import explained
+from tfdistribute.training.history import History, Listener
+from tfdistribute.training.interrupts import finish_step_on_interrupt
+from tfdistribute.training.preparation import prepare_training
+from tfdistribute.training.train import check_ends, seed_of, training_hooks
+
+
+@dataclass(frozen=True)
+class TrainSpec:
+    """What is trained on, and how long.
+
+    Args:
+        source: Features and labels.
+        max_steps: Global step to stop at; None until the input ends.
+        hooks: tf.estimator.SessionRunHook objects.
+    """
+
+    source: Input
+    max_steps: int | None = None
+    hooks: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class EvalSpec:
+    """What is evaluated on, and how often.
+
+    Args:
+        source: Features and labels.
+        steps: Batches of each evaluation; None for all rows.
+        name: Name of the evaluation.
+        hooks: tf.estimator.SessionRunHook objects.
+        exporters: tf.estimator.Exporter objects.
+        start_delay_s: Seconds before the first evaluation (only in a cluster).
+        throttle_s: Seconds between two evaluations, at least.
+    """
+
+    source: Input
+    steps: int | None = None
+    name: str | None = None
+    hooks: Sequence[Any] = ()
+    exporters: Sequence[Any] = ()
+    start_delay_s: int = 120
+    throttle_s: int = 600
+
+
+def train_and_evaluate(
+    model: Model,
+    settings: RunSettings,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    *,
+    listener: Listener | None = None,
+) -> History:
+    """Train, evaluate after checkpoints and at the end.
+
+    Args:
+        model: What is trained.
+        settings: The run configuration; its checkpoint intervals say when an evaluation can be.
+        train_spec: What to train on.
+        eval_spec: What to evaluate on.
+        listener: Told of the progress, ten times a second at most.
+
+    Returns:
+        Losses by step, every evaluation, and the speed.
+
+    Raises:
+        InputError: an input never ends and no step count ends it.
+        TfdistributeError: see ``train`` and ``evaluate``.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
+    """
+    if train_spec.max_steps is None:
+        check_ends(train_spec.source, "train_and_evaluate", "max_steps")
+    if eval_spec.steps is None:
+        check_ends(eval_spec.source, "evaluate", "steps")
+    prepared = prepare_training("train_and_evaluate", model, settings, train_spec.source)
+    eval_facts = eval_spec.source.facts()
+    prepared.model.check(eval_facts)
+    history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
+    tf = engine.tf
+    with explained("train_and_evaluate"), finish_step_on_interrupt() as stop:
+        _note_evaluations(prepared.estimator, history)
+        tf.estimator.train_and_evaluate(
+            prepared.estimator,
+            tf.estimator.TrainSpec(
+                train_spec.source.input_fn("train", seed_of(train_spec.source, settings)),
+                max_steps=train_spec.max_steps,
+                hooks=[*training_hooks(prepared, history, stop), *train_spec.hooks],
+            ),
+            tf.estimator.EvalSpec(
+                eval_spec.source.input_fn("evaluate", seed_of(eval_spec.source, settings)),
+                steps=eval_spec.steps,
+                name=eval_spec.name,
+                hooks=list(eval_spec.hooks),
+                exporters=list(eval_spec.exporters),
+                start_delay_secs=eval_spec.start_delay_s,
+                throttle_secs=eval_spec.throttle_s,
+            ),
+        )
+    if not history.evaluations:
+        # TensorFlow evaluates only where it trained; the model may already have been at max_steps.
+        history.note_evaluation(
+            evaluate(
+                prepared.model,
+                settings,
+                eval_spec.source,
+                steps=eval_spec.steps,
+                name=eval_spec.name,
+                hooks=eval_spec.hooks,
+            )
+        )
+    return history
+
+
+def _note_evaluations(estimator: Any, history: History) -> None:
+    # TensorFlow hands back the last evaluation only; its executor calls this method for each.
+    untold = estimator.evaluate
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        metrics = untold(*args, **kwargs)
+        history.note_evaluation(metrics)
+        return metrics
+
+    estimator.evaluate = told

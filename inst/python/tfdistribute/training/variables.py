@@ -1,0 +1,60 @@
+"""The variables of a trained model, read from its newest checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.errors import ArgumentError
+from tfdistribute.training.model_directory import latest_checkpoint, require_checkpoint
+
+
+def global_step(model_dir: str) -> int:
+    """Read the step that a model has reached.
+
+    Args:
+        model_dir: Directory of the model.
+
+    Returns:
+        The global step; 0 where nothing was trained.
+    """
+    checkpoint = latest_checkpoint(model_dir)
+    if checkpoint is None:
+        return 0
+    return int(engine.tf.train.load_variable(checkpoint, "global_step"))
+
+
+def variable_names(model_dir: str) -> list[str]:
+    """List the variables of a trained model, slots of optimizers and the global step included.
+
+    Raises:
+        ModelDirectoryError: nothing was trained.
+    """
+    checkpoint = require_checkpoint(model_dir, None, "variable_names")
+    return sorted(name for name, _ in engine.tf.train.list_variables(checkpoint))
+
+
+def variable_value(model_dir: str, name: str) -> Any:
+    """Read one variable of a trained model.
+
+    Args:
+        model_dir: Directory of the model.
+        name: One of variable_names().
+
+    Returns:
+        A NumPy array of the variable's shape and dtype.
+
+    Raises:
+        ArgumentError: there is no such variable.
+        ModelDirectoryError: nothing was trained.
+    """
+    checkpoint = require_checkpoint(model_dir, None, "variable_value")
+    names = variable_names(model_dir)
+    if name not in names:
+        raise ArgumentError(
+            f'`variable` "{name}" is no variable of this model.',
+            f"Use one of variable_names(): {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}.",
+            argument="variable",
+            value=name,
+        )
+    return engine.tf.train.load_variable(checkpoint, name)
