@@ -1,0 +1,58 @@
+# Lint the R code, with the package loaded so that its own names are known. Prints the lints and fails if there are any.
+suppressMessages(pkgload::load_all(".", quiet = TRUE))
+
+# The linters of .lintr hold everywhere. These hold in the package's own code only.
+package_linters <- list(
+  calls = lintr::undesirable_function_linter(c(
+    stop = "use one of the abort functions in R/errors.R",
+    sapply = "use vapply(): its result has one type",
+    setwd = "pass paths",
+    Sys.setenv = "pass the environment to the process that needs it"
+  )),
+  operators = lintr::undesirable_operator_linter(c(
+    `<<-` = "return the value",
+    `:::` = "use what is exported"
+  ))
+)
+
+from_source <- function(name, xpath, message) {
+  lintr::Linter(name = name, function(source_expression) {
+    if (!lintr::is_lint_level(source_expression, "file")) {
+      return(list())
+    }
+    found <- xml2::xml_find_all(source_expression$full_xml_parsed_content, xpath)
+    lintr::xml_nodes_to_lints(found, source_expression, message, type = "warning")
+  })
+}
+
+package_linters$reticulate <- from_source(
+  "reticulate_linter",
+  "//SYMBOL_PACKAGE[text() = 'reticulate']",
+  "only R/python-backend.R speaks to reticulate"
+)
+
+folders <- Filter(dir.exists, c("R", "tests", "inst/examples", "bench", "vignettes"))
+lints <- lapply(folders, lintr::lint_dir, relative_path = FALSE)
+lints <- c(
+  lints,
+  list(lintr::lint_dir("R", linters = package_linters, relative_path = FALSE))
+)
+lints <- unlist(lapply(lints, as.list), recursive = FALSE)
+is_allowed <- function(lint) {
+  lint$linter == "reticulate" && basename(lint$filename) == "python-backend.R"
+}
+lints <- Filter(Negate(is_allowed), lints)
+
+for (lint in lints) {
+  cat(sprintf(
+    "%s:%d:%d: [%s] %s\n",
+    lint$filename,
+    lint$line_number,
+    lint$column_number,
+    lint$linter,
+    lint$message
+  ))
+}
+if (length(lints) > 0) {
+  quit(status = 1)
+}
