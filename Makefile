@@ -19,7 +19,7 @@ demo: install ## Train on real data over two CPU devices, and compare with lm()
 test: test-r test-python ## Run all tests of both languages
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
-	@NOT_CRAN=true tools/env Rscript tools/test-r.R "$(FILTER)"
+	@tools/test-r "$(FILTER)"
 
 test-python: environment ## Run the Python tests (ARGS='-k name' goes to pytest)
 	@tools/env python -m pytest $(ARGS)

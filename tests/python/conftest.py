@@ -1,0 +1,183 @@
+"""What all Python tests share: the machine's logical devices, child processes with a deadline, and the leak check."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+LOGICAL_CPUS = 3
+
+# Set by TensorFlow and pytest when they start; they last as long as the process.
+LASTING_VARIABLES = ("KMP_", "TF2_", "TF_CPP_", "PYTEST_", "TPU_", "GRPC_", "MPL")
+
+
+def _is_continuous_integration() -> bool:
+    return os.environ.get("CI") == "true"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Where TensorFlow is missing, a visitor's test is skipped; in continuous integration nothing may be."""
+    report: Any = yield
+    if report.skipped and not hasattr(report, "wasxfail") and _is_continuous_integration():
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} must run in continuous integration, but was skipped: {report.longrepr}"
+        )
+    return report
+
+
+@pytest.fixture(scope="session")
+def tensorflow() -> ModuleType:
+    """TensorFlow with three logical CPU devices, which all tests of one pytest process share."""
+    tf: Any = pytest.importorskip("tensorflow")
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    if len(tf.config.get_logical_device_configuration(cpu) or []) != LOGICAL_CPUS:
+        configuration = tf.config.LogicalDeviceConfiguration()
+        try:
+            tf.config.set_logical_device_configuration(cpu, [configuration] * LOGICAL_CPUS)
+        except RuntimeError as error:
+            pytest.fail(
+                f"TensorFlow was started before its devices were configured ({error}): an earlier test used it "
+                "without the fixture `tensorflow` or `logical_cpus`."
+            )
+    return tf
+
+
+@pytest.fixture
+def logical_cpus(tensorflow: ModuleType) -> list[str]:
+    """The names of the logical CPU devices: "/device:CPU:0", "/device:CPU:1", "/device:CPU:2"."""
+    devices: Any = getattr(tensorflow, "config").list_logical_devices("CPU")  # noqa: B009
+    return [f"/device:CPU:{index}" for index in range(len(devices))]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a child process ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+# The child ends with pytest, also where pytest is killed: PR_SET_PDEATHSIG is 1.
+_CHILD = """
+import ctypes, runpy, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> Callable[..., Finished]:
+    """Run Python code in a child process of its own, for what may hang or abort.
+
+    The code runs in a process group of its own. After `timeout_s` seconds the group is killed and the test fails with
+    what was printed; it also fails if the code leaves a process behind or, unless `check` is false, does not return 0.
+    """
+
+    def run(
+        code: str,
+        timeout_s: float = 120,
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+    ) -> Finished:
+        script = tmp_path / f"script-{time.monotonic_ns()}.py"
+        script.write_text(code, encoding="utf-8")
+        child = subprocess.Popen(
+            [sys.executable, "-c", _CHILD, str(script)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+        try:
+            stdout, stderr = child.communicate(timeout=timeout_s)
+            left_behind = _kill_group(child.pid)
+        except subprocess.TimeoutExpired:
+            _kill_group(child.pid)
+            stdout, stderr = child.communicate()
+            pytest.fail(f"Not finished after {timeout_s} s.\n{stdout}\n{stderr}")
+        if left_behind:
+            pytest.fail(f"The script left a process behind.\n{stdout}\n{stderr}")
+        if check and child.returncode != 0:
+            pytest.fail(f"The script ended with {child.returncode}.\n{stdout}\n{stderr}")
+        return Finished(child.returncode, stdout, stderr)
+
+    return run
+
+
+def _kill_group(group: int) -> bool:
+    """Kill the processes of a group; true if there were any."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+        return True
+    return False
+
+
+def _variables() -> dict[str, str]:
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(LASTING_VARIABLES)
+    }
+
+
+def _child_processes() -> set[int]:
+    children: set[int] = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # pid (name) state ppid ...; the name may hold spaces and parentheses
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid():
+                children.add(int(stat.parent.name))
+    return children
+
+
+def _lasting_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if not thread.daemon}
+
+
+def _leaks(threads: set[threading.Thread], children: set[int]) -> list[str]:
+    """Threads and child processes that were not there before, after a moment in which they may end."""
+    deadline = time.monotonic() + 2
+    while True:
+        new_threads = _lasting_threads() - threads
+        new_children = _child_processes() - children
+        if not (new_threads or new_children) or time.monotonic() > deadline:
+            return [f"thread {thread.name}" for thread in new_threads] + [
+                f"child process {child}" for child in new_children
+            ]
+        time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """Fail a test that leaves environment variables, threads, child processes or another working directory behind."""
+    variables, directory = _variables(), Path.cwd()
+    threads, children = _lasting_threads(), _child_processes()
+    yield
+    after = _variables()
+    leaks = [
+        f"environment variable {name}"
+        for name in variables.keys() | after.keys()
+        if variables.get(name) != after.get(name)
+    ]
+    if Path.cwd() != directory:
+        leaks.append(f"working directory {Path.cwd()}")
+        os.chdir(directory)
+    leaks += _leaks(threads, children)
+    assert not leaks, f"The test leaves behind: {', '.join(leaks)}"

@@ -1,0 +1,130 @@
+"""The rules of the house that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "inst" / "python" / "tfdistribute"
+
+TOP_LEVEL = {
+    "CONTRIBUTING.md",
+    "DESCRIPTION",
+    "LICENSE",
+    "Makefile",
+    "NAMESPACE",
+    "NEWS.md",
+    "R",
+    "README.md",
+    "bench",
+    "inst",
+    "man",
+    "pyproject.toml",
+    "tests",
+    "tools",
+    "vignettes",
+}
+
+# What answers without TensorFlow, in less than a second.
+PLAIN = ("errors", "callbacks", "descriptions", "cluster", "sharding")
+
+TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def exists(module: str) -> bool:
+    return (PACKAGE / f"{module}.py").exists() or (PACKAGE / module / "__init__.py").exists()
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """Dotted names that a module imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def private_parts_used(path: Path) -> Iterator[str]:
+    """Imports of TensorFlow's insides, and attributes that reach into them, as in tf.python.framework."""
+    for name in imported_names(path):
+        if name.startswith(("tensorflow.python", "tensorflow.core", "tensorflow_estimator.")):
+            yield name
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "python"
+            and isinstance(node.value, ast.Name)
+            and node.value.id in {"tf", "tensorflow"}
+        ):
+            yield ast.unparse(node)
+
+
+def tracked_top_level() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    return {name.split("/", 1)[0] for name in listed.split("\0") if name}
+
+
+def test_the_top_level_holds_what_the_layout_names() -> None:
+    visible = {name for name in tracked_top_level() if not name.startswith(".")}
+    assert visible - TOP_LEVEL == set()
+
+
+def test_no_module_has_more_than_400_lines() -> None:
+    long = {
+        str(path.relative_to(PACKAGE)): lines
+        for path in modules()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert long == {}
+
+
+def test_no_module_is_a_drawer_for_everything() -> None:
+    drawers = {"utils", "util", "misc", "common", "helpers", "helper"}
+    assert [path for path in modules() if path.stem in drawers or path.parent.name in drawers] == []
+
+
+def test_only_the_engine_reaches_into_tensorflow() -> None:
+    reaching = {
+        str(path.relative_to(PACKAGE)): parts
+        for path in modules()
+        if path.relative_to(PACKAGE).parts[0] != "engine"
+        and (parts := sorted(set(private_parts_used(path))))
+    }
+    assert reaching == {}
+
+
+@pytest.mark.parametrize("module", [*PLAIN, "bridge"])
+def test_importing_a_plain_module_does_not_import_tensorflow(
+    module: str, run_python: Callable[..., Any]
+) -> None:
+    if not exists(module):
+        return
+    finished = run_python(
+        f"import sys, tfdistribute.{module}\n"
+        f"print(sorted(set({TENSORFLOW!r}) & {{name.split('.')[0] for name in sys.modules}}))",
+        timeout_s=30,
+    )
+    assert finished.stdout.strip() == "[]"
+
+
+def test_import_linter_names_every_plain_module_that_exists() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {
+        contract["id"]: contract for contract in settings["tool"]["importlinter"]["contracts"]
+    }
+    plain = {f"tfdistribute.{module}" for module in PLAIN if exists(module)}
+    assert set(contracts["plain"]["source_modules"]) == plain

@@ -1,0 +1,4 @@
+library(testthat)
+library(tfdistribute)
+
+test_check("tfdistribute")

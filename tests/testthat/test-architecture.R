@@ -1,0 +1,138 @@
+# The layers of R/, lowest first. A file's name says its layer; code calls its own layer and those below.
+layers <- list(
+  foundation = c(
+    "check-arguments",
+    "description",
+    "errors",
+    "install",
+    "python",
+    "reexports",
+    "sitrep",
+    "tfdistribute-package",
+    "zzz"
+  ),
+  describe = c(
+    "cluster",
+    "estimator",
+    "feature-columns",
+    "hook",
+    "input",
+    "run-config",
+    "specs",
+    "strategy"
+  ),
+  read = c("history", "keys", "tidiers"),
+  perform = c(
+    "check",
+    "evaluate",
+    "export",
+    "launch",
+    "plan",
+    "predict",
+    "progress",
+    "train",
+    "variables"
+  )
+)
+
+r_files <- function() {
+  list.files(file.path(source_root(), "R"), pattern = "\\.[Rr]$", full.names = TRUE)
+}
+
+# The layer whose longest prefix fits: `check-arguments` is not one of the `check` verbs.
+layer_of <- function(path) {
+  name <- sub("\\.[Rr]$", "", basename(path))
+  prefixes <- unlist(layers, use.names = FALSE)
+  fits <- prefixes[name == prefixes | startsWith(name, paste0(prefixes, "-"))]
+  if (length(fits) == 0) {
+    return(NA_character_)
+  }
+  prefix <- fits[[which.max(nchar(fits))]]
+  names(layers)[vapply(layers, function(members) prefix %in% members, logical(1))]
+}
+
+code_of <- function(path) {
+  parsed <- utils::getParseData(parse(path, keep.source = TRUE))
+  if (is.null(parsed)) data.frame(token = character(), text = character()) else parsed
+}
+
+functions_defined_in <- function(path) {
+  assigned <- Filter(
+    function(expression) is.call(expression) && identical(expression[[1]], as.name("<-")),
+    as.list(parse(path))
+  )
+  assigned <- Filter(function(expression) is.name(expression[[2]]), assigned)
+  vapply(assigned, function(expression) as.character(expression[[2]]), character(1))
+}
+
+functions_called_in <- function(path) {
+  code <- code_of(path)
+  unique(code$text[code$token == "SYMBOL_FUNCTION_CALL"])
+}
+
+test_that("every R file belongs to a layer", {
+  files <- r_files()
+  homeless <- files[is.na(vapply(files, layer_of, character(1)))]
+  expect_identical(basename(homeless), character())
+})
+
+test_that("R code calls its own layer and those below", {
+  files <- r_files()
+  height <- match(vapply(files, layer_of, character(1)), names(layers))
+  defined <- lapply(files, functions_defined_in)
+  definition_height <- stats::setNames(rep(height, lengths(defined)), unlist(defined))
+  upward <- unlist(Map(
+    function(path, own_height) {
+      called <- intersect(functions_called_in(path), names(definition_height))
+      higher <- called[which(definition_height[called] > own_height)]
+      if (length(higher) > 0) paste(basename(path), "calls", higher)
+    },
+    files,
+    height
+  ))
+  expect_identical(unname(upward), NULL)
+})
+
+test_that("only R/python-backend.R speaks to reticulate", {
+  speakers <- Filter(
+    function(path) {
+      code <- code_of(path)
+      any(code$token == "SYMBOL_PACKAGE" & code$text == "reticulate")
+    },
+    r_files()
+  )
+  expect_identical(setdiff(basename(speakers), "python-backend.R"), character())
+  imported <- readLines(file.path(source_root(), "NAMESPACE"))
+  expect_identical(grep("reticulate", imported, value = TRUE, fixed = TRUE), character())
+})
+
+test_that("no file is a drawer for everything", {
+  drawers <- grep("^(utils?|misc|common|helpers?)([-.]|$)", basename(r_files()), value = TRUE)
+  expect_identical(drawers, character())
+})
+
+test_that("no R file has more than 400 lines", {
+  lines <- vapply(r_files(), function(path) length(readLines(path, warn = FALSE)), integer(1))
+  expect_identical(basename(names(lines)[lines > 400]), character())
+})
+
+test_that("every export has a page with an example", {
+  exports <- getNamespaceExports("tfdistribute")
+  pages <- list.files(file.path(source_root(), "man"), pattern = "\\.Rd$", full.names = TRUE)
+  texts <- lapply(pages, readLines, warn = FALSE)
+  aliases <- lapply(texts, function(text) {
+    gsub("\\\\alias\\{|\\}$|\\\\(?=%)", "", grep("^\\\\alias\\{", text, value = TRUE), perl = TRUE)
+  })
+  expect_identical(setdiff(exports, unlist(aliases)), character())
+
+  is_reexport <- vapply(
+    texts,
+    function(text) any(grepl("\\keyword{internal}", text, fixed = TRUE)),
+    logical(1)
+  )
+  has_example <- vapply(texts, function(text) any(startsWith(text, "\\examples{")), logical(1))
+  lacking <- !has_example &
+    !is_reexport &
+    vapply(aliases, function(names) any(names %in% exports), logical(1))
+  expect_identical(basename(pages[lacking]), character())
+})

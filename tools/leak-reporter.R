@@ -1,0 +1,108 @@
+# A testthat reporter that notes what a test leaves behind: environment variables, options, the working directory,
+# child processes, connections. It also writes the name of the running test to a file for the watch in tools/test-r.
+
+# Set by Python, TensorFlow, or R when they start; they last as long as the process.
+lasting_variables <- paste0(
+  "^(RETICULATE_|TF_|TF2_|KMP_|OMP_|OPENBLAS_|MPL|PYTHON|VIRTUAL_ENV|PATH$|LD_LIBRARY_PATH$|R_|TESTTHAT|",
+  "RSTUDIO_|CUDA_|GRPC_|KERAS_|_$)"
+)
+lasting_options <- "^(rlang_trace_top_env|testthat_|reticulate\\.|cli\\.|crayon\\.|ggplot2\\.|pkgbuild|callr|device)"
+
+child_processes <- function() {
+  own <- Sys.getpid()
+  stat_files <- Sys.glob("/proc/[0-9]*/stat")
+  stats <- lapply(stat_files, function(path) {
+    # A process may end between the listing and the reading.
+    suppressWarnings(
+      tryCatch(readLines(path, n = 1, warn = FALSE), error = function(condition) character())
+    )
+  })
+  stats <- unlist(lapply(stats, function(line) line[nzchar(line)]))
+  # pid (name) state ppid ...; the name may hold spaces and parentheses
+  fields <- strsplit(sub("^.*\\) ", "", stats), " ", fixed = TRUE)
+  parent <- vapply(fields, function(field) as.integer(field[[2]]), integer(1))
+  sub(" .*$", "", stats[parent == own])
+}
+
+process_state <- function() {
+  variables <- Sys.getenv()
+  settings <- options()
+  list(
+    variables = variables[!grepl(lasting_variables, names(variables))],
+    options = settings[!grepl(lasting_options, names(settings))],
+    directory = getwd(),
+    children = child_processes(),
+    connections = rownames(showConnections())
+  )
+}
+
+differing_names <- function(before, after, names_to_compare) {
+  differs <- function(name) !identical(before[name], after[name], ignore.environment = TRUE)
+  Filter(differs, names_to_compare)
+}
+
+describe_leaks <- function(before, after) {
+  variables <- differing_names(
+    unclass(before$variables),
+    unclass(after$variables),
+    union(names(before$variables), names(after$variables))
+  )
+  # A package that loads in a test may bring options of its own: only known ones and this package's are compared.
+  own_options <- grep("^tfdistribute", names(after$options), value = TRUE)
+  changed_options <- differing_names(
+    before$options,
+    after$options,
+    union(names(before$options), own_options)
+  )
+  c(
+    sprintf("environment variable %s", variables),
+    sprintf("option %s", changed_options),
+    if (!identical(before$directory, after$directory)) paste("working directory", after$directory),
+    sprintf("child process %s", setdiff(after$children, before$children)),
+    sprintf("connection %s", setdiff(after$connections, before$connections))
+  )
+}
+
+LeakReporter <- R6::R6Class(
+  "LeakReporter",
+  inherit = testthat::Reporter,
+  public = list(
+    leaks = character(),
+    current_test_file = NULL,
+    file = "",
+    before = NULL,
+
+    initialize = function(current_test_file) {
+      super$initialize()
+      self$current_test_file <- current_test_file
+    },
+
+    start_file = function(filename) {
+      self$file <- filename
+    },
+
+    start_test = function(context, test) {
+      self$before <- process_state()
+      self$note(sprintf("%s: %s", self$file, test))
+    },
+
+    end_test = function(context, test) {
+      found <- describe_leaks(self$before, process_state())
+      if (any(startsWith(found, "child process"))) {
+        # A process that was just told to end is given a moment to do so.
+        Sys.sleep(1)
+        found <- describe_leaks(self$before, process_state())
+      }
+      if (length(found) > 0) {
+        self$leaks <- c(self$leaks, sprintf("%s: %s leaves behind: %s", self$file, test, found))
+      }
+      self$note("")
+    },
+
+    note = function(text) {
+      if (nzchar(self$current_test_file)) {
+        writeLines(text, self$current_test_file)
+      }
+    }
+  )
+)
