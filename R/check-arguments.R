@@ -130,3 +130,22 @@ check_dtype <- function(value, argument, choices, null = FALSE) {
   }
   check_choice(value, argument, choices)
 }
+
+# `...` of a verb takes nothing more: a misspelt argument must not pass in silence.
+check_no_more <- function(..., verb, known) {
+  extra <- list(...)
+  if (length(extra) == 0) {
+    return(invisible())
+  }
+  name <- names(extra)[[1]]
+  abort_tfdistribute(
+    "argument",
+    problem = if (is.null(name) || !nzchar(name)) {
+      paste0(verb, "() was given more arguments than it has.")
+    } else {
+      paste0("`", name, "` is no argument of ", verb, "().")
+    },
+    remedy = paste0("Use only ", paste0("`", known, "`", collapse = ", "), "."),
+    argument = name
+  )
+}

@@ -140,3 +140,70 @@ guard_callback <- function(callback) {
     formals = as.list(names(formals(args(callback))))
   )
 }
+
+# Python itself ----------------------------------------------------------------------------------
+
+#' Is the Python backend ready to train?
+#'
+#' Looks for a Python with TensorFlow and its Estimators, without starting TensorFlow.
+#'
+#' @return TRUE or FALSE.
+#' @section Errors:
+#' None.
+#' @section Source:
+#' reticulate's own search for a Python; see `reticulate::py_discover_config()`.
+#' @seealso [tfdistribute_sitrep()] says what is missing.
+#' @examples
+#' tfdistribute_available()
+#' @export
+tfdistribute_available <- function() {
+  tryCatch(
+    {
+      prefer_own_environment()
+      reticulate::py_module_available("tensorflow") &&
+        reticulate::py_module_available("tensorflow_estimator")
+    },
+    error = function(error) FALSE
+  )
+}
+
+# With reticulate 1.41 or newer the packages are declared, and provided when Python starts.
+declare_python_packages <- function() {
+  declare <- get0("py_require", envir = asNamespace("reticulate"))
+  if (!is.null(declare)) {
+    declare(python_packages(has_nvidia_driver()), python_version = ">=3.10,<3.12")
+  }
+}
+
+# The environment that install_tfdistribute() makes is taken unless the user chose a Python.
+prefer_own_environment <- function() {
+  chosen <- nzchar(Sys.getenv("RETICULATE_PYTHON")) || reticulate::py_available()
+  if (!chosen && "r-tfdistribute" %in% reticulate::virtualenv_list()) {
+    reticulate::use_virtualenv("r-tfdistribute", required = FALSE)
+  }
+}
+
+python_found <- function() {
+  prefer_own_environment()
+  tryCatch(reticulate::py_discover_config()$python, error = function(error) NULL)
+}
+
+make_python_environment <- function(envname, packages, python) {
+  tryCatch(
+    {
+      reticulate::virtualenv_create(envname, python = python, packages = NULL)
+      reticulate::virtualenv_install(envname, packages = packages)
+      reticulate::virtualenv_python(envname)
+    },
+    error = function(error) {
+      abort_tfdistribute(
+        "backend",
+        problem = paste0("`envname` \"", envname, "\" could not be made: ", conditionMessage(error)),
+        remedy = "Install Python 3.11 with its venv module, then call install_tfdistribute() again.",
+        argument = "envname",
+        value = envname,
+        parent = error
+      )
+    }
+  )
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.history import History
+from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
@@ -101,9 +102,19 @@ def _predict(estimator: Wire, **arguments: Any) -> dict[str, Any]:
     return joined(_predicted(estimator, **arguments))
 
 
-def _predict_batches(estimator: Wire, **arguments: Any) -> dict[str, Callable[[], Any]]:
-    batches = _predicted(estimator, **arguments)
-    return {"next_batch": lambda: next(batches, None)}
+class _Batches:
+    """A prediction under way; an object of a class, so that R holds it and does not convert it."""
+
+    def __init__(self, batches: Iterator[dict[str, Any]]) -> None:
+        self.batches = batches
+
+
+def _predict_batches(estimator: Wire, **arguments: Any) -> _Batches:
+    return _Batches(_predicted(estimator, **arguments))
+
+
+def _next_batch(batches: _Batches) -> dict[str, Any] | None:
+    return next(batches.batches, None)
 
 
 def _predicted(
@@ -153,6 +164,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "evaluate": _evaluate,
     "export_savedmodel": _export_savedmodel,
     "global_step": global_step,
+    "latest_checkpoint": latest_checkpoint,
+    "next_batch": _next_batch,
     "predict": _predict,
     "predict_batches": _predict_batches,
     "situation": situation,

@@ -23,11 +23,11 @@ class Strategy(Description):
             gpus: GPUs of this machine.
 
         Returns:
-            Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``.
+            Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``, one per replica.
 
         Raises:
-            StrategyError: more devices than there are.
-            UnsupportedError: the strategy needs a cluster or hardware that this process does not have.
+            StrategyError: more devices than there are, or devices that the strategy cannot use.
+            UnsupportedError: the strategy needs a cluster or hardware that this version cannot use.
         """
         raise NotImplementedError
 
@@ -35,9 +35,24 @@ class Strategy(Description):
         """Make the strategy that TensorFlow trains with.
 
         Args:
-            devices: What ``resolve`` named.
+            devices: What ``resolve`` named; logical CPUs among them have been prepared.
 
         Returns:
             A ``tf.distribute.Strategy``.
+
+        Raises:
+            UnsupportedError: as ``resolve``.
         """
         raise NotImplementedError
+
+    def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
+        """Make the hooks without which a session under this strategy fails.
+
+        Args:
+            devices: What ``resolve`` named.
+
+        Returns:
+            New ``tf.estimator.SessionRunHook`` objects, for one call of train or evaluate.
+        """
+        del devices
+        return []

@@ -1,0 +1,119 @@
+#' The history of a training
+#'
+#' What [train()] and [train_and_evaluate()] return: the true mean loss of a batch every ten steps and at the
+#' first and last step, the speed between these points, and the metrics of every evaluation. It is a plain R
+#' value; nothing of it stays in Python.
+#'
+#' @param x,object A history.
+#' @param row.names,optional Ignored.
+#' @param ... Ignored.
+#' @return `as.data.frame()` gives one row for each value with columns `step` (integer), `metric` (string),
+#'   `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` gives a list with the steps, the
+#'   first and last loss, the examples per second and the last evaluation. The list itself has `losses` (a tibble:
+#'   `step`, `loss`, `seconds` since the first step, `examples_per_second`), `evaluations` (a tibble: `global_step`
+#'   and a column for each metric), `examples_per_second`, `global_step` and `model_dir`.
+#' @section Errors:
+#' None.
+#' @section Source:
+#' TensorFlow reports the sum of the losses over replicas for canned models; this is their mean.
+#' @seealso [plot.tfdistribute_history()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' summary(history)
+#' tail(as.data.frame(history))
+#' @name history
+NULL
+
+new_history <- function(answer) {
+  losses <- tibble::as_tibble(lapply(answer$training, as.vector))
+  losses$step <- as.integer(losses$step)
+  names <- unique(unlist(lapply(answer$evaluation, names)))
+  names <- c("global_step", setdiff(names, "global_step"))
+  columns <- lapply(names, function(name) {
+    vapply(answer$evaluation, function(metrics) metrics[[name]] %||% NA_real_, double(1))
+  })
+  names(columns) <- names
+  evaluations <- tibble::as_tibble(columns)
+  evaluations$global_step <- as.integer(evaluations$global_step)
+  structure(
+    list(
+      losses = losses,
+      evaluations = evaluations,
+      examples_per_second = answer$examples_per_second,
+      global_step = as.integer(answer$global_step),
+      model_dir = answer$model_dir
+    ),
+    class = c("tfdistribute_history", "tf_estimator_history")
+  )
+}
+
+#' @rdname history
+#' @export
+print.tfdistribute_history <- function(x, ...) {
+  facts <- summary(x)
+  cat("<history>", if (facts$steps == 0) "no step was needed" else step_range(x), "\n")
+  if (facts$steps > 0) {
+    cat("  loss: ", format_number(facts$first_loss), " -> ", format_number(facts$last_loss), "\n", sep = "")
+  }
+  if (is.finite(facts$examples_per_second)) {
+    cat("  examples per second: ", format_count(facts$examples_per_second), "\n", sep = "")
+  }
+  if (length(facts$evaluation) > 0) {
+    metrics <- facts$evaluation[setdiff(names(facts$evaluation), "global_step")]
+    shown <- paste0(names(metrics), " = ", vapply(metrics, format_number, ""), collapse = ", ")
+    cat("  evaluation at step ", facts$evaluation$global_step, ": ", shown, "\n", sep = "")
+  }
+  cat("  model_dir: ", x$model_dir, "\n", sep = "")
+  invisible(x)
+}
+
+step_range <- function(x) {
+  paste0("steps ", min(x$losses$step), " to ", max(x$losses$step))
+}
+
+#' @rdname history
+#' @export
+summary.tfdistribute_history <- function(object, ...) {
+  losses <- object$losses
+  last <- nrow(object$evaluations)
+  list(
+    steps = if (nrow(losses) == 0) 0L else max(losses$step) - min(losses$step) + 1L,
+    global_step = object$global_step,
+    first_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[1]],
+    last_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[nrow(losses)]],
+    examples_per_second = object$examples_per_second,
+    evaluation = if (last == 0) list() else as.list(object$evaluations[last, ])
+  )
+}
+
+#' @rdname history
+#' @export
+as.data.frame.tfdistribute_history <- function(x, row.names = NULL, optional = FALSE, ...) {
+  metrics <- setdiff(names(x$evaluations), "global_step")
+  parts <- c(
+    list(history_rows(x$losses$step, "loss", x$losses$loss, "training")),
+    lapply(metrics, function(metric) {
+      history_rows(x$evaluations$global_step, metric, x$evaluations[[metric]], "evaluation")
+    })
+  )
+  do.call(rbind, parts)
+}
+
+history_rows <- function(step, metric, value, data) {
+  data.frame(
+    step = step,
+    metric = rep(metric, length(step)),
+    value = value,
+    data = rep(data, length(step)),
+    stringsAsFactors = FALSE
+  )
+}
+
+format_number <- function(x) {
+  format(signif(x, 4), trim = TRUE)
+}
+
+format_count <- function(x) {
+  format(round(x), big.mark = ",", scientific = FALSE, trim = TRUE)
+}

@@ -1,0 +1,58 @@
+#' Install the Python packages that tfdistribute needs
+#'
+#' Makes a virtual environment through reticulate and installs TensorFlow 2.15 with its Estimators into it. Nothing
+#' is installed unless you call this; in an interactive session it asks first. With reticulate 1.41 or newer it is
+#' not needed: the packages are declared when tfdistribute loads, and reticulate provides them.
+#'
+#' @param envname Name or path of the virtual environment.
+#' @param gpu TRUE for TensorFlow with its CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA
+#'   driver.
+#' @param python Path of a Python 3.10 or 3.11; NULL to let reticulate choose.
+#' @param ask TRUE to ask before anything is installed.
+#' @return Invisibly the path of the environment's Python, or NULL where you declined.
+#' @section Errors:
+#' `tfdistribute_backend_error` where the environment cannot be made; `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://rstudio.github.io/reticulate/articles/python_packages.html>
+#' @seealso [tfdistribute_sitrep()]
+#' @examples
+#' \dontrun{
+#' install_tfdistribute()
+#' }
+#' @export
+install_tfdistribute <- function(
+  envname = "r-tfdistribute",
+  gpu = "auto",
+  python = NULL,
+  ask = interactive()
+) {
+  envname <- check_string(envname, "envname")
+  python <- check_string(python, "python", null = TRUE)
+  gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu, "gpu")
+  packages <- python_packages(gpu)
+  if (check_flag(ask, "ask") && !confirm_installation(envname, packages)) {
+    return(invisible(NULL))
+  }
+  path <- make_python_environment(envname, packages, python)
+  cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
+  invisible(path)
+}
+
+# Estimators left TensorFlow after 2.15, so the version is fixed.
+python_packages <- function(gpu = FALSE) {
+  tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
+  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow")
+}
+
+has_nvidia_driver <- function() {
+  nzchar(Sys.which("nvidia-smi")) || file.exists("/proc/driver/nvidia/version")
+}
+
+confirm_installation <- function(envname, packages) {
+  cli::cli_inform(c(
+    "This makes the virtual environment {.val {envname}} and installs into it:",
+    stats::setNames(packages, rep("*", length(packages)))
+  ))
+  answer <- utils::menu(c("Yes", "No"), title = "Go on?")
+  answer == 1
+}

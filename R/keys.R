@@ -1,0 +1,77 @@
+#' Names that TensorFlow gives to modes, metrics and predictions
+#'
+#' @return A named list of strings.
+#' @section Errors:
+#' None.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>; the others are
+#' tensorflow_estimator's `MetricKeys` and `PredictionKeys`.
+#' @examples
+#' mode_keys()$TRAIN
+#' metric_keys()$LOSS_MEAN
+#' prediction_keys()$PROBABILITIES
+#' @name keys
+NULL
+
+#' @rdname keys
+#' @export
+mode_keys <- function() {
+  new_keys(list(TRAIN = "train", EVAL = "eval", PREDICT = "infer"))
+}
+
+#' @rdname keys
+#' @export
+metric_keys <- function() {
+  new_keys(list(
+    LOSS = "loss",
+    LOSS_MEAN = "average_loss",
+    LOSS_REGULARIZATION = "regularization_loss",
+    ACCURACY = "accuracy",
+    PRECISION = "precision",
+    RECALL = "recall",
+    ACCURACY_BASELINE = "accuracy_baseline",
+    AUC = "auc",
+    AUC_PR = "auc_precision_recall",
+    LABEL_MEAN = "label/mean",
+    PREDICTION_MEAN = "prediction/mean",
+    ACCURACY_AT_THRESHOLD = "accuracy/positive_threshold_%g",
+    PRECISION_AT_THRESHOLD = "precision/positive_threshold_%g",
+    RECALL_AT_THRESHOLD = "recall/positive_threshold_%g",
+    PRECISION_AT_RECALL = "precision_at_recall_%g",
+    RECALL_AT_PRECISION = "recall_at_precision_%g",
+    SENSITIVITY_AT_SPECIFICITY = "sensitivity_at_specificity_%g",
+    SPECIFICITY_AT_SENSITIVITY = "specificity_at_sensitivity_%g",
+    PROBABILITY_MEAN_AT_CLASS = "probability_mean/class%d",
+    AUC_AT_CLASS = "auc/class%d",
+    AUC_PR_AT_CLASS = "auc_precision_recall/class%d",
+    PROBABILITY_MEAN_AT_NAME = "probability_mean/%s",
+    AUC_AT_NAME = "auc/%s",
+    AUC_PR_AT_NAME = "auc_precision_recall/%s"
+  ))
+}
+
+#' @rdname keys
+#' @export
+prediction_keys <- function() {
+  new_keys(list(
+    CLASSES = "classes",
+    CLASS_IDS = "class_ids",
+    ALL_CLASSES = "all_classes",
+    ALL_CLASS_IDS = "all_class_ids",
+    LOGISTIC = "logistic",
+    LOGITS = "logits",
+    PREDICTIONS = "predictions",
+    PROBABILITIES = "probabilities",
+    TOP_K = "top_k"
+  ))
+}
+
+new_keys <- function(keys) {
+  structure(keys, class = "tfdistribute_keys")
+}
+
+#' @export
+print.tfdistribute_keys <- function(x, ...) {
+  cat(paste0(format(names(x)), "  ", encodeString(unlist(x), quote = "\""), "\n"), sep = "")
+  invisible(x)
+}

@@ -1,0 +1,115 @@
+#' Predict with a trained model
+#'
+#' One row of predictions for each row of the input, in the input's order. A response in the input is
+#' ignored.
+#'
+#' @inheritParams evaluate
+#' @param input_fn What to predict for: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param predict_keys Outputs that are wanted, strings; those that the model has are given. NULL, or none
+#'   of the defaults present: all outputs.
+#' @param as_iterable TRUE for a function that returns the next batch as a tibble at every call, and NULL
+#'   after the last.
+#' @param simplify TRUE for a tibble, FALSE for a list with one named list for each row.
+#' @param yield_single_examples With `as_iterable`: TRUE for one row at a time, FALSE for whole batches.
+#' @return A tibble with a column for each output: a plain vector where the output is one value per row
+#'   (`predictions` of a regressor with one response, `logits` and `logistic` of a binary classifier), else a
+#'   list of vectors (`probabilities`). `class_ids` are integers from 0, `classes` strings.
+#' @section Errors:
+#' `tfdistribute_model_directory_error` where the model was not trained; `tfdistribute_argument_error` where
+#' the model has none of `predict_keys`; else as [train()].
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' predict(model, input_fn(mtcars, features = c(wt, hp)))
+#' @importFrom stats predict
+#' @export
+predict.tfdistribute_estimator <- function(
+  object,
+  input_fn,
+  checkpoint_path = NULL,
+  predict_keys = c(
+    "predictions",
+    "classes",
+    "class_ids",
+    "logistic",
+    "logits",
+    "probabilities"
+  ),
+  hooks = NULL,
+  as_iterable = FALSE,
+  simplify = TRUE,
+  yield_single_examples = TRUE,
+  ...
+) {
+  known <- setdiff(names(formals(predict.tfdistribute_estimator)), c("object", "..."))
+  check_no_more(..., verb = "predict", known = known)
+  as_iterable <- check_flag(as_iterable, "as_iterable")
+  simplify <- check_flag(simplify, "simplify")
+  # The default names what canned models give; models with other outputs must not fail on it.
+  asked <- if (missing(predict_keys)) NULL else check_strings(predict_keys, "predict_keys", null = TRUE)
+  arguments <- list(
+    estimator = object,
+    input = as_input(input_fn),
+    checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
+    predict_keys = asked,
+    hooks = check_hooks(hooks)
+  )
+  if (as_iterable) {
+    batches <- do.call(call_backend, c("predict_batches", arguments))
+    return(next_prediction(batches, check_flag(yield_single_examples, "yield_single_examples")))
+  }
+  columns <- do.call(call_backend, c("predict", arguments))
+  predictions <- prediction_tibble(columns, if (is.null(asked)) default_outputs)
+  if (simplify) predictions else rows_of(predictions)
+}
+
+# Outputs in tfestimators' columns. What else canned models compute (all_classes, all_class_ids: the same
+# vector in every row) is given when it is asked for by name.
+default_outputs <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
+
+prediction_tibble <- function(columns, default) {
+  if (any(default %in% names(columns))) {
+    columns <- columns[intersect(default, names(columns))]
+  }
+  tibble::as_tibble(lapply(columns, prediction_column))
+}
+
+# An array [rows, ...] as one column: a vector where a row holds one value, else a list.
+prediction_column <- function(x) {
+  rows <- if (is.null(dim(x))) length(x) else dim(x)[[1]]
+  if (length(x) == rows) {
+    return(as.vector(x))
+  }
+  per_row <- dim(x)[-1]
+  # R arrays run down the first dimension: turned, a row's values stand together.
+  flat <- matrix(aperm(x, c(seq_along(dim(x))[-1], 1)), ncol = rows)
+  lapply(seq_len(rows), function(row) {
+    if (length(per_row) > 1) array(flat[, row], per_row) else flat[, row]
+  })
+}
+
+rows_of <- function(predictions) {
+  lapply(seq_len(nrow(predictions)), function(row) {
+    lapply(predictions, function(column) column[[row]])
+  })
+}
+
+next_prediction <- function(batches, single) {
+  the_next <- new.env(parent = emptyenv())
+  the_next$rows <- tibble::tibble()
+  function() {
+    if (nrow(the_next$rows) == 0) {
+      columns <- call_backend("next_batch", batches = batches)
+      if (is.null(columns)) {
+        return(NULL)
+      }
+      the_next$rows <- prediction_tibble(columns, default_outputs)
+    }
+    taken <- if (single) 1L else nrow(the_next$rows)
+    given <- the_next$rows[seq_len(taken), ]
+    the_next$rows <- the_next$rows[-seq_len(taken), ]
+    given
+  }
+}

@@ -1,0 +1,120 @@
+# What the console shows while a model trains. Python hands over a step ten times a second at most.
+
+# The callback for Python, and a function to end the display. A bar in a terminal or RStudio; elsewhere
+# (knitr, Rscript into a file) a plain line now and then; nothing with options(tfdistribute.progress = FALSE).
+new_progress <- function(
+  show = getOption("tfdistribute.progress", TRUE),
+  dynamic = cli::is_dynamic_tty()
+) {
+  if (!isTRUE(show)) {
+    return(list(listener = NULL, finish = function() invisible()))
+  }
+  display <- if (dynamic) progress_bar() else progress_lines()
+  list(
+    listener = function(event) {
+      if (identical(event$event, "step")) display$step(event) else display$evaluation(event)
+      NULL
+    },
+    finish = display$finish
+  )
+}
+
+progress_text <- function(event) {
+  speed <- event$examples_per_second
+  paste0(
+    "step ",
+    event$step,
+    if (!is.null(event$last_step)) paste0("/", event$last_step),
+    "  loss ",
+    format_number(event$loss),
+    if (is.finite(speed)) paste0("  ", format_count(speed), " examples/s")
+  )
+}
+
+evaluation_text <- function(event) {
+  metrics <- event[setdiff(names(event), c("event", "global_step"))]
+  values <- vapply(metrics, format_number, "")
+  paste0(
+    "evaluation at step ",
+    event$global_step,
+    ": ",
+    paste(names(metrics), values, collapse = ", ")
+  )
+}
+
+progress_bar <- function() {
+  bar <- new.env(parent = emptyenv())
+  bar$id <- NULL
+  list(
+    step = function(event) {
+      if (is.null(bar$id)) {
+        bar$id <- start_bar(event, bar)
+      }
+      cli::cli_progress_update(
+        id = bar$id,
+        set = event$step - bar$from,
+        extra = list(text = progress_text(event))
+      )
+    },
+    evaluation = function(event) cli::cat_line(evaluation_text(event), file = stderr()),
+    finish = function() {
+      if (!is.null(bar$id)) {
+        cli::cli_progress_done(id = bar$id)
+      }
+      invisible()
+    }
+  )
+}
+
+start_bar <- function(event, bar) {
+  bar$from <- event$step - 1
+  known <- !is.null(event$last_step)
+  cli::cli_progress_bar(
+    total = if (known) event$last_step - bar$from else NA,
+    format = paste0(
+      if (known) "{cli::pb_bar} {cli::pb_percent}  " else "{cli::pb_spin} ",
+      "{cli::pb_extra$text}",
+      if (known) "  {cli::pb_eta_str}"
+    ),
+    extra = list(text = ""),
+    clear = FALSE,
+    .auto_close = FALSE
+  )
+}
+
+# A line for the first step, for every quarter of the way, after ten silent seconds, and for the last step.
+progress_lines <- function(clock = Sys.time) {
+  state <- new.env(parent = emptyenv())
+  state$last <- NULL
+  state$shown_step <- NULL
+  state$shown_at <- NULL
+  show <- function(event) {
+    state$shown_step <- event$step
+    state$shown_at <- clock()
+    message(progress_text(event))
+  }
+  list(
+    step = function(event) {
+      state$last <- event
+      if (is_line_due(state, event, clock)) show(event)
+    },
+    evaluation = function(event) message(evaluation_text(event)),
+    finish = function() {
+      if (!is.null(state$last) && !identical(state$last$step, state$shown_step)) {
+        show(state$last)
+      }
+      invisible()
+    }
+  )
+}
+
+is_line_due <- function(state, event, clock) {
+  if (is.null(state$shown_at)) {
+    return(TRUE)
+  }
+  if (difftime(clock(), state$shown_at, units = "secs") >= 10) {
+    return(TRUE)
+  }
+  quarter <- if (is.null(event$last_step)) Inf else event$last_step / 4
+  floor(event$step / quarter) > floor(state$shown_step / quarter)
+}

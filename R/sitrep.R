@@ -1,0 +1,79 @@
+#' What tfdistribute has to work with
+#'
+#' Prints R, reticulate, Python, TensorFlow and the devices, and for everything that is missing the one thing to do.
+#' It never fails, and installs nothing.
+#'
+#' @return Invisibly a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts), and
+#'   `problems` (a tibble with columns `problem` and `fix`, no rows when all is well).
+#' @section Errors:
+#' None.
+#' @section Source:
+#' In the manner of `devtools::dev_sitrep()`.
+#' @examples
+#' tfdistribute_sitrep()
+#' @export
+tfdistribute_sitrep <- function() {
+  report <- tryCatch(
+    python_report(),
+    error = function(error) {
+      list(error = conditionMessage(error), fix = "Run install_tfdistribute(), then restart R.")
+    }
+  )
+  sitrep <- structure(
+    list(
+      versions = sitrep_versions(report),
+      devices = c(CPU = report$cpus %||% NA_integer_, GPU = report$gpus %||% NA_integer_),
+      problems = sitrep_problems(report)
+    ),
+    class = "tfdistribute_sitrep"
+  )
+  print(sitrep)
+  invisible(sitrep)
+}
+
+# Python's own account of itself, as bridge/situation.py gives it.
+python_report <- function() {
+  python <- python_found()
+  if (is.null(python)) {
+    return(list(error = "No Python was found.", fix = "Run install_tfdistribute(), then restart R."))
+  }
+  call_backend("situation")
+}
+
+sitrep_versions <- function(report) {
+  installed <- function(package) {
+    if (requireNamespace(package, quietly = TRUE)) as.character(utils::packageVersion(package)) else NA
+  }
+  c(
+    tfdistribute = installed("tfdistribute"),
+    R = as.character(getRversion()),
+    reticulate = installed("reticulate"),
+    Python = report$python %||% NA,
+    vapply(report$packages, function(version) version %||% NA_character_, ""),
+    `R package tensorflow` = installed("tensorflow"),
+    `R package tfestimators` = installed("tfestimators"),
+    executable = report$executable %||% NA
+  )
+}
+
+sitrep_problems <- function(report) {
+  problem <- c(report$error, unlist(report$problems), report$tensorflow_error)
+  fix <- rep("Run install_tfdistribute(), then restart R.", length(problem))
+  tibble::tibble(problem = as.character(problem), fix = fix)
+}
+
+#' @export
+print.tfdistribute_sitrep <- function(x, ...) {
+  cat("tfdistribute situation report\n")
+  shown <- x$versions[!is.na(x$versions)]
+  cat(paste0("  ", format(names(shown)), "  ", shown, "\n"), sep = "")
+  devices <- x$devices[!is.na(x$devices)]
+  if (length(devices) > 0) {
+    cat("  devices: ", paste(devices, names(devices), collapse = ", "), "\n", sep = "")
+  }
+  if (nrow(x$problems) == 0) {
+    cat("Nothing is missing.\n")
+  }
+  cat(sprintf("! %s\n  -> %s\n", x$problems$problem, x$problems$fix), sep = "")
+  invisible(x)
+}

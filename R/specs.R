@@ -1,0 +1,79 @@
+#' What to train and to evaluate on
+#'
+#' Descriptions for [train_and_evaluate()]; nothing is computed.
+#'
+#' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param max_steps Global step at which training stops, a count; NULL until the input ends.
+#' @param steps Batches of one evaluation, a count; NULL for all rows. (tfestimators stopped after 100 batches
+#'   without a word; here every row counts unless you say otherwise.)
+#' @param name Name of the evaluation, a string or NULL.
+#' @param hooks TensorFlow session hooks, one or a list.
+#' @param exporters `tf.estimator.Exporter` objects, one or a list.
+#' @param start_delay_secs Seconds before the first evaluation, a count; only in a cluster.
+#' @param throttle_secs Least number of seconds between two evaluations, a count. Without a cluster an
+#'   evaluation follows a checkpoint, so `run_config(save_checkpoints_steps =)` counts too; one is always made
+#'   at the end.
+#' @return A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
+#' @section Errors:
+#' `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/EvalSpec>
+#' @examples
+#' train_spec(input_fn(mpg ~ wt, mtcars, num_epochs = NULL), max_steps = 100)
+#' eval_spec(input_fn(mpg ~ wt, mtcars), throttle_secs = 10)
+#' @name specs
+NULL
+
+#' @rdname specs
+#' @export
+train_spec <- function(input_fn, max_steps = NULL, hooks = NULL) {
+  structure(
+    list(
+      input = as_input(input_fn),
+      max_steps = check_count(max_steps, "max_steps", null = TRUE),
+      hooks = check_hooks(hooks)
+    ),
+    class = "tfdistribute_train_spec"
+  )
+}
+
+#' @rdname specs
+#' @export
+eval_spec <- function(
+  input_fn,
+  steps = NULL,
+  name = NULL,
+  hooks = NULL,
+  exporters = NULL,
+  start_delay_secs = 120,
+  throttle_secs = 600
+) {
+  structure(
+    list(
+      input = as_input(input_fn),
+      steps = check_count(steps, "steps", null = TRUE),
+      name = check_string(name, "name", null = TRUE),
+      hooks = check_hooks(hooks),
+      exporters = check_hooks(exporters, "exporters"),
+      start_delay_secs = check_count(start_delay_secs, "start_delay_secs", minimum = 0L),
+      throttle_secs = check_count(throttle_secs, "throttle_secs", minimum = 0L)
+    ),
+    class = "tfdistribute_eval_spec"
+  )
+}
+
+#' @export
+print.tfdistribute_train_spec <- function(x, ...) {
+  cat("<train_spec>", if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps), "\n")
+  print(x$input)
+  invisible(x)
+}
+
+#' @export
+print.tfdistribute_eval_spec <- function(x, ...) {
+  extent <- if (is.null(x$steps)) "all rows" else paste(x$steps, "batches")
+  cat("<eval_spec>", paste0(extent, ", at most every ", x$throttle_secs, " s"), "\n")
+  print(x$input)
+  invisible(x)
+}

@@ -1,0 +1,47 @@
+#' Train a model and evaluate it on the way
+#'
+#' Trains as [train()] does, evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the
+#' end.
+#'
+#' @inheritParams train
+#' @param train_spec A [train_spec()].
+#' @param eval_spec An [eval_spec()].
+#' @return A [history][history] with the losses of training and the metrics of every evaluation.
+#' @section Errors:
+#' As [train()] and [evaluate()].
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' train_and_evaluate(
+#'   model,
+#'   train_spec(input_fn(mpg ~ wt + hp, mtcars, num_epochs = NULL), max_steps = 50),
+#'   eval_spec(input_fn(mpg ~ wt + hp, mtcars))
+#' )
+#' @export
+train_and_evaluate <- function(object, ...) {
+  UseMethod("train_and_evaluate")
+}
+
+#' @rdname train_and_evaluate
+#' @export
+train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_spec, ...) {
+  check_no_more(..., verb = "train_and_evaluate", known = c("train_spec", "eval_spec"))
+  check_class(train_spec, "train_spec", "tfdistribute_train_spec", "a train_spec()")
+  check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()")
+  progress <- new_progress()
+  on.exit(progress$finish())
+  answer <- call_backend(
+    "train_and_evaluate",
+    estimator = object,
+    train_spec = train_spec,
+    eval_spec = eval_spec,
+    listener = progress$listener
+  )
+  new_history(answer)
+}
+
+#' @export
+train_and_evaluate.default <- function(object, ...) {
+  abort_not_estimator(object, "train_and_evaluate")
+}

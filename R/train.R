@@ -1,0 +1,83 @@
+#' Train a model
+#'
+#' Trains until the steps are done or the input ends. A model that was trained before goes on from the
+#' newest checkpoint in its `model_dir`, whatever the strategy was. It does not evaluate: see
+#' [train_and_evaluate()].
+#'
+#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the
+#' next `train()` goes on from there. A second Ctrl-C stops at once.
+#'
+#' @param object An estimator, such as [dnn_regressor()] makes.
+#' @param input_fn What to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param steps Steps to take from here, a count; NULL until the input ends.
+#' @param hooks TensorFlow session hooks, one or a list.
+#' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
+#' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
+#' @param ... For methods; nothing else is taken.
+#' @return Invisibly a [history][history] with the true mean loss of a batch by step, and examples per second.
+#' @section Errors:
+#' `tfdistribute_argument_error`, `tfdistribute_input_error` (data and model do not fit),
+#' `tfdistribute_sharding_error` (the batch cannot be divided over the devices),
+#' `tfdistribute_model_directory_error`, `tfdistribute_strategy_error` (no such devices),
+#' `tfdistribute_run_config_error`, `tfdistribute_training_error` (TensorFlow stopped).
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
+#' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' history
+#' @export
+train <- function(object, ...) {
+  UseMethod("train")
+}
+
+#' @rdname train
+#' @export
+train.tfdistribute_estimator <- function(
+  object,
+  input_fn,
+  steps = NULL,
+  hooks = NULL,
+  max_steps = NULL,
+  saving_listeners = NULL,
+  ...
+) {
+  check_no_more(
+    ...,
+    verb = "train",
+    known = c("input_fn", "steps", "hooks", "max_steps", "saving_listeners")
+  )
+  input <- as_input(input_fn)
+  steps <- check_count(steps, "steps", null = TRUE)
+  max_steps <- check_count(max_steps, "max_steps", null = TRUE)
+  progress <- new_progress()
+  on.exit(progress$finish())
+  answer <- call_backend(
+    "train",
+    estimator = object,
+    input = input,
+    steps = steps,
+    max_steps = max_steps,
+    hooks = check_hooks(hooks),
+    saving_listeners = check_hooks(saving_listeners, "saving_listeners"),
+    listener = progress$listener
+  )
+  invisible(new_history(answer))
+}
+
+#' @export
+train.default <- function(object, ...) {
+  abort_not_estimator(object, "train")
+}
+
+# What every verb says to something that is no estimator.
+abort_not_estimator <- function(object, verb) {
+  abort_tfdistribute(
+    "argument",
+    problem = paste0("`object` must be an estimator, not ", show_value(object), "."),
+    remedy = paste0("Give ", verb, "() a model such as dnn_regressor() makes."),
+    argument = "object",
+    value = show_value(object)
+  )
+}

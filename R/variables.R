@@ -1,0 +1,83 @@
+#' Variables and checkpoints of a trained model
+#'
+#' `variable_names()` lists the variables of the newest checkpoint, `variable_value()` reads them,
+#' `latest_checkpoint()` gives the checkpoint's prefix, and `model_dir()` the directory where all of it stands.
+#'
+#' @param object An estimator, such as [dnn_regressor()] makes.
+#' @param variable Name of one variable, or several names; NULL for all of `variable_names()`.
+#' @param checkpoint_dir An estimator, or the path of a `model_dir`.
+#' @param ... For methods; nothing else is taken.
+#' @return `variable_names()`: strings. `variable_value()`: the variable's value, a number or an array of the
+#'   variable's shape; a named list of them where `variable` is NULL or names several. `latest_checkpoint()` and
+#'   `model_dir()`: a string; `latest_checkpoint()` NULL where nothing was trained.
+#' @section Errors:
+#' `tfdistribute_model_directory_error` where the model was not trained, `tfdistribute_argument_error` where
+#' there is no such variable.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#get_variable_names>
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt")))
+#' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 10))
+#' variable_names(model)
+#' variable_value(model, "linear/linear_model/wt/weights")
+#' latest_checkpoint(model)
+#' model_dir(model)
+#' @name variables
+NULL
+
+#' @rdname variables
+#' @export
+variable_names <- function(object) {
+  unlist(call_backend("variable_names", model_dir = model_dir(object)))
+}
+
+#' @rdname variables
+#' @export
+variable_value <- function(object, variable = NULL) {
+  directory <- model_dir(object)
+  names <- check_strings(variable, "variable", null = TRUE)
+  if (is.null(names)) {
+    names <- variable_names(object)
+  } else if (length(names) == 1) {
+    return(call_backend("variable_value", model_dir = directory, name = names))
+  }
+  values <- lapply(names, function(name) {
+    call_backend("variable_value", model_dir = directory, name = name)
+  })
+  names(values) <- names
+  values
+}
+
+#' @rdname variables
+#' @export
+latest_checkpoint <- function(checkpoint_dir, ...) {
+  UseMethod("latest_checkpoint")
+}
+
+#' @export
+latest_checkpoint.tfdistribute_estimator <- function(checkpoint_dir, ...) {
+  latest_checkpoint(model_dir(checkpoint_dir), ...)
+}
+
+#' @export
+latest_checkpoint.default <- function(checkpoint_dir, ...) {
+  check_no_more(..., verb = "latest_checkpoint", known = "checkpoint_dir")
+  directory <- check_string(checkpoint_dir, "checkpoint_dir")
+  call_backend("latest_checkpoint", model_dir = path.expand(directory))
+}
+
+#' @rdname variables
+#' @export
+model_dir <- function(object, ...) {
+  UseMethod("model_dir")
+}
+
+#' @export
+model_dir.tfdistribute_estimator <- function(object, ...) {
+  object$model_dir
+}
+
+#' @export
+model_dir.default <- function(object, ...) {
+  abort_not_estimator(object, "model_dir")
+}

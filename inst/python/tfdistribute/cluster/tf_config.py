@@ -1,0 +1,130 @@
+"""Read TF_CONFIG, by which TensorFlow learns of a cluster. Plain Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tfdistribute.errors import ClusterError
+
+REMEDY = (
+    'Write it as {"cluster": {"chief": ["host:port"], "worker": ["host:port"]}, '
+    '"task": {"type": "chief", "index": 0}}, or unset TF_CONFIG to train on this machine alone.'
+)
+
+
+@dataclass(frozen=True)
+class TfConfig:
+    """A cluster, and which of its tasks this process is.
+
+    Args:
+        cluster: Addresses ("host:port") by role, such as "chief", "worker", "ps".
+        task_type: Role of this process; None where TF_CONFIG names no task.
+        task_index: Its number within the role, from 0.
+    """
+
+    cluster: dict[str, tuple[str, ...]]
+    task_type: str | None = None
+    task_index: int = 0
+
+    @property
+    def tasks(self) -> int:
+        """Processes of the cluster; an evaluator that the cluster does not list counts."""
+        listed = sum(len(addresses) for addresses in self.cluster.values())
+        unlisted = self.task_type == "evaluator" and "evaluator" not in self.cluster
+        return listed + (1 if unlisted and listed else 0)
+
+    @property
+    def task(self) -> str:
+        """This process in words, such as "worker 1"."""
+        return "no task" if self.task_type is None else f"{self.task_type} {self.task_index}"
+
+
+def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
+    """Read the cluster from an environment. Addresses are not tried, nor compared.
+
+    Args:
+        environment: Variables by name, such as ``os.environ``.
+
+    Returns:
+        The cluster and this process's task; None where TF_CONFIG is not set or names neither.
+
+    Raises:
+        ClusterError: TF_CONFIG is no JSON (the error names the place), or not of TensorFlow's form.
+
+    Source:
+        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment
+        variable".
+    """
+    text = environment.get("TF_CONFIG", "").strip()
+    if not text:
+        return None
+    try:
+        content: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        near = text[max(error.pos - 15, 0) : error.pos + 15]
+        raise ClusterError(
+            f"TF_CONFIG is not JSON: {error.msg} at line {error.lineno}, column {error.colno}, "
+            f"near `{near}`.",
+            REMEDY,
+            argument="TF_CONFIG",
+            value=near,
+        ) from error
+    settings = _mapping(content, "TF_CONFIG")
+    cluster = {
+        role: _addresses(addresses, f'TF_CONFIG["cluster"]["{role}"]')
+        for role, addresses in _mapping(settings.get("cluster", {}), 'TF_CONFIG["cluster"]').items()
+    }
+    task = _mapping(settings.get("task", {}), 'TF_CONFIG["task"]')
+    if not cluster and not task:
+        return None
+    return _with_task(cluster, task)
+
+
+def _with_task(cluster: dict[str, tuple[str, ...]], task: dict[str, Any]) -> TfConfig:
+    role, index = task.get("type"), task.get("index", 0)
+    if role is None:
+        return TfConfig(cluster)
+    if isinstance(index, str) and index.isdecimal():
+        index = int(index)
+    if not isinstance(role, str) or isinstance(index, bool) or not isinstance(index, int) or index < 0:
+        raise _misfit('TF_CONFIG["task"]', "a type and an index from 0", task)
+    size = len(cluster.get(role, ()))
+    # An evaluator is not part of the training cluster and need not be listed.
+    if cluster and index >= size and not (role == "evaluator" and size == 0):
+        raise ClusterError(
+            f'TF_CONFIG says that this process is {role} {index}, but its cluster has {size} "{role}".',
+            "Make task and cluster agree.",
+            argument="TF_CONFIG",
+            value=f"{role} {index}",
+        )
+    return TfConfig(cluster, role, index)
+
+
+def _mapping(value: object, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _misfit(name, "an object in braces", value)
+    return cast("dict[str, Any]", value)
+
+
+def _addresses(value: object, name: str) -> tuple[str, ...]:
+    # Sparse clusters give addresses by index.
+    given: object = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else value
+    if not isinstance(given, list):
+        raise _misfit(name, "a list of addresses", value)
+    addresses = cast("list[object]", given)
+    if not all(isinstance(address, str) and address for address in addresses):
+        raise _misfit(name, "a list of addresses", value)
+    return tuple(str(address) for address in addresses)
+
+
+def _misfit(name: str, expected: str, value: object) -> ClusterError:
+    shown = json.dumps(value)
+    return ClusterError(
+        f"{name} must be {expected}, not {shown}.",
+        REMEDY,
+        argument="TF_CONFIG",
+        value=shown,
+    )

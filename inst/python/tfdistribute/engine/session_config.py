@@ -1,0 +1,138 @@
+"""Session settings given by name, as the ConfigProto that a session is made with."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, cast
+
+import tensorflow as tf
+from google.protobuf.descriptor import FieldDescriptor
+from tensorflow_estimator.python.estimator import run_config as estimator_run_config
+
+from tfdistribute.errors import RunConfigError
+
+_INTEGERS = {
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+}
+_FLOATS = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
+
+
+def make(settings: Mapping[str, Any], base: Any = None) -> Any:
+    """Make the ConfigProto that a user's settings mean on top of TensorFlow's defaults.
+
+    TensorFlow's RunConfig drops its own defaults (soft placement, device filters) as soon as it is given a session
+    configuration; here they stay unless a setting says otherwise, and lists are joined.
+
+    Args:
+        settings: Fields of ``tf.compat.v1.ConfigProto`` by name; nested messages are mappings.
+        base: The ConfigProto that TensorFlow would use; None for the default of one machine.
+
+    Returns:
+        A new ``tf.compat.v1.ConfigProto``.
+
+    Raises:
+        RunConfigError: an unknown field, or a value that does not fit its field.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
+    """
+    proto = tf.compat.v1.ConfigProto()
+    proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
+    _fill(proto, settings, "session_config")
+    return proto
+
+
+def _fill(message: Any, settings: Mapping[str, Any], path: str) -> None:
+    fields = message.DESCRIPTOR.fields_by_name
+    for name, value in settings.items():
+        here = f"{path}${name}"
+        if name not in fields:
+            raise _unknown(name, path, list(fields))
+        field = fields[name]
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            _fill_map(getattr(message, name), field, _mapping(value, here), here)
+        elif field.label == FieldDescriptor.LABEL_REPEATED:
+            _extend(getattr(message, name), field, value, here)
+        elif field.message_type is not None:
+            _fill(getattr(message, name), _mapping(value, here), here)
+        else:
+            setattr(message, name, _scalar(field, value, here))
+
+
+def _fill_map(target: Any, field: Any, values: Mapping[str, Any], path: str) -> None:
+    item = field.message_type.fields_by_name["value"]
+    for key, value in values.items():
+        if item.message_type is not None:
+            _fill(target[key], _mapping(value, f"{path}${key}"), f"{path}${key}")
+        else:
+            target[key] = _scalar(item, value, f"{path}${key}")
+
+
+def _extend(target: Any, field: Any, value: Any, path: str) -> None:
+    values = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
+    for each in values:
+        if field.message_type is not None:
+            _fill(target.add(), _mapping(each, path), path)
+            continue
+        item = _scalar(field, each, path)
+        # A filter that TensorFlow has set already is not set again.
+        if item not in target:
+            target.append(item)
+
+
+def _mapping(value: Any, path: str) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    raise _misfit(value, "a named list", path)
+
+
+def _scalar(field: Any, value: Any, path: str) -> Any:
+    kind = field.cpp_type
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == FieldDescriptor.CPPTYPE_BOOL and isinstance(value, bool):
+        return value
+    if kind == FieldDescriptor.CPPTYPE_ENUM:
+        return _enumerated(field, value, path)
+    if kind in _INTEGERS:
+        if number and float(value).is_integer():
+            return int(value)
+        raise _misfit(value, "a whole number", path)
+    if kind in _FLOATS and number:
+        return float(value)
+    if kind == FieldDescriptor.CPPTYPE_STRING and isinstance(value, str):
+        return value.encode() if field.type == FieldDescriptor.TYPE_BYTES else value
+    expected = {FieldDescriptor.CPPTYPE_BOOL: "TRUE or FALSE", FieldDescriptor.CPPTYPE_STRING: "a string"}
+    raise _misfit(value, expected.get(kind, "a number"), path)
+
+
+def _enumerated(field: Any, value: Any, path: str) -> int:
+    by_name = {item.name: item.number for item in field.enum_type.values}
+    if isinstance(value, str) and value in by_name:
+        return by_name[value]
+    if not isinstance(value, (str, bool)) and value in by_name.values():
+        return int(value)
+    raise _misfit(value, f"one of {', '.join(by_name)}", path)
+
+
+def _misfit(value: Any, expected: str, path: str) -> RunConfigError:
+    shown = "named values" if isinstance(value, Mapping) else repr(value)
+    return RunConfigError(
+        f"`{path}` must be {expected}, not {shown}.",
+        f"Give `{path}` as {expected}.",
+        argument=path,
+        value=shown,
+    )
+
+
+def _unknown(name: str, path: str, known: list[str]) -> RunConfigError:
+    near = difflib.get_close_matches(name, known, n=1)
+    return RunConfigError(
+        f"`{path}` has no field `{name}` in TensorFlow {tf.__version__}.",
+        f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(sorted(known))}.",
+        argument=f"{path}${name}",
+        value=name,
+    )

@@ -1,0 +1,162 @@
+"""What every feature column is described by, and the names it gives to variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ModelError
+
+NUMBERS = ("float", "integer", "integer64", "logical", "date", "datetime")
+WHOLE_NUMBERS = ("integer", "integer64", "logical")
+TEXT = ("string",)
+
+
+@dataclass(frozen=True)
+class Need:
+    """One feature that a column reads.
+
+    Args:
+        feature: Name of the feature, as in the data.
+        types: Types of ``ColumnFacts`` that the column can read.
+        width: Numbers per row; None where any number of values will do.
+        column: Name of the column, for errors.
+        remedy: What to do when the feature has another type.
+    """
+
+    feature: str
+    types: tuple[str, ...]
+    width: int | None
+    column: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class FeatureColumn(Description):
+    """Root of the family: how features become numbers for a model.
+
+    Features are known inside TensorFlow's graph by safe keys (see ``safe_key``), because TensorFlow's scopes
+    accept only some characters.
+
+    Attributes:
+        is_categorical: Whether the column says which bucket a value belongs to, so that it can be wrapped.
+        is_dense: Whether layers can take the column as it is.
+    """
+
+    is_categorical: ClassVar[bool] = False
+    is_dense: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The name that TensorFlow would give the column, with the features' own names."""
+        raise NotImplementedError
+
+    def needs(self) -> tuple[Need, ...]:
+        """List the features that the column reads."""
+        raise NotImplementedError
+
+    def check_files(self) -> None:
+        """See that the files that the column reads are there.
+
+        Raises:
+            InputError: a file does not exist.
+        """
+
+    def build(self) -> Any:
+        """Make the ``tf.feature_column``, whose features are known by their safe keys."""
+        raise NotImplementedError
+
+    def structure(self) -> dict[str, Any]:
+        """Describe what the column's weights mean, as plain values.
+
+        Returns:
+            A JSON-ready mapping: kind, name, and the settings without which trained weights are worthless.
+        """
+        raise NotImplementedError
+
+
+def safe_key(name: str) -> str:
+    """Turn a feature's name into one that TensorFlow accepts as a scope.
+
+    ASCII characters that scopes refuse become ``_``, as TensorFlow does with variable scopes. Other characters
+    become their code point, so that "größe" and "grüße", or two names in Greek letters, stay different.
+
+    Args:
+        name: A feature's or a column's name.
+
+    Returns:
+        ``"petal_length"`` for ``"petal length"``; ``"gru00f6u00dfe"`` for ``"größe"``.
+
+    Source:
+        Graph.name_scope in tensorflow/python/framework/ops.py and _sanitize_column_name_for_variable_scope in
+        tensorflow/python/feature_column/feature_column_v2.py.
+    """
+    coded = "".join(letter if letter.isascii() else f"u{ord(letter):04x}" for letter in name)
+    return re.sub(r"[^A-Za-z0-9_.\-]", "_", coded)
+
+
+def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
+    """See that no two columns of one part of a model share a name or a variable scope.
+
+    Args:
+        columns: Columns of the part.
+        argument: The argument that holds them.
+
+    Raises:
+        ModelError: two columns have one name, or names that become one variable scope.
+    """
+    check_names([column.name for column in columns], argument, "feature column")
+
+
+def check_names(names: Iterable[str], argument: str, word: str) -> None:
+    """See that names are distinct, as themselves and as variable scopes.
+
+    Args:
+        names: Names of features or columns.
+        argument: The argument they come from.
+        word: What they name, for the error.
+
+    Raises:
+        ModelError: two are the same.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        key = safe_key(name)
+        if key not in seen:
+            seen[key] = name
+        elif seen[key] == name:
+            raise ModelError(
+                f'`{argument}` has two {word}s with the name "{name}".',
+                "Keep one of them.",
+                argument=argument,
+                value=name,
+            )
+        else:
+            raise ModelError(
+                f'`{argument}` has {word}s "{seen[key]}" and "{name}", which both become "{key}" in TensorFlow.',
+                "Rename one of them in the data.",
+                argument=argument,
+                value=name,
+            )
+
+
+def check_categorical(column: FeatureColumn, function: str) -> None:
+    """See that a column that wraps categories was given categories.
+
+    Args:
+        column: The wrapped column.
+        function: The wrapping function's name in R, for the error.
+
+    Raises:
+        ModelError: the column is not categorical.
+    """
+    if not column.is_categorical:
+        raise ModelError(
+            f"{function} needs a categorical column, but {column.name} is {column.kind}.",
+            "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
+            argument="categorical_column",
+            value=column.name,
+        )

@@ -1,0 +1,113 @@
+"""Starting values of variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.callbacks import as_callable
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ArgumentError
+
+# Graph initializers: unlike Keras's own they follow the run configuration's `tf_random_seed`.
+NAMES = {
+    "constant": "constant_initializer",
+    "glorot_normal": "glorot_normal_initializer",
+    "glorot_uniform": "glorot_uniform_initializer",
+    "he_normal": "initializers.he_normal",
+    "he_uniform": "initializers.he_uniform",
+    "lecun_normal": "initializers.lecun_normal",
+    "lecun_uniform": "initializers.lecun_uniform",
+    "ones": "ones_initializer",
+    "orthogonal": "orthogonal_initializer",
+    "random_normal": "random_normal_initializer",
+    "random_uniform": "random_uniform_initializer",
+    "truncated_normal": "truncated_normal_initializer",
+    "variance_scaling": "variance_scaling_initializer",
+    "zeros": "zeros_initializer",
+}
+
+
+@dataclass(frozen=True)
+class Initializer(Description):
+    """Root of the family: how a variable's starting values are made."""
+
+    def build(self) -> Any:
+        """Make what TensorFlow calls with a shape.
+
+        Returns:
+            A callable.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NamedInitializer(Initializer, kind="named"):
+    """One of TensorFlow's initializers.
+
+    Args:
+        name: One of ``NAMES``.
+        settings: Its arguments by TensorFlow's names.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/compat/v1/initializers
+    """
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse unknown names."""
+        if self.name not in NAMES:
+            raise ArgumentError(
+                f'`initializer` "{self.name}" is not known.',
+                f"Use one of {', '.join(sorted(NAMES))}.",
+                argument="initializer",
+                value=self.name,
+            )
+
+    def build(self) -> Any:
+        """Make the initializer.
+
+        Raises:
+            ArgumentError: a setting is not known.
+        """
+        made = engine.tf.compat.v1
+        for part in NAMES[self.name].split("."):
+            made = getattr(made, part)
+        try:
+            return made(**self.settings)
+        except TypeError as error:
+            raise ArgumentError(
+                f'`initializer` "{self.name}" cannot take {", ".join(sorted(self.settings))}: {error}.',
+                "Name its settings as TensorFlow does.",
+                argument="initializer",
+                value=self.name,
+            ) from error
+
+
+@dataclass(frozen=True)
+class InitializerFunction(Initializer, kind="function"):
+    """A function of a shape and a dtype, or an initializer made in Python.
+
+    Args:
+        function: The function.
+
+    Raises:
+        ArgumentError: it cannot be called.
+    """
+
+    function: Any
+
+    def build(self) -> Any:
+        """Return the function."""
+        function = as_callable(self.function)
+        if function is None:
+            raise ArgumentError(
+                f"`initializer` must be a function, not {self.function!r}.",
+                'Give a name, a list such as list("truncated_normal", stddev = 0.1), or a function.',
+                argument="initializer",
+                value=repr(self.function),
+            )
+        return function

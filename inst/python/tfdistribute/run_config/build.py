@@ -1,0 +1,150 @@
+"""From settings to the tf.estimator.RunConfig that TensorFlow runs with."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.descriptions import read
+from tfdistribute.run_config.preflight import Circumstances, preflight
+from tfdistribute.run_config.settings import RunSettings
+from tfdistribute.strategies import Strategy
+from tfdistribute.strategies.device_names import cpus_named
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The devices of this process that a run takes.
+
+    Args:
+        train: Canonical names, one per replica of train_distribute; empty without one.
+        evaluate: The same for eval_distribute.
+    """
+
+    train: tuple[str, ...] = ()
+    evaluate: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every device once."""
+        return tuple(dict.fromkeys(self.train + self.evaluate))
+
+    def replicas(self, verb: str) -> int:
+        """Count the replicas in sync of a verb: 1 without a strategy."""
+        return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
+
+
+def resolve_devices(settings: RunSettings) -> Devices:
+    """Name the devices that the strategies take on this machine. Does not start them.
+
+    Args:
+        settings: The run configuration.
+
+    Returns:
+        The devices of training and evaluation.
+
+    Raises:
+        StrategyError: more devices than there are.
+        UnsupportedError: a strategy that this version cannot perform.
+    """
+    if settings.train_distribute is None and settings.eval_distribute is None:
+        return Devices()
+    cpus, gpus = engine.devices.counts()
+
+    def named(strategy: Strategy | None) -> tuple[str, ...]:
+        return () if strategy is None else strategy.resolve(cpus, gpus)
+
+    return Devices(named(settings.train_distribute), named(settings.eval_distribute))
+
+
+def build(settings: RunSettings, devices: Devices) -> Any:
+    """Make TensorFlow's run configuration, and the logical CPUs it needs.
+
+    Sessions get as many CPU devices as the strategies name, and a user's session_config is added to what
+    TensorFlow would have used without one.
+
+    Args:
+        settings: The run configuration, as preflight repaired it.
+        devices: What ``resolve_devices`` named for these settings.
+
+    Returns:
+        A ``tf.estimator.RunConfig``.
+
+    Raises:
+        RunConfigError: an unknown field of session_config.
+        StrategyError: TensorFlow was already started with fewer CPU devices.
+
+    Source:
+        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
+    """
+    settings = settings.with_cpu_devices(cpus_named(devices.all))
+    engine.devices.prepare(_session_cpus(settings))
+    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    session_config = fields.pop("session_config")
+    fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
+    same = settings.eval_distribute == settings.train_distribute
+    fields["eval_distribute"] = train if same else _built(settings.eval_distribute, devices.evaluate)
+    fields["device_fn"] = _device_fn(settings.device_fn)
+    config = engine.tf.estimator.RunConfig(**fields)
+    if not session_config:
+        return config
+    # TensorFlow drops its default, device filters included, when it is given a session configuration at once.
+    return config.replace(session_config=engine.session_config.make(session_config, config.session_config))
+
+
+def build_run_config(config: Mapping[str, Any]) -> Any:
+    """Make the tf.estimator.RunConfig that a run configuration of R describes.
+
+    Args:
+        config: The fields of ``RunSettings`` by name.
+
+    Returns:
+        A ``tf.estimator.RunConfig``, which every constructor of an Estimator accepts.
+
+    Raises:
+        TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
+    """
+    settings = read(RunSettings, config)
+    circumstances = Circumstances("train_and_evaluate", tf_config=read_tf_config(os.environ))
+    settings = preflight(settings, circumstances).settings
+    return build(settings, resolve_devices(settings))
+
+
+def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
+    """Make the hooks without which a session under the settings' strategy fails.
+
+    Args:
+        settings: The run configuration.
+        devices: What ``resolve_devices`` named.
+        verb: "train" for a training's session, "evaluate" for an evaluation's.
+
+    Returns:
+        New ``tf.estimator.SessionRunHook`` objects, for one call.
+    """
+    strategy, names = {
+        "train": (settings.train_distribute, devices.train),
+        "evaluate": (settings.eval_distribute, devices.evaluate),
+    }.get(verb, (None, ()))
+    return [] if strategy is None else strategy.session_hooks(names)
+
+
+def _built(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
+    return None if strategy is None else strategy.build(devices)
+
+
+def _session_cpus(settings: RunSettings) -> int:
+    counts = (settings.session_config or {}).get("device_count") or {}
+    count = counts.get("CPU", 1) if isinstance(counts, Mapping) else 1
+    return int(count) if isinstance(count, (int, float)) else 1
+
+
+def _device_fn(function: Callable[..., Any] | None) -> Callable[[Any], Any] | None:
+    if function is None:
+        return None
+    # TensorFlow insists on exactly this parameter.
+    return lambda op: function(op)

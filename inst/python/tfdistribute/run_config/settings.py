@@ -1,0 +1,184 @@
+"""Every setting of tf.estimator.RunConfig, by TensorFlow's name. Plain Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
+from tfdistribute.strategies import Strategy
+
+PROTOCOLS = ("grpc", "grpc+verbs")
+
+# Smallest allowed value, and whether it is allowed itself.
+_LIMITS: dict[str, tuple[float, bool]] = {
+    "save_summary_steps": (0, True),
+    "save_checkpoints_steps": (0, True),
+    "save_checkpoints_secs": (0, True),
+    "keep_checkpoint_max": (0, True),
+    "keep_checkpoint_every_n_hours": (0, False),
+    "log_step_count_steps": (0, False),
+    "session_creation_timeout_secs": (0, False),
+    "experimental_max_worker_delay_secs": (0, True),
+}
+
+
+class _UnlessSteps(float):
+    """Seconds between checkpoints that hold only while no number of steps is given."""
+
+
+@dataclass(frozen=True)
+class RunSettings(Description):
+    """The settings of a run; None switches off what can be switched off.
+
+    Args:
+        train_distribute: Strategy of training; None for one device without a strategy.
+        eval_distribute: Strategy of evaluation; None evaluates on one device, which is always exact.
+        model_dir: Directory of checkpoints and events; None leaves it to the model.
+        tf_random_seed: Seed of initial values and dropout; None for another one in each run.
+        save_summary_steps: Steps between two summaries.
+        save_checkpoints_steps: Steps between two checkpoints; not together with the seconds.
+        save_checkpoints_secs: Seconds between two checkpoints; 600 unless steps are given.
+        session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings. They are
+            added to TensorFlow's defaults.
+        keep_checkpoint_max: Newest checkpoints to keep; 0 or None keeps all.
+        keep_checkpoint_every_n_hours: Hours between two checkpoints that are kept for good.
+        log_step_count_steps: Steps between two records of loss and speed in the log.
+        device_fn: Function of an operation that answers its device; only without a strategy.
+        protocol: Protocol of a cluster's server: "grpc" (also None) or "grpc+verbs".
+        session_creation_timeout_secs: Seconds to wait for a session.
+        experimental_distribute: Refused: use train_distribute and eval_distribute.
+        experimental_max_worker_delay_secs: Seconds by which workers of a cluster start late at most.
+        checkpoint_save_graph_def: Whether the graph is saved with checkpoints.
+
+    Raises:
+        ArgumentError: a value out of range.
+        RunConfigError: settings that exclude each other.
+
+    Source:
+        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
+    """
+
+    train_distribute: Strategy | None = None
+    eval_distribute: Strategy | None = None
+    model_dir: str | None = None
+    tf_random_seed: int | None = 1
+    save_summary_steps: int | None = 100
+    save_checkpoints_steps: int | None = None
+    save_checkpoints_secs: float | None = _UnlessSteps(600)
+    session_config: dict[str, Any] | None = None
+    keep_checkpoint_max: int | None = 5
+    keep_checkpoint_every_n_hours: float = 10000.0
+    log_step_count_steps: int | None = 100
+    device_fn: Callable[..., Any] | None = None
+    protocol: str | None = None
+    session_creation_timeout_secs: float = 7200.0
+    experimental_distribute: Any = None
+    experimental_max_worker_delay_secs: int | None = None
+    checkpoint_save_graph_def: bool = True
+
+    def __post_init__(self) -> None:
+        """Check each setting, and those that exclude each other."""
+        if self.save_checkpoints_steps is not None and isinstance(
+            self.save_checkpoints_secs, _UnlessSteps
+        ):
+            object.__setattr__(self, "save_checkpoints_secs", None)
+        for name, (limit, allowed) in _LIMITS.items():
+            _check_limit(name, getattr(self, name), limit, allowed)
+        _check_together(self)
+
+    def for_verb(self, verb: str) -> RunSettings:
+        """Leave out the strategies that a verb does not use.
+
+        Devices that only training needs are then not looked for when a model predicts elsewhere.
+
+        Args:
+            verb: "train", "evaluate", "predict", "train_and_evaluate" or "export".
+
+        Returns:
+            The settings, with train_distribute and eval_distribute only where the verb uses them.
+        """
+        trains = verb in ("train", "train_and_evaluate")
+        evaluates = verb in ("evaluate", "train_and_evaluate")
+        return dataclasses.replace(
+            self,
+            train_distribute=self.train_distribute if trains else None,
+            eval_distribute=self.eval_distribute if evaluates else None,
+        )
+
+    def with_cpu_devices(self, cpus: int) -> RunSettings:
+        """Give sessions the logical CPUs that something names.
+
+        A session has one CPU device unless told otherwise, however many TensorFlow was started with. An
+        operation that names another is silently moved to CPU:0, where a collective sum waits for ever.
+
+        Args:
+            cpus: Logical CPUs that are named; 0 or 1 changes nothing.
+
+        Returns:
+            The settings with ``session_config$device_count$CPU`` of at least cpus.
+
+        Raises:
+            RunConfigError: session_config$device_count is not a list of counts.
+        """
+        if cpus <= 1:
+            return self
+        session = dict(self.session_config or {})
+        devices = session.get("device_count") or {}
+        if not isinstance(devices, Mapping) or not isinstance(devices.get("CPU", 0), (int, float)):
+            raise RunConfigError(
+                f"`session_config$device_count` must be a named list of counts, not {devices!r}.",
+                f"Write device_count = list(CPU = {cpus}), or leave it out.",
+                argument="session_config$device_count",
+                value=repr(devices),
+            )
+        count = max(int(devices.get("CPU", 0)), cpus)
+        session["device_count"] = {**devices, "CPU": count}
+        return dataclasses.replace(self, session_config=session)
+
+
+def _check_limit(name: str, value: float | None, limit: float, allowed: bool) -> None:
+    if value is None or value > limit or (allowed and value == limit):
+        return
+    raise ArgumentError(
+        f"`{name}` must be {'at least' if allowed else 'more than'} {limit:g}, not {value:g}.",
+        f"Give `{name}` as a number {'of at least' if allowed else 'above'} {limit:g}.",
+        argument=name,
+        value=f"{value:g}",
+    )
+
+
+def _check_together(settings: RunSettings) -> None:
+    steps, secs = settings.save_checkpoints_steps, settings.save_checkpoints_secs
+    if steps is not None and secs is not None:
+        raise RunConfigError(
+            f"`save_checkpoints_steps` ({steps}) and `save_checkpoints_secs` ({secs:g}) cannot both "
+            "be set.",
+            "Set one of them; the other is then off.",
+            argument="save_checkpoints_steps",
+            value=str(steps),
+        )
+    if settings.model_dir == "":
+        raise ArgumentError("`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir")
+    if settings.protocol is not None and settings.protocol not in PROTOCOLS:
+        raise ArgumentError(
+            f'`protocol` must be one of {", ".join(PROTOCOLS)} or NULL, not "{settings.protocol}".',
+            "Leave `protocol` out.",
+            argument="protocol",
+            value=settings.protocol,
+        )
+    if settings.experimental_distribute is not None:
+        raise RunConfigError(
+            "`experimental_distribute` is not supported: it sets the strategies a second time.",
+            "Use `train_distribute` and `eval_distribute`.",
+            argument="experimental_distribute",
+        )
+    if settings.device_fn is not None and settings.train_distribute is not None:
+        raise StrategyError(
+            "`device_fn` places operations, and so does `train_distribute`.",
+            "Give one of them.",
+            argument="device_fn",
+        )

@@ -1,0 +1,19 @@
+"""Where training runs, and how its gradients meet: one file per strategy."""
+
+from tfdistribute.strategies.central_storage import CentralStorage
+from tfdistribute.strategies.description import Strategy
+from tfdistribute.strategies.mirrored import Mirrored
+from tfdistribute.strategies.multi_worker import MultiWorker
+from tfdistribute.strategies.one_device import OneDevice
+from tfdistribute.strategies.parameter_server import ParameterServer
+from tfdistribute.strategies.tpu import Tpu
+
+__all__ = [
+    "CentralStorage",
+    "Mirrored",
+    "MultiWorker",
+    "OneDevice",
+    "ParameterServer",
+    "Strategy",
+    "Tpu",
+]

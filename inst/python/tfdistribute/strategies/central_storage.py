@@ -1,0 +1,44 @@
+"""Variables in one place, computation on each device of one machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.strategies.description import Strategy
+from tfdistribute.strategies.device_names import checked_devices, chosen_devices
+
+
+@dataclass(frozen=True)
+class CentralStorage(Strategy, kind="central_storage"):
+    """Train in step on several devices, with the variables on the CPU (or on the one device).
+
+    Args:
+        devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
+            means logical CPUs.
+
+    Raises:
+        StrategyError: devices cannot be used.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy
+    """
+
+    devices: int | tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what can be known without a machine."""
+        object.__setattr__(self, "devices", checked_devices(self.devices))
+
+    def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
+        """Name the devices that compute."""
+        return chosen_devices(self.devices, cpus, gpus)
+
+    def build(self, devices: tuple[str, ...]) -> Any:
+        """Make a ``tf.distribute.experimental.CentralStorageStrategy``."""
+        return engine.tf.distribute.experimental.CentralStorageStrategy(list(devices))
+
+    def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
+        """Make the hook that keeps a variable from being saved twice."""
+        return [engine.variables.KeepOneOfEachVariable()] if len(devices) > 1 else []
