@@ -1,0 +1,89 @@
+"""What stands in model_dir."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.training.model_directory import (
+    SIGNATURE,
+    check_owner,
+    check_writable,
+    latest_checkpoint,
+    read_signature,
+    require_checkpoint,
+    sign,
+)
+
+STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
+
+
+def with_checkpoint(directory: Path, step: int = 10) -> str:
+    (directory / "checkpoint").write_text(f'model_checkpoint_path: "model.ckpt-{step}"\n')
+    (directory / f"model.ckpt-{step}.index").write_text("")
+    return str(directory / f"model.ckpt-{step}")
+
+
+def test_the_newest_checkpoint_is_found_without_tensorflow(tmp_path: Path):
+    assert latest_checkpoint(str(tmp_path)) is None
+    assert latest_checkpoint(str(tmp_path / "absent")) is None
+    assert with_checkpoint(tmp_path) == latest_checkpoint(str(tmp_path))
+
+
+def test_a_checkpoint_whose_files_are_gone_is_none(tmp_path: Path):
+    with_checkpoint(tmp_path)
+    (tmp_path / "model.ckpt-10.index").unlink()
+    assert latest_checkpoint(str(tmp_path)) is None
+
+
+def test_a_verb_without_a_trained_model_is_refused(tmp_path: Path):
+    with pytest.raises(ModelDirectoryError, match="predict needs a trained model") as caught:
+        require_checkpoint(str(tmp_path), None, "predict")
+    assert "train()" in (caught.value.remedy or "")
+
+
+def test_a_chosen_checkpoint_must_exist(tmp_path: Path):
+    prefix = with_checkpoint(tmp_path)
+    assert require_checkpoint(str(tmp_path), prefix, "evaluate") == prefix
+    with pytest.raises(ModelDirectoryError) as caught:
+        require_checkpoint(str(tmp_path), prefix + "0", "evaluate")
+    assert caught.value.argument == "checkpoint_path"
+
+
+def test_another_models_directory_is_refused_by_the_field_that_differs(tmp_path: Path):
+    sign(str(tmp_path), STRUCTURE)
+    with_checkpoint(tmp_path)
+    check_owner(str(tmp_path), STRUCTURE)
+    with pytest.raises(ModelDirectoryError, match=r"its hidden_units is \[8, 4\], this model's is \[8\]"):
+        check_owner(str(tmp_path), {**STRUCTURE, "hidden_units": (8,)})
+
+
+def test_a_directory_without_checkpoints_belongs_to_nobody(tmp_path: Path):
+    sign(str(tmp_path), STRUCTURE)
+    check_owner(str(tmp_path), {"kind": "linear_regressor"})
+
+
+def test_a_damaged_signature_is_no_signature(tmp_path: Path):
+    (tmp_path / SIGNATURE).write_text("{")
+    assert read_signature(str(tmp_path)) is None
+
+
+def test_signing_leaves_one_file(tmp_path: Path):
+    sign(str(tmp_path), STRUCTURE)
+    sign(str(tmp_path), STRUCTURE)
+    assert [path.name for path in tmp_path.iterdir()] == [SIGNATURE]
+    assert read_signature(str(tmp_path)) == {"kind": "dnn_regressor", "hidden_units": [8, 4]}
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelDirectoryError) as caught:
+        check_writable(str(tmp_path / "file" / "model"))
+    assert caught.value.argument == "model_dir"
+
+
+def test_looking_whether_a_directory_can_be_written_leaves_nothing(tmp_path: Path):
+    check_writable(str(tmp_path / "new" / "model"))
+    assert list((tmp_path / "new" / "model").iterdir()) == []
