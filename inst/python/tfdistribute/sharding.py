@@ -171,7 +171,7 @@ class BatchPlan:
         replica_batch_size(self.global_batch_size, self.shard.replicas)
         if self.examples is not None and self.examples < self.shard.replicas:
             raise ShardingError(
-                f"{_examples(self.examples)} cannot be split over {self.shard.replicas} replicas.".capitalize(),
+                f"{_examples(self.examples)} cannot be split over {self.shard.replicas} replicas.",
                 f"Use at least {self.shard.replicas} rows, or at most {self.examples} replicas.",
             )
 

@@ -1,0 +1,84 @@
+"""A function of the user that returns a tf.data.Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tfdistribute import engine
+from tfdistribute.callbacks import takes
+from tfdistribute.columns import InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.sharding import InputContext
+
+
+@dataclass(frozen=True)
+class DatasetFunction(Input, kind="dataset_function"):
+    """A function that makes the dataset, and knows best.
+
+    Nothing is divided, shuffled or repeated for it: each of its batches is one replica's, and with several
+    workers it must read its own share. For that it may take an argument ``input_context``.
+
+    Args:
+        function: Called without arguments, or with ``input_context`` where it has such a parameter.
+    """
+
+    function: Callable[..., Any]
+
+    def facts(self) -> InputFacts:
+        """Say that nothing is known."""
+        return InputFacts()
+
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:  # noqa: ARG002
+        """Make the function that an Estimator calls for its data.
+
+        Args:
+            purpose: Not used: the function makes the dataset for one purpose.
+            seed: Not used: the function shuffles by itself.
+
+        Returns:
+            A function of ``input_context=None`` that returns what the user's function returned.
+
+        Raises:
+            InputError: by the function, when the user's function returned no dataset.
+            CallbackError: by the function, when the user's function failed.
+        """
+        function = self.function
+        with_context = takes(function, "input_context")
+
+        def dataset_function_input(input_context: InputContext | None = None) -> Any:
+            result = function(input_context=input_context) if with_context else function()
+            _check(result, in_strategy=input_context is not None)
+            return result
+
+        return dataset_function_input
+
+
+def _check(result: Any, in_strategy: bool) -> None:
+    if isinstance(result, engine.tf.data.Dataset):
+        return
+    tensors = _holds_tensors(result)
+    if tensors and not in_strategy:
+        return
+    what = "tensors" if tensors else _name(result)
+    reason = ", and a distribution strategy cannot divide those" if tensors else ""
+    raise InputError(
+        f"The input function returned {what} instead of a tf.data.Dataset{reason}.",
+        "Return a dataset of batches, for example tf$data$Dataset$from_tensor_slices(list(features, labels))$batch(32L).",
+        argument="input_fn",
+        value=what,
+    )
+
+
+def _holds_tensors(result: Any) -> bool:
+    leaves = engine.tf.nest.flatten(result)
+    return bool(leaves) and all(engine.tf.is_tensor(leaf) for leaf in leaves)
+
+
+def _name(result: Any) -> str:
+    if result is None:
+        return "nothing"
+    kind = type(cast(object, result))
+    return f"an object of class {kind.__module__}.{kind.__qualname__}"

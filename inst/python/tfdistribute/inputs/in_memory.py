@@ -1,0 +1,193 @@
+"""Columns in memory: data frames, matrices, lists and arrays of R.
+
+The data stays in NumPy, outside TensorFlow's graph: a graph is limited to 2 GB, and is written to the model
+directory and to every event file. It crosses into TensorFlow in chunks of many batches, because each crossing
+takes Python's lock; TensorFlow's own threads cut chunks into batches and batches into features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy.typing as npt
+
+from tfdistribute import engine
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.packing import Column, Packed, Place, pack
+from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
+
+# One crossing into TensorFlow carries at most this many batches and bytes.
+CHUNK_BATCHES = 64
+CHUNK_BYTES = 4 * 2**20
+
+# Batches that wait for the training step.
+PREFETCHED_BATCHES = 4
+
+
+@dataclass(frozen=True)
+class InMemory(Input, kind="in_memory"):
+    """Columns of equal length.
+
+    The columns are copied when the description is read, on the thread that reads it, into the one copy that
+    training uses. Their functions are not kept: arrays that belong to R may not be released on other threads.
+
+    Args:
+        columns: Features and response.
+        response: Name of the column that is the label; None: there is none.
+        batch_size: Examples of one training step, summed over replicas.
+        num_epochs: Passes over the rows; None: without end. Predicting always takes one.
+        shuffle: Whether each epoch is shuffled; None: for training only. Predicting never shuffles.
+        seed: Seed of the shuffle; None: the run's.
+    """
+
+    columns: tuple[Column, ...]
+    response: str | None = None
+    batch_size: int = 128
+    num_epochs: int | None = 1
+    shuffle: bool | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        """Copy the columns and let go of R's arrays."""
+        names = [column.name for column in self.columns]
+        for name in sorted(set(names)):
+            if names.count(name) > 1:
+                raise InputError(f"The input has two columns `{name}`.", "Rename one of them.", argument=name)
+        if self.response is not None and self.response not in names:
+            raise InputError(f"The response `{self.response}` is no column.", "Name a column.", argument="response")
+        packed = pack(self.columns)
+        object.__setattr__(self, "_packed", packed)
+        object.__setattr__(self, "columns", ())
+
+    @cached_property
+    def _facts(self) -> InputFacts:
+        packed = self._data
+        facts = {name: place.facts for name, place in packed.places.items()}
+        label = None if self.response is None else facts.pop(self.response)
+        return InputFacts(
+            features=facts,
+            label=label,
+            rows=packed.rows,
+            epochs=self.num_epochs,
+            global_batch_size=self.batch_size,
+            label_range=_label_range(packed, label),
+        )
+
+    @property
+    def _data(self) -> Packed:
+        return cast(Packed, self.__dict__["_packed"])
+
+    def facts(self) -> InputFacts:
+        """Say what is known about the data."""
+        return self._facts
+
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data.
+
+        Args:
+            purpose: "predict" yields features only, once and in order.
+            seed: Seed of the run, where the input does not have its own.
+
+        Returns:
+            A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
+
+        Raises:
+            ShardingError: by the function, when the batch or the rows do not divide over the replicas.
+        """
+        # The function must not hold this description: TensorFlow keeps it on threads of its own.
+        packed = self._data
+        shuffled = purpose != "predict" and (purpose == "train" if self.shuffle is None else self.shuffle)
+        chosen = self.seed if self.seed is not None else seed
+        order_seed = (0 if chosen is None else chosen) if shuffled else None
+        epochs = 1 if purpose == "predict" else self.num_epochs
+        batch_size, response = self.batch_size, None if purpose == "predict" else self.response
+        left_out = self.response if purpose == "predict" else None
+
+        def in_memory_input(input_context: InputContext | None = None) -> Any:
+            plan = BatchPlan(packed.rows, epochs, batch_size, Shard.of(input_context))
+            take_apart = _taking_apart(packed, response, left_out)
+            return _dataset(packed, _chunks(packed, plan, order_seed), take_apart)
+
+        return in_memory_input
+
+
+def _label_range(packed: Packed, label: ColumnFacts | None) -> tuple[float, float] | None:
+    numbers = None if label is None else packed.numbers(label.name)
+    return None if numbers is None else (float(numbers.min()), float(numbers.max()))
+
+
+def _chunks(
+    packed: Packed, plan: BatchPlan, seed: int | None
+) -> Callable[[], Iterator[tuple[npt.NDArray[Any], ...]]]:
+    batch_bytes = max(1, packed.row_bytes * plan.replica_batch_size)
+    batches = max(1, min(CHUNK_BATCHES, CHUNK_BYTES // batch_bytes))
+
+    def chunks() -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        order = RowOrder(packed.rows, seed)
+        for positions in plan.chunks(batches):
+            yield packed.gather(order.at(positions))
+
+    return chunks
+
+
+def _dataset(packed: Packed, chunks: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]) -> Any:
+    tf = engine.tf
+    signature = tuple(
+        tf.TensorSpec([None, None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype)) for matrix in packed.matrices
+    )
+    batches = tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
+    dataset = tf.data.Dataset.zip((batches, _tables(packed)))
+    return dataset.map(take_apart).prefetch(PREFETCHED_BATCHES)
+
+
+def _tables(packed: Packed) -> Any:
+    """Give every batch the tables of strings, which cross into TensorFlow once and stay out of its graph."""
+    tf = engine.tf
+    tables = tuple(packed.tables.values())
+    if not tables:
+        return tf.data.Dataset.from_tensors(()).repeat()
+    signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)
+    once = tf.data.Dataset.from_generator(lambda: iter([tables]), output_signature=signature)
+    return once.cache().repeat()
+
+
+def _taking_apart(packed: Packed, response: str | None, left_out: str | None) -> Callable[..., Any]:
+    places = {name: place for name, place in packed.places.items() if name != left_out}
+    table_names = list(packed.tables)
+
+    def take_apart(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
+        by_name = dict(zip(table_names, tables, strict=True))
+        singles = [_singles(matrix, index, packed) for index, matrix in enumerate(matrices)]
+        columns = {name: _column(place, matrices, singles, by_name) for name, place in places.items()}
+        if response is None:
+            return columns
+        label = columns.pop(response)
+        return columns, label
+
+    return take_apart
+
+
+def _singles(matrix: Any, index: int, packed: Packed) -> list[Any]:
+    """Take apart the columns of single values, which come first in a matrix, in one operation."""
+    tf = engine.tf
+    count = sum(p.matrix == index and p.facts.shape == () for p in packed.places.values())
+    return tf.unstack(matrix[:, :count], num=count, axis=1) if count else []
+
+
+def _column(place: Place, matrices: tuple[Any, ...], singles: list[list[Any]], tables: dict[str, Any]) -> Any:
+    tf = engine.tf
+    facts = place.facts
+    if facts.shape == ():
+        values = singles[place.matrix][place.start]
+    else:
+        values = matrices[place.matrix][:, place.start : place.start + place.width]
+        if len(facts.shape) > 1:
+            values = tf.reshape(values, [-1, *facts.shape])
+    if facts.name not in tables:
+        return values
+    return tf.gather(tables[facts.name], values)

@@ -1,0 +1,193 @@
+"""Columns from R in few arrays: one matrix per dtype, one row per example.
+
+Gathering a batch then is one contiguous copy per row instead of one cache miss per value, and what crosses into
+TensorFlow is a handful of tensors whatever the number of columns. Strings are kept as codes into a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import InputError
+
+# dtype of the matrix that keeps a column; "string" is kept as codes.
+_KEPT_AS = {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64, "string": np.int32}
+
+
+@dataclass(frozen=True)
+class Column(Description):
+    """One column as it comes from R.
+
+    Args:
+        name: Key of the feature or name of the response.
+        type: One of ``columns.TYPES``.
+        values: Function that returns the values as an array of shape [rows, ...], numbers in any dtype. For
+            "integer64" an array of doubles holds the integers' bits, as R's bit64 keeps them. For "string" it
+            returns a mapping of ``codes``, numbers from 0, and ``labels``, an array of the strings they stand for.
+            It is called once, and its arrays are not kept: they may be R's own memory.
+        shape: Shape of one example.
+        levels: The values that a column of strings may take, where they are known.
+    """
+
+    name: str
+    type: str
+    values: Callable[[], Any]
+    shape: tuple[int, ...] = ()
+    levels: tuple[str, ...] | None = None
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """The column without its values."""
+        return ColumnFacts(self.name, self.type, self.shape, self.levels)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a column is kept.
+
+    Args:
+        matrix: Position of the matrix.
+        start: Its first column there.
+        facts: What it is.
+    """
+
+    matrix: int
+    start: int
+    facts: ColumnFacts
+
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it takes."""
+        return _width(self.facts.shape)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """All columns of an input.
+
+    Args:
+        matrices: One array of shape [rows, columns] per dtype, in C order.
+        places: Where each column is kept, by name, in the order of the columns.
+        tables: The strings that codes stand for, by name of the column.
+        rows: Number of rows.
+    """
+
+    matrices: tuple[npt.NDArray[Any], ...]
+    places: Mapping[str, Place]
+    tables: Mapping[str, npt.NDArray[np.object_]]
+    rows: int
+
+    def gather(self, rows: npt.NDArray[np.integer]) -> tuple[npt.NDArray[Any], ...]:
+        """Copy rows.
+
+        Args:
+            rows: Row numbers of shape [batches, examples].
+
+        Returns:
+            One array of shape [batches, examples, columns] per matrix.
+        """
+        return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of one example in bytes."""
+        return sum(matrix.itemsize * matrix.shape[1] for matrix in self.matrices)
+
+    def numbers(self, name: str) -> npt.NDArray[Any] | None:
+        """Show the values of a column of numbers, without a copy.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            An array of shape [rows, width]; None for a column of strings.
+        """
+        place = self.places[name]
+        if name in self.tables:
+            return None
+        return self.matrices[place.matrix][:, place.start : place.start + place.width]
+
+
+def pack(columns: Sequence[Column]) -> Packed:
+    """Copy columns into matrices, one column at a time.
+
+    Args:
+        columns: At least one column, all with the same number of rows.
+
+    Returns:
+        The packed columns; nothing in it shares memory with what the columns returned.
+
+    Raises:
+        InputError: no columns, no rows, or columns with different numbers of rows or of another shape.
+    """
+    if not columns:
+        raise InputError("The input has no columns.", "Choose at least one feature.", argument="features")
+    dtypes = sorted({_kept_as(column) for column in columns}, key=lambda dtype: dtype.name)
+    places = _places(columns, dtypes)
+    widths = [sum(p.width for p in places.values() if p.matrix == index) for index in range(len(dtypes))]
+    matrices: tuple[npt.NDArray[Any], ...] = ()
+    tables: dict[str, npt.NDArray[np.object_]] = {}
+    for column in columns:
+        values, table = _read(column)
+        if not matrices:
+            matrices = tuple(
+                np.empty((len(values), width), dtype) for width, dtype in zip(widths, dtypes, strict=True)
+            )
+        _check_shape(column, values, len(matrices[0]))
+        place = places[column.name]
+        target = matrices[place.matrix][:, place.start : place.start + place.width]
+        # Doubles beyond float32 become infinite here; R has refused them by the column's name.
+        with np.errstate(over="ignore"):
+            target[...] = values.reshape(len(values), place.width)
+        if table is not None:
+            tables[column.name] = table
+    return Packed(matrices, places, tables, len(matrices[0]))
+
+
+def _places(columns: Sequence[Column], dtypes: list[np.dtype[Any]]) -> dict[str, Place]:
+    # Single values come first in every matrix, so that one operation takes them apart.
+    taken = [0] * len(dtypes)
+    places: dict[str, Place] = {}
+    for column in sorted(columns, key=lambda each: each.shape != ()):
+        matrix = dtypes.index(_kept_as(column))
+        places[column.name] = Place(matrix, taken[matrix], column.facts)
+        taken[matrix] += _width(column.shape)
+    return {column.name: places[column.name] for column in columns}
+
+
+def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | None]:
+    values = column.values()
+    if column.type == "string":
+        coded = cast(Mapping[str, Any], values)
+        return np.asarray(coded["codes"]), np.array(coded["labels"], dtype=object, ndmin=1)
+    array = np.asarray(values)
+    if column.type == "integer64" and array.dtype == np.float64:
+        array = array.view(np.int64)
+    return array, None
+
+
+def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
+    if rows == 0:
+        raise InputError("The input has no rows.", "Give data with at least one row.", argument="object")
+    if values.shape == (rows, *column.shape):
+        return
+    raise InputError(
+        f"The column `{column.name}` has shape {list(values.shape)} where {[rows, *column.shape]} is expected.",
+        "Give every column the same number of rows.",
+        argument=column.name,
+    )
+
+
+def _kept_as(column: Column) -> np.dtype[Any]:
+    return np.dtype(_KEPT_AS[column.facts.dtype])
+
+
+def _width(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64))
