@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.descriptions import read
 from tfdistribute.run_config.preflight import Circumstances, preflight
 from tfdistribute.run_config.settings import RunSettings
 from tfdistribute.strategies import Strategy
@@ -62,8 +61,8 @@ def resolve_devices(settings: RunSettings) -> Devices:
     return Devices(named(settings.train_distribute), named(settings.eval_distribute))
 
 
-def build(settings: RunSettings, devices: Devices) -> Any:
-    """Make TensorFlow's run configuration, and the logical CPUs it needs.
+def build(settings: RunSettings, devices: Devices, model_dir: str | None = None) -> Any:
+    """Make TensorFlow's run configuration.
 
     Sessions get as many CPU devices as the strategies name, and a user's session_config is added to what
     TensorFlow would have used without one.
@@ -71,21 +70,22 @@ def build(settings: RunSettings, devices: Devices) -> Any:
     Args:
         settings: The run configuration, as preflight repaired it.
         devices: What ``resolve_devices`` named for these settings.
+        model_dir: The model's directory, which goes before the settings' own.
 
     Returns:
         A ``tf.estimator.RunConfig``.
 
     Raises:
         RunConfigError: an unknown field of session_config.
-        StrategyError: TensorFlow was already started with fewer CPU devices.
+        UnsupportedError: a strategy that this version cannot perform.
 
     Source:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
     """
     settings = settings.with_cpu_devices(cpus_named(devices.all))
-    engine.devices.prepare(_session_cpus(settings))
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
+    fields["model_dir"] = model_dir or settings.model_dir
     fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
     same = settings.eval_distribute == settings.train_distribute
     fields["eval_distribute"] = train if same else _built(settings.eval_distribute, devices.evaluate)
@@ -97,11 +97,11 @@ def build(settings: RunSettings, devices: Devices) -> Any:
     return config.replace(session_config=engine.session_config.make(session_config, config.session_config))
 
 
-def build_run_config(config: Mapping[str, Any]) -> Any:
-    """Make the tf.estimator.RunConfig that a run configuration of R describes.
+def build_run_config(settings: RunSettings) -> Any:
+    """Check settings without knowing what they will be used for, and make TensorFlow's run configuration.
 
     Args:
-        config: The fields of ``RunSettings`` by name.
+        settings: The run configuration.
 
     Returns:
         A ``tf.estimator.RunConfig``, which every constructor of an Estimator accepts.
@@ -109,7 +109,6 @@ def build_run_config(config: Mapping[str, Any]) -> Any:
     Raises:
         TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
     """
-    settings = read(RunSettings, config)
     circumstances = Circumstances("train_and_evaluate", tf_config=read_tf_config(os.environ))
     settings = preflight(settings, circumstances).settings
     return build(settings, resolve_devices(settings))
@@ -135,12 +134,6 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
 
 def _built(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
     return None if strategy is None else strategy.build(devices)
-
-
-def _session_cpus(settings: RunSettings) -> int:
-    counts = (settings.session_config or {}).get("device_count") or {}
-    count = counts.get("CPU", 1) if isinstance(counts, Mapping) else 1
-    return int(count) if isinstance(count, (int, float)) else 1
 
 
 def _device_fn(function: Callable[..., Any] | None) -> Callable[[Any], Any] | None:

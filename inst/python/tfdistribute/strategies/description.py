@@ -35,7 +35,7 @@ class Strategy(Description):
         """Make the strategy that TensorFlow trains with.
 
         Args:
-            devices: What ``resolve`` named; logical CPUs among them have been prepared.
+            devices: What ``resolve`` named.
 
         Returns:
             A ``tf.distribute.Strategy``.

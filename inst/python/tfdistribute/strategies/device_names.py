@@ -153,9 +153,8 @@ def require(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
     wanted_cpus = cpus_named(devices)
     if wanted_cpus > cpus:
         raise StrategyError(
-            f"{asked} asks for {wanted_cpus} CPU devices, but {cpus} can be had in this process.",
-            f"Use at most {cpus}, or restart R and set "
-            f"options(tfdistribute.cpu_devices = {wanted_cpus}) before the first training.",
+            f"{asked} asks for {wanted_cpus} CPU devices, but a session can have {cpus} at most.",
+            "Use as many as this machine has cores, or fewer.",
             argument=argument,
             value=str(wanted_cpus),
         )
