@@ -3,13 +3,13 @@
 
 # Set by Python, TensorFlow, or R when they start; they last as long as the process.
 lasting_variables <- paste0(
-  "^(RETICULATE_|TF_|TF2_|KMP_|OMP_|OPENBLAS_|MPL|PYTHON|VIRTUAL_ENV|PATH$|LD_LIBRARY_PATH$|R_|TESTTHAT|",
+  "^(RETICULATE_|TF_|TF2_|KMP_|OMP_|OPENBLAS_|MPL|PYTHON|TPU_|VIRTUAL_ENV|PATH$|LD_LIBRARY_PATH$|R_|TESTTHAT|",
   "RSTUDIO_|CUDA_|GRPC_|KERAS_|_$)"
 )
 lasting_options <- "^(rlang_trace_top_env|testthat_|reticulate\\.|cli\\.|crayon\\.|ggplot2\\.|pkgbuild|callr|device)"
 
+# Processes that this one started. It leads a session of its own under tools/test-r: orphans are in it too.
 child_processes <- function() {
-  own <- Sys.getpid()
   stat_files <- Sys.glob("/proc/[0-9]*/stat")
   stats <- lapply(stat_files, function(path) {
     # A process may end between the listing and the reading.
@@ -18,10 +18,14 @@ child_processes <- function() {
     )
   })
   stats <- unlist(lapply(stats, function(line) line[nzchar(line)]))
-  # pid (name) state ppid ...; the name may hold spaces and parentheses
+  # pid (name) state ppid group session ...; the name may hold spaces and parentheses
   fields <- strsplit(sub("^.*\\) ", "", stats), " ", fixed = TRUE)
-  parent <- vapply(fields, function(field) as.integer(field[[2]]), integer(1))
-  sub(" .*$", "", stats[parent == own])
+  state <- vapply(fields, `[[`, character(1), 1)
+  parent <- vapply(fields, `[[`, character(1), 2)
+  session <- vapply(fields, `[[`, character(1), 4)
+  own <- as.character(Sys.getpid())
+  ids <- sub(" .*$", "", stats)
+  sort(ids[(parent == own | session == own) & ids != own & state != "Z"])
 }
 
 process_state <- function() {

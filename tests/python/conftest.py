@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -25,6 +26,12 @@ LASTING_VARIABLES = ("KMP_", "TF2_", "TF_CPP_", "PYTEST_", "TPU_", "GRPC_", "MPL
 
 def _is_continuous_integration() -> bool:
     return os.environ.get("CI") == "true"
+
+
+def pytest_configure() -> None:
+    """Inherit the processes that children leave behind, so that the leak check sees them (PR_SET_CHILD_SUBREAPER)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(36, 1)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -97,21 +104,28 @@ def run_python(tmp_path: Path) -> Callable[..., Finished]:
     ) -> Finished:
         script = tmp_path / f"script-{time.monotonic_ns()}.py"
         script.write_text(code, encoding="utf-8")
-        child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(script)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(env or {})},
-            start_new_session=True,
-        )
-        try:
-            stdout, stderr = child.communicate(timeout=timeout_s)
+        # Files, not pipes: a grandchild that keeps a pipe open would look like a script that does not end.
+        with (
+            script.with_suffix(".out").open("w+") as out,
+            script.with_suffix(".err").open("w+") as err,
+        ):
+            child = subprocess.Popen(
+                [sys.executable, "-c", _CHILD, str(script)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout_s)
+            timed_out = child.poll() is None
             left_behind = _kill_group(child.pid)
-        except subprocess.TimeoutExpired:
-            _kill_group(child.pid)
-            stdout, stderr = child.communicate()
+            child.wait()
+            out.seek(0)
+            err.seek(0)
+            stdout, stderr = out.read(), err.read()
+        if timed_out:
             pytest.fail(f"Not finished after {timeout_s} s.\n{stdout}\n{stderr}")
         if left_behind:
             pytest.fail(f"The script left a process behind.\n{stdout}\n{stderr}")
@@ -142,7 +156,7 @@ def _child_processes() -> set[int]:
         with contextlib.suppress(OSError):
             # pid (name) state ppid ...; the name may hold spaces and parentheses
             fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid():
+            if int(fields[1]) == os.getpid() and fields[0] != "Z":
                 children.add(int(stat.parent.name))
     return children
 
