@@ -106,8 +106,8 @@ def run_python(tmp_path: Path) -> Callable[..., Finished]:
         script.write_text(code, encoding="utf-8")
         # Files, not pipes: a grandchild that keeps a pipe open would look like a script that does not end.
         with (
-            script.with_suffix(".out").open("w+") as out,
-            script.with_suffix(".err").open("w+") as err,
+            script.with_suffix(".out").open("w+", encoding="utf-8", errors="replace") as out,
+            script.with_suffix(".err").open("w+", encoding="utf-8", errors="replace") as err,
         ):
             child = subprocess.Popen(
                 [sys.executable, "-c", _CHILD, str(script)],
@@ -120,7 +120,8 @@ def run_python(tmp_path: Path) -> Callable[..., Finished]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout_s)
             timed_out = child.poll() is None
-            left_behind = _kill_group(child.pid)
+            left_behind = not timed_out and _outlives(child.pid)
+            _kill_group(child.pid)
             child.wait()
             out.seek(0)
             err.seek(0)
@@ -136,12 +137,37 @@ def run_python(tmp_path: Path) -> Callable[..., Finished]:
     return run
 
 
-def _kill_group(group: int) -> bool:
-    """Kill the processes of a group; true if there were any."""
+def _kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-        return True
+
+
+def _outlives(group: int, moment_s: float = 2) -> bool:
+    """Whether a process of the group still runs after a moment in which it may end."""
+    deadline = time.monotonic() + moment_s
+    while any(process.group == group for process in _running_processes()):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.05)
     return False
+
+
+@dataclass(frozen=True)
+class _Process:
+    id: int
+    parent: int
+    group: int
+
+
+def _running_processes() -> Iterator[_Process]:
+    """The machine's processes but those that ended and wait to be collected; none without /proc."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # pid (name) state ppid group ...; the name may hold spaces and parentheses
+            text = stat.read_text(encoding="utf-8", errors="replace")
+            state, parent, group = text.rpartition(")")[2].split()[:3]
+            if state != "Z":
+                yield _Process(int(stat.parent.name), int(parent), int(group))
 
 
 def _variables() -> dict[str, str]:
@@ -151,14 +177,7 @@ def _variables() -> dict[str, str]:
 
 
 def _child_processes() -> set[int]:
-    children: set[int] = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # pid (name) state ppid ...; the name may hold spaces and parentheses
-            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid() and fields[0] != "Z":
-                children.add(int(stat.parent.name))
-    return children
+    return {process.id for process in _running_processes() if process.parent == os.getpid()}
 
 
 def _lasting_threads() -> set[threading.Thread]:
