@@ -51,7 +51,7 @@ def evaluate(
         metrics = prepared.estimator.evaluate(
             source.input_fn("evaluate", seed_of(source, settings)),
             steps=steps,
-            hooks=list(hooks),
+            hooks=[*prepared.session_hooks("evaluate"), *hooks],
             checkpoint_path=checkpoint,
             name=name,
         )

@@ -58,7 +58,7 @@ def export_savedmodel(
             argument="export_dir_base",
             value=export_dir_base,
         )
-    prepared, checkpoint = prepare_use("export_savedmodel", model, settings, None, checkpoint_path)
+    prepared, checkpoint = prepare_use("export", model, settings, None, checkpoint_path)
     receiver = serving_input_receiver_fn or prepared.model.serving_input_receiver_fn()
     os.makedirs(export_dir_base if versioned else os.path.dirname(export_dir_base), exist_ok=True)
     # Beside the target, so that the finished export can be moved there whole.

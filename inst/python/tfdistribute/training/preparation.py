@@ -6,13 +6,19 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tfdistribute import engine
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
-from tfdistribute.run_config import Circumstances, RunSettings, build, preflight
-from tfdistribute.strategies import Strategy
+from tfdistribute.run_config import (
+    Circumstances,
+    Devices,
+    RunSettings,
+    build,
+    preflight,
+    resolve_devices,
+    session_hooks,
+)
 from tfdistribute.training.model_directory import (
     check_owner,
     check_writable,
@@ -30,13 +36,17 @@ class Prepared:
         model: The model's description, completed by what the input and the model_dir say.
         estimator: The tf.estimator.Estimator.
         settings: The settings after the preflight's repairs.
-        replicas: Replicas in sync under this verb's strategy.
+        devices: The devices of the strategies.
     """
 
     model: Model
     estimator: Any
     settings: RunSettings
-    replicas: int
+    devices: Devices
+
+    def session_hooks(self, verb: str) -> list[Any]:
+        """Make the hooks without which a session of this run fails; verb is "train" or "evaluate"."""
+        return session_hooks(self.settings, self.devices, verb)
 
 
 def prepare_training(verb: str, model: Model, settings: RunSettings, source: Input) -> Prepared:
@@ -62,7 +72,7 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
     model.check(facts)
     check_owner(model.model_dir, model.structure())
     check_writable(model.model_dir)
-    prepared = _build(verb, model, settings, facts, settings.train_distribute)
+    prepared = _build(verb, model, settings, facts)
     sign(model.model_dir, model.structure())
     return prepared
 
@@ -73,7 +83,7 @@ def prepare_use(
     """Check an evaluation, a prediction or an export and make its Estimator.
 
     Args:
-        verb: "evaluate", "predict" or "export_savedmodel".
+        verb: "evaluate", "predict" or "export".
         model: A trained model.
         settings: The run configuration.
         source: The data, where the verb takes any.
@@ -92,42 +102,30 @@ def prepare_use(
     if facts is not None:
         model.check(facts, needs_label=verb == "evaluate")
     check_owner(model.model_dir, model.structure())
-    strategy = settings.eval_distribute if verb == "evaluate" else None
-    return _build(verb, model, settings, facts, strategy), checkpoint
+    return _build(verb, model, settings, facts), checkpoint
 
 
 def _completed(model: Model, facts: InputFacts | None) -> Model:
     # Classes are numbered as they were when the model was trained, whatever levels this input has.
-    vocabulary = (read_signature(model.model_dir) or {}).get("label_vocabulary")
-    if vocabulary and getattr(model, "label_vocabulary", ()) is None:
-        model = replace(model, label_vocabulary=tuple(vocabulary))
+    model = model.with_signature(read_signature(model.model_dir))
     return model if facts is None else model.with_facts(facts)
 
 
-def _build(
-    verb: str, model: Model, settings: RunSettings, facts: InputFacts | None, strategy: Strategy | None
-) -> Prepared:
+def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | None) -> Prepared:
+    settings = settings.for_verb(verb)
     circumstances = Circumstances(
         verb=verb,
         tf_config=read_tf_config(os.environ),
         model_kind=model.kind,
-        optimizer_kind=model.optimizer_kind(),
         rows=facts.rows if facts else None,
         epochs=facts.epochs if facts else None,
         global_batch_size=facts.global_batch_size if facts else None,
     )
+    # Once before TensorFlow starts, and once when it has said which devices there are.
     preflight(settings, circumstances)
-    devices: tuple[str, ...] = ()
-    if strategy is not None:
-        devices = strategy.resolve(*engine.devices.counts())
-    replicas = max(1, len(devices))
-    settings = preflight(settings, replace(circumstances, replicas=replicas)).settings
-    engine.devices.prepare(_cpus_needed(devices))
+    devices = resolve_devices(settings)
+    replicas = devices.replicas(verb)
+    circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
+    settings = preflight(settings, circumstances).settings
     estimator = model.build(build(settings, devices, model.model_dir))
-    engine.losses.report_mean(estimator)
-    return Prepared(model, estimator, settings, replicas)
-
-
-def _cpus_needed(devices: tuple[str, ...]) -> int:
-    indices = [int(name.rsplit(":", 1)[1]) for name in devices if ":CPU:" in name]
-    return max(indices, default=0) + 1
+    return Prepared(model, estimator, settings, devices)

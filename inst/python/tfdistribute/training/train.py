@@ -84,8 +84,8 @@ def train(
 
 def training_hooks(prepared: Prepared, history: History, stop: StopRequest) -> list[Any]:
     """Make the hooks that every training gets: the record, and the stop on request."""
-    del prepared
     return [
+        *prepared.session_hooks("train"),
         engine.hooks.RecordTraining(history.note_step, RECORD_EVERY_N_STEPS, REPORT_EVERY_S),
         engine.hooks.StopOnRequest(stop),
     ]

@@ -105,7 +105,7 @@ def train_and_evaluate(
                 eval_spec.source.input_fn("evaluate", seed_of(eval_spec.source, settings)),
                 steps=eval_spec.steps,
                 name=eval_spec.name,
-                hooks=list(eval_spec.hooks),
+                hooks=[*prepared.session_hooks("evaluate"), *eval_spec.hooks],
                 exporters=list(eval_spec.exporters),
                 start_delay_secs=eval_spec.start_delay_s,
                 throttle_secs=eval_spec.throttle_s,
