@@ -81,7 +81,9 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
                 "List the categories.",
                 argument="vocabulary_list",
             )
-        repeated = [value for value in self.vocabulary_list if list(self.vocabulary_list).count(value) > 1]
+        repeated = [
+            value for value in self.vocabulary_list if list(self.vocabulary_list).count(value) > 1
+        ]
         if repeated:
             raise ModelError(
                 f"`vocabulary_list` of {self.name} lists {repeated[0]!r} twice.",
@@ -94,7 +96,9 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     @property
     def is_text(self) -> bool:
         """Whether the categories are strings."""
-        return self.dtype == "string" or (self.dtype is None and isinstance(self.vocabulary_list[0], str))
+        return self.dtype == "string" or (
+            self.dtype is None and isinstance(self.vocabulary_list[0], str)
+        )
 
     def build(self) -> Any:
         """Make the ``categorical_column_with_vocabulary_list``."""
@@ -296,7 +300,9 @@ class Weighted(FeatureColumn, kind="categorical_weighted"):
     def build(self) -> Any:
         """Make the ``weighted_categorical_column``."""
         return engine.tf.feature_column.weighted_categorical_column(
-            self.categorical_column.build(), safe_key(self.weight_feature_key), dtype=engine.tf.as_dtype(self.dtype)
+            self.categorical_column.build(),
+            safe_key(self.weight_feature_key),
+            dtype=engine.tf.as_dtype(self.dtype),
         )
 
     def structure(self) -> dict[str, Any]:
@@ -309,7 +315,9 @@ class Weighted(FeatureColumn, kind="categorical_weighted"):
         }
 
 
-def _check_unlisted(name: str, default_value: int | None, num_oov_buckets: int, unset: int | None) -> None:
+def _check_unlisted(
+    name: str, default_value: int | None, num_oov_buckets: int, unset: int | None
+) -> None:
     if num_oov_buckets and default_value != unset:
         raise ModelError(
             f"{name} cannot have both `default_value` ({default_value}) and `num_oov_buckets` ({num_oov_buckets}).",

@@ -76,7 +76,9 @@ class Crossed(FeatureColumn, kind="crossed"):
     def build(self) -> Any:
         """Make the ``crossed_column``."""
         keys = [safe_key(key) if isinstance(key, str) else key.build() for key in self.keys]
-        return engine.tf.feature_column.crossed_column(keys, self.hash_bucket_size, hash_key=self.hash_key)
+        return engine.tf.feature_column.crossed_column(
+            keys, self.hash_bucket_size, hash_key=self.hash_key
+        )
 
     def structure(self) -> dict[str, Any]:
         """Describe what the weights mean."""

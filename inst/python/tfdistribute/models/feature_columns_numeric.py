@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from tfdistribute import engine
@@ -89,7 +90,7 @@ class Bucketized(FeatureColumn, kind="bucketized"):
 
     def __post_init__(self) -> None:
         """Refuse what TensorFlow would refuse."""
-        if not self.boundaries or any(low >= high for low, high in zip(self.boundaries, self.boundaries[1:])):
+        if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
             raise ModelError(
                 f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",
                 "Sort them and drop repeated values.",
@@ -116,7 +117,9 @@ class Bucketized(FeatureColumn, kind="bucketized"):
 
     def build(self) -> Any:
         """Make the ``bucketized_column``."""
-        return engine.tf.feature_column.bucketized_column(self.source_column.build(), list(self.boundaries))
+        return engine.tf.feature_column.bucketized_column(
+            self.source_column.build(), list(self.boundaries)
+        )
 
     def structure(self) -> dict[str, Any]:
         """Describe what the weights mean."""

@@ -1,0 +1,185 @@
+"""Optimizers that every graph and every replica can have anew.
+
+Canned Estimators take legacy Keras optimizers only. An instance given to them works once: the second ``train()``, or a
+strategy, fails with "Cannot set `iterations` to a new Variable". Each function here returns a function without
+arguments that makes a new optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.errors import ArgumentError, ModelError
+
+legacy = tf.keras.optimizers.legacy
+schedules = tf.keras.optimizers.schedules
+
+SCHEDULES: dict[str, Any] = {
+    "cosine_decay": schedules.CosineDecay,
+    "cosine_decay_restarts": schedules.CosineDecayRestarts,
+    "exponential_decay": schedules.ExponentialDecay,
+    "inverse_time_decay": schedules.InverseTimeDecay,
+    "piecewise_constant_decay": schedules.PiecewiseConstantDecay,
+    "polynomial_decay": schedules.PolynomialDecay,
+}
+
+# Settings of new Keras optimizers that legacy ones do not have, and the value with which both do the same.
+NEW_SETTINGS = {"weight_decay": None, "use_ema": False}
+# Settings that say how, not what, a new optimizer computes.
+NEW_MEANS = ("ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer")
+
+REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or a tf.keras.optimizers.legacy optimizer.'
+
+
+def by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
+    """Make optimizers of a legacy Keras class.
+
+    Args:
+        class_name: Name of the class, such as "Adam".
+        settings: Its arguments; ``learning_rate`` may be a mapping that describes a schedule.
+
+    Returns:
+        A function that makes a new optimizer on each call.
+
+    Raises:
+        ArgumentError: Keras refuses the settings.
+    """
+    optimizer_class = getattr(legacy, class_name)
+
+    def make() -> Any:
+        arguments = dict(settings)
+        if "learning_rate" in arguments:
+            arguments["learning_rate"] = learning_rate(arguments["learning_rate"])
+        return _with_own_rate(optimizer_class(**arguments))
+
+    try:
+        make()
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"`optimizer` {class_name} refuses its settings: {error}",
+            "Correct the settings.",
+            argument="optimizer",
+            value=class_name,
+        ) from error
+    return make
+
+
+def learning_rate(value: Any) -> Any:
+    """Turn a learning rate into what Keras takes.
+
+    Args:
+        value: A number, a Keras schedule, or a mapping ``{"schedule": name, ...}``.
+
+    Returns:
+        The number, or a ``LearningRateSchedule``.
+
+    Raises:
+        ArgumentError: the schedule or one of its settings is not known.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    settings = {str(name): setting for name, setting in value.items() if name != "schedule"}
+    name = value.get("schedule")
+    if name not in SCHEDULES:
+        raise ArgumentError(
+            f'`learning_rate` "{name}" is no schedule.',
+            f"Use a number, or one of {', '.join(sorted(SCHEDULES))}.",
+            argument="learning_rate",
+            value=str(name),
+        )
+    try:
+        return SCHEDULES[name](**settings)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f'`learning_rate` "{name}" refuses its settings: {error}.',
+            "Name them as TensorFlow does.",
+            argument="learning_rate",
+            value=str(name),
+        ) from error
+
+
+def like(optimizer: Any) -> Callable[[], Any]:
+    """Make optimizers like one that exists, without touching it.
+
+    Args:
+        optimizer: A Keras optimizer, legacy or new, or a function that makes one.
+
+    Returns:
+        A function that makes a new legacy optimizer on each call.
+
+    Raises:
+        ModelError: canned models cannot use such an optimizer.
+    """
+    if isinstance(optimizer, legacy.Optimizer):
+        optimizer_class, config = type(optimizer), optimizer.get_config()
+        return lambda: _with_own_rate(optimizer_class.from_config(dict(config)))
+    if isinstance(optimizer, tf.keras.optimizers.Optimizer):
+        optimizer_class, config = _legacy_twin(optimizer)
+        return lambda: _with_own_rate(optimizer_class.from_config(dict(config)))
+    if callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
+        return checked(optimizer)
+    raise _unusable(optimizer)
+
+
+def checked(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Call a function that makes optimizers, and see that it made a usable one.
+
+    Args:
+        function: A function of the user without arguments.
+
+    Returns:
+        A function that makes a new legacy optimizer on each call, and raises ModelError where the user's made
+        something else.
+    """
+
+    def make() -> Any:
+        made = function()
+        if isinstance(made, legacy.Optimizer):
+            return made
+        if not isinstance(made, tf.keras.optimizers.Optimizer):
+            raise _unusable(made)
+        # A new optimizer knows its learning rate only outside graphs.
+        with tf.init_scope():
+            return like(function())()
+
+    return make
+
+
+def _with_own_rate(optimizer: Any) -> Any:
+    # A number would become a variable that the checkpoint overwrites: a training that is continued with another
+    # learning rate would silently keep the first one. Keras makes no variable of a function.
+    rate = optimizer._hyper["learning_rate"]
+    if isinstance(rate, (int, float)):
+        optimizer._hyper["learning_rate"] = lambda: rate
+    return optimizer
+
+
+def _legacy_twin(optimizer: Any) -> tuple[Any, dict[str, Any]]:
+    name = type(optimizer).__name__
+    twin = getattr(legacy, name, None)
+    config = dict(optimizer.get_config())
+    for setting, same in NEW_SETTINGS.items():
+        if config.pop(setting, same) != same:
+            raise ModelError(
+                f"`optimizer` {name} has `{setting}`, which the optimizers of canned models do not have.",
+                f"Leave `{setting}` out.",
+                argument="optimizer",
+                value=name,
+            )
+    if twin is None or name == "Optimizer":
+        raise _unusable(optimizer)
+    for setting in NEW_MEANS:
+        config.pop(setting, None)
+    return twin, config
+
+
+def _unusable(optimizer: Any) -> ModelError:
+    name = type(optimizer).__name__
+    if isinstance(optimizer, tf.compat.v1.train.Optimizer):
+        problem = f"`optimizer` {name} is a TensorFlow 1 optimizer, which canned models of TensorFlow 2 do not take."
+    else:
+        problem = f"`optimizer` {name} is no optimizer that canned models can use."
+    return ModelError(problem, REMEDY, argument="optimizer", value=name)

@@ -1,0 +1,30 @@
+"""Models: feature columns, optimizers and canned Estimators, as plain values that can be built."""
+
+from tfdistribute.models import (
+    canned_baseline,
+    canned_combined,
+    canned_dnn,
+    canned_linear,
+    feature_columns_categorical,
+    feature_columns_crossed,
+    feature_columns_dense,
+    feature_columns_numeric,
+)
+from tfdistribute.models.description import Model
+from tfdistribute.models.feature_columns import FeatureColumn, Need, safe_key
+from tfdistribute.models.initializers import Initializer
+from tfdistribute.models.optimizers import Optimizer
+
+# Importing a module registers its members with their family.
+MEMBERS = (
+    canned_baseline,
+    canned_combined,
+    canned_dnn,
+    canned_linear,
+    feature_columns_categorical,
+    feature_columns_crossed,
+    feature_columns_dense,
+    feature_columns_numeric,
+)
+
+__all__ = ["MEMBERS", "FeatureColumn", "Initializer", "Model", "Need", "Optimizer", "safe_key"]

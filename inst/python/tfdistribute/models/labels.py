@@ -1,0 +1,192 @@
+"""Whether labels fit a model: plain checks, before TensorFlow starts."""
+
+from __future__ import annotations
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError, ModelError
+
+
+def require_label(facts: InputFacts) -> ColumnFacts | None:
+    """Find the label.
+
+    Args:
+        facts: What is known about the input.
+
+    Returns:
+        The label; None where nothing is known about the input.
+
+    Raises:
+        InputError: the input is known and has no label.
+    """
+    if facts.label is None and facts.features is not None:
+        raise InputError(
+            "The input has no response, which this verb needs.",
+            "Give `response` in input_fn(), or the left side of its formula.",
+            argument="response",
+            value="NULL",
+        )
+    return facts.label
+
+
+def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
+    """See that a regressor can learn the label.
+
+    Args:
+        facts: What is known about the input.
+        label_dimension: Numbers per row that the model predicts.
+
+    Raises:
+        InputError: no label, a label of strings, or another number of values per row.
+    """
+    label = require_label(facts)
+    if label is None:
+        return
+    if label.type == "string":
+        raise InputError(
+            f'The response "{label.name}" holds strings, but a regressor predicts numbers.',
+            "Use a classifier, or give a response of numbers.",
+            argument="response",
+            value=label.name,
+        )
+    _check_width(label, label_dimension, "label_dimension")
+
+
+def check_class_label(
+    facts: InputFacts, n_classes: int, vocabulary: tuple[str, ...] | None
+) -> None:
+    """See that a classifier can learn the label.
+
+    Args:
+        facts: What is known about the input.
+        n_classes: Number of classes.
+        vocabulary: Names of the classes; None where they are 0 to n_classes - 1.
+
+    Raises:
+        InputError: no label, or values that are no classes of the model.
+        ModelError: the number of names is not n_classes.
+    """
+    check_vocabulary(n_classes, vocabulary)
+    label = require_label(facts)
+    if label is None:
+        return
+    _check_width(label, 1, None)
+    if label.type == "string":
+        _check_names(label, n_classes, vocabulary)
+    elif vocabulary is not None:
+        raise InputError(
+            f'The response "{label.name}" holds numbers, but the model\'s classes have names ({_listed(vocabulary)}).',
+            "Give a factor or strings as response, or leave `label_vocabulary` out.",
+            argument="response",
+            value=label.name,
+        )
+    elif label.type in ("date", "datetime"):
+        raise InputError(
+            f'The response "{label.name}" holds dates, which are no classes.',
+            "Make it a factor.",
+            argument="response",
+            value=label.name,
+        )
+    else:
+        _check_range(label, facts.label_range, n_classes)
+
+
+def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
+    """See that there is one name per class.
+
+    Args:
+        n_classes: Number of classes.
+        vocabulary: Names of the classes, or None.
+
+    Raises:
+        ModelError: another number of names, or a name twice.
+    """
+    if vocabulary is None:
+        return
+    if len(vocabulary) != n_classes:
+        raise ModelError(
+            f"`n_classes` is {n_classes}, but `label_vocabulary` names {len(vocabulary)} classes "
+            f"({_listed(vocabulary)}).",
+            f"Give n_classes = {len(vocabulary)}.",
+            argument="n_classes",
+            value=str(n_classes),
+        )
+    if len(set(vocabulary)) < len(vocabulary):
+        repeated = next(name for name in vocabulary if vocabulary.count(name) > 1)
+        raise ModelError(
+            f'`label_vocabulary` names "{repeated}" twice.',
+            "Name each class once.",
+            argument="label_vocabulary",
+            value=repeated,
+        )
+
+
+def _check_names(label: ColumnFacts, n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
+    if vocabulary is None:
+        raise InputError(
+            f'The response "{label.name}" holds strings, and the classifier does not know the names of its classes.',
+            "Make the response a factor, or give `label_vocabulary`.",
+            argument="label_vocabulary",
+            value="NULL",
+        )
+    strange = [level for level in label.levels or () if level not in vocabulary]
+    if strange:
+        raise InputError(
+            f'The response "{label.name}" has level "{strange[0]}", but the model\'s {n_classes} classes are '
+            f"{_listed(vocabulary)}.",
+            "Give the model all levels as `label_vocabulary`, or drop the rows.",
+            argument="response",
+            value=strange[0],
+        )
+
+
+def _check_range(
+    label: ColumnFacts, label_range: tuple[float, float] | None, n_classes: int
+) -> None:
+    if label_range is None:
+        return
+    low, high = label_range
+    fraction = next((value for value in label_range if value != int(value)), None)
+    if fraction is not None:
+        raise InputError(
+            f'The response "{label.name}" holds {fraction:g}, but a classifier\'s classes are whole numbers.',
+            "Make the response a factor, or use a regressor.",
+            argument="response",
+            value=f"{fraction:g}",
+        )
+    if low < 0 or high > n_classes - 1:
+        remedy = "Give the response as a factor, or count its classes from 0."
+        if low >= 0:
+            remedy = f"Give n_classes = {int(high) + 1}, or count the classes from 0."
+        raise InputError(
+            f'The response "{label.name}" goes from {low:g} to {high:g}, but with n_classes = {n_classes} classes '
+            f"are 0 to {n_classes - 1}.",
+            remedy,
+            argument="n_classes",
+            value=str(n_classes),
+        )
+
+
+def _check_width(label: ColumnFacts, width: int, argument: str | None) -> None:
+    given = 1
+    for size in label.shape:
+        given *= size
+    if given == width:
+        return
+    if argument is None:
+        raise InputError(
+            f'The response "{label.name}" has {given} values per row, but a classifier takes one.',
+            "Give one column as response.",
+            argument="response",
+            value=label.name,
+        )
+    raise InputError(
+        f'The response "{label.name}" has {given} values per row, but `{argument}` is {width}.',
+        f"Give {argument} = {given}.",
+        argument=argument,
+        value=str(width),
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown}, ..."

@@ -1,0 +1,189 @@
+"""How weights follow gradients: optimizers as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.callbacks import Callback, as_callable
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ArgumentError
+
+# Settings that every optimizer takes.
+COMMON_SETTINGS = ("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
+
+# Names as R users write them in lower case, the legacy Keras class, and its own settings.
+OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "adadelta": ("Adadelta", ("rho", "epsilon")),
+    "adagrad": ("Adagrad", ("initial_accumulator_value", "epsilon")),
+    "adam": ("Adam", ("beta_1", "beta_2", "epsilon", "amsgrad")),
+    "adamax": ("Adamax", ("beta_1", "beta_2", "epsilon")),
+    "ftrl": (
+        "Ftrl",
+        (
+            "learning_rate_power",
+            "initial_accumulator_value",
+            "l1_regularization_strength",
+            "l2_regularization_strength",
+            "l2_shrinkage_regularization_strength",
+            "beta",
+        ),
+    ),
+    "nadam": ("Nadam", ("beta_1", "beta_2", "epsilon")),
+    "rmsprop": ("RMSprop", ("rho", "momentum", "epsilon", "centered")),
+    "sgd": ("SGD", ("momentum", "nesterov")),
+}
+
+# Settings that decide which variables an optimizer keeps in a checkpoint.
+SLOT_SETTINGS = ("amsgrad", "centered", "momentum")
+
+
+@dataclass(frozen=True)
+class Optimizer(Description):
+    """Root of the family: what makes the optimizer, each time TensorFlow needs one."""
+
+    def factory(self, learning_rate: float | None) -> Callable[[], Any]:
+        """Make what TensorFlow calls to get a new optimizer.
+
+        An optimizer belongs to one graph, so each training and each replica's graph needs its own.
+
+        Args:
+            learning_rate: The model's default, where the optimizer was given none; None for Keras's default.
+
+        Returns:
+            A function without arguments that returns a new legacy Keras optimizer.
+
+        Raises:
+            ArgumentError: a setting that TensorFlow refuses.
+            ModelError: an optimizer that canned models cannot use.
+        """
+        raise NotImplementedError
+
+    def structure(self) -> dict[str, Any]:
+        """Describe which variables the optimizer keeps in a checkpoint, as plain values."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NamedOptimizer(Optimizer, kind="named"):
+    """An optimizer by its name.
+
+    Args:
+        name: One of ``OPTIMIZERS``, in any case.
+        settings: Arguments by Keras's names. ``learning_rate`` may be a mapping that describes a schedule:
+            ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
+
+    Raises:
+        ArgumentError: the name or a setting is not known.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/keras/optimizers/legacy
+    """
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse unknown names and settings."""
+        if self.name.lower() not in OPTIMIZERS:
+            raise ArgumentError(
+                f'`optimizer` "{self.name}" is not known.',
+                f"Use one of {', '.join(sorted(OPTIMIZERS))}.",
+                argument="optimizer",
+                value=self.name,
+            )
+        known = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
+        unknown = [setting for setting in self.settings if setting not in known]
+        if unknown:
+            raise ArgumentError(
+                f'`optimizer` "{self.name}" has no setting `{unknown[0]}`.',
+                f"Its settings are {', '.join(known)}.",
+                argument="optimizer",
+                value=unknown[0],
+            )
+
+    def factory(self, learning_rate: float | None) -> Callable[[], Any]:
+        """Make a function that makes the optimizer."""
+        default = {} if learning_rate is None else {"learning_rate": learning_rate}
+        settings = {**default, **self.settings}
+        return engine.optimizers.by_name(OPTIMIZERS[self.name.lower()][0], settings)
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the name, and the settings that add variables."""
+        added = sorted(setting for setting in SLOT_SETTINGS if self.settings.get(setting))
+        return {"name": self.name.lower(), "slots": added}
+
+
+@dataclass(frozen=True)
+class OptimizerObject(Optimizer, kind="object"):
+    """An optimizer that was made in Python.
+
+    Args:
+        object: A Keras optimizer, legacy or new, or a function without arguments that makes one.
+    """
+
+    object: Any
+
+    def factory(self, learning_rate: float | None) -> Callable[[], Any]:
+        """Make a function that makes optimizers like this one.
+
+        Raises:
+            ModelError: it is a v1 optimizer, or a new one without a legacy twin.
+        """
+        del learning_rate
+        return engine.optimizers.like(self.object)
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the class, and the settings that add variables."""
+        if callable(self.object) or not hasattr(self.object, "get_config"):
+            return {"name": "function", "slots": []}
+        config = self.object.get_config()
+        added = sorted(setting for setting in SLOT_SETTINGS if config.get(setting))
+        return {"name": type(self.object).__name__.lower(), "slots": added}
+
+
+@dataclass(frozen=True)
+class OptimizerFunction(Optimizer, kind="function"):
+    """A function of the user that makes an optimizer.
+
+    Args:
+        function: A function without arguments.
+
+    Raises:
+        ArgumentError: it cannot be called.
+    """
+
+    function: Any
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called, and keep what can."""
+        function = as_callable(self.function)
+        if function is None:
+            raise ArgumentError(
+                f"`optimizer` must be a function, not {self.function!r}.",
+                'Give a name such as "adam", a list, or a function that returns an optimizer.',
+                argument="optimizer",
+                value=repr(self.function),
+            )
+        object.__setattr__(self, "function", function)
+
+    @property
+    def is_callback(self) -> bool:
+        """Whether the function comes from R."""
+        return isinstance(self.function, Callback)
+
+    def factory(self, learning_rate: float | None) -> Callable[[], Any]:
+        """Make a function that calls the user's, and checks what it returns."""
+        del learning_rate
+        return engine.optimizers.checked(self.function)
+
+    def structure(self) -> dict[str, Any]:
+        """Say that a function decides."""
+        return {"name": "function", "slots": []}
+
+
+# What canned models use where nothing is said.
+ADAGRAD = NamedOptimizer("adagrad")
+FTRL = NamedOptimizer("ftrl")
