@@ -59,6 +59,7 @@ _MODULES = (
     "devices",
     "hooks",
     "losses",
+    "model_functions",
     "optimizers",
     "sequential_replicas",
     "session_config",
