@@ -89,7 +89,12 @@ def _with_task(cluster: dict[str, tuple[str, ...]], task: dict[str, Any]) -> TfC
         return TfConfig(cluster)
     if isinstance(index, str) and index.isdecimal():
         index = int(index)
-    if not isinstance(role, str) or isinstance(index, bool) or not isinstance(index, int) or index < 0:
+    if (
+        not isinstance(role, str)
+        or isinstance(index, bool)
+        or not isinstance(index, int)
+        or index < 0
+    ):
         raise _misfit('TF_CONFIG["task"]', "a type and an index from 0", task)
     size = len(cluster.get(role, ()))
     # An evaluator is not part of the training cluster and need not be listed.
@@ -110,13 +115,15 @@ def _mapping(value: object, name: str) -> dict[str, Any]:
 
 
 def _addresses(value: object, name: str) -> tuple[str, ...]:
-    # Sparse clusters give addresses by index.
-    given: object = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else value
+    given = value
+    if isinstance(value, dict):
+        # Sparse clusters give addresses by index.
+        given = list(cast("dict[str, object]", value).values())
     if not isinstance(given, list):
-        raise _misfit(name, "a list of addresses", value)
+        raise _misfit(name, "a list of addresses", cast("object", given))
     addresses = cast("list[object]", given)
     if not all(isinstance(address, str) and address for address in addresses):
-        raise _misfit(name, "a list of addresses", value)
+        raise _misfit(name, "a list of addresses", addresses)
     return tuple(str(address) for address in addresses)
 
 

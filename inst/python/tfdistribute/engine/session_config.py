@@ -105,7 +105,10 @@ def _scalar(field: Any, value: Any, path: str) -> Any:
         return float(value)
     if kind == FieldDescriptor.CPPTYPE_STRING and isinstance(value, str):
         return value.encode() if field.type == FieldDescriptor.TYPE_BYTES else value
-    expected = {FieldDescriptor.CPPTYPE_BOOL: "TRUE or FALSE", FieldDescriptor.CPPTYPE_STRING: "a string"}
+    expected = {
+        FieldDescriptor.CPPTYPE_BOOL: "TRUE or FALSE",
+        FieldDescriptor.CPPTYPE_STRING: "a string",
+    }
     raise _misfit(value, expected.get(kind, "a number"), path)
 
 

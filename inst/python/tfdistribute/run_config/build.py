@@ -88,13 +88,17 @@ def build(settings: RunSettings, devices: Devices, model_dir: str | None = None)
     fields["model_dir"] = model_dir or settings.model_dir
     fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
     same = settings.eval_distribute == settings.train_distribute
-    fields["eval_distribute"] = train if same else _built(settings.eval_distribute, devices.evaluate)
+    fields["eval_distribute"] = (
+        train if same else _built(settings.eval_distribute, devices.evaluate)
+    )
     fields["device_fn"] = _device_fn(settings.device_fn)
     config = engine.tf.estimator.RunConfig(**fields)
     if not session_config:
         return config
     # TensorFlow drops its default, device filters included, when it is given a session configuration at once.
-    return config.replace(session_config=engine.session_config.make(session_config, config.session_config))
+    return config.replace(
+        session_config=engine.session_config.make(session_config, config.session_config)
+    )
 
 
 def build_run_config(settings: RunSettings) -> Any:

@@ -219,7 +219,11 @@ def _loses_the_tail(settings: RunSettings, circumstances: Circumstances) -> bool
 
 def _too_few_rows(settings: RunSettings, circumstances: Circumstances) -> bool:
     distributed = _trains(circumstances) and settings.train_distribute is not None
-    return distributed and circumstances.rows is not None and circumstances.rows < circumstances.replicas
+    return (
+        distributed
+        and circumstances.rows is not None
+        and circumstances.rows < circumstances.replicas
+    )
 
 
 def _unchanged(settings: RunSettings, circumstances: Circumstances) -> RunSettings:
@@ -235,9 +239,11 @@ RULES: tuple[Rule, ...] = (
         rule="A strategy of one machine is not used by a task of a cluster: its chief would train alone "
         "and all others wait for ever.",
         broken=lambda s, c: c.tasks > 1 and _on_one_machine(s),
-        message=lambda s, c: f"`train_distribute` is {_word(s.train_distribute)}, which uses one machine, but "
-        f"TF_CONFIG names a cluster of {c.tasks} tasks, of which this process is {_task(c)}.",
-        remedy="Unset TF_CONFIG to train on this machine alone: Sys.unsetenv(\"TF_CONFIG\") before the "
+        message=lambda s, c: (
+            f"`train_distribute` is {_word(s.train_distribute)}, which uses one machine, but "
+            f"TF_CONFIG names a cluster of {c.tasks} tasks, of which this process is {_task(c)}."
+        ),
+        remedy='Unset TF_CONFIG to train on this machine alone: Sys.unsetenv("TF_CONFIG") before the '
         "first training.",
         refusal=StrategyError,
     ),
@@ -246,8 +252,10 @@ RULES: tuple[Rule, ...] = (
         trap=5,
         rule="In a cluster only train_and_evaluate trains, and this version trains on one machine.",
         broken=lambda s, c: c.tasks > 1 and not _on_one_machine(s),
-        message=lambda s, c: f"TF_CONFIG names a cluster of {c.tasks} tasks, of which this process is {_task(c)}; "
-        f"this version trains on one machine, and cannot {c.verb} in a cluster.",
+        message=lambda s, c: (
+            f"TF_CONFIG names a cluster of {c.tasks} tasks, of which this process is {_task(c)}; "
+            f"this version trains on one machine, and cannot {c.verb} in a cluster."
+        ),
         remedy="Unset TF_CONFIG and use strategy_mirrored() to train on this machine's devices.",
         refusal=UnsupportedError,
     ),
@@ -257,8 +265,9 @@ RULES: tuple[Rule, ...] = (
         rule="A session_config does not remove TensorFlow's defaults: soft placement, and the device "
         "filters that keep tasks of a parameter server cluster from waiting for each other.",
         broken=lambda s, c: bool(s.session_config) and c.tf_config is not None,
-        message=lambda s, c: "`session_config` alone would remove the device filters of "
-        f"{_task(c)} in TF_CONFIG.",
+        message=lambda s, c: (
+            f"`session_config` alone would remove the device filters of {_task(c)} in TF_CONFIG."
+        ),
         remedy="It is added to TensorFlow's default instead.",
         repair=_unchanged,
     ),
@@ -268,8 +277,10 @@ RULES: tuple[Rule, ...] = (
         rule="A session has as many CPU devices as a strategy names; with fewer, mirrored training waits "
         "for ever.",
         broken=lambda s, c: _cpus(c) > 1,
-        message=lambda s, c: f"The strategy uses {', '.join(short(d) for d in c.devices)}, and a session has "
-        "one CPU device.",
+        message=lambda s, c: (
+            f"The strategy uses {', '.join(short(d) for d in c.devices)}, and a session has "
+            "one CPU device."
+        ),
         remedy="session_config$device_count$CPU is raised to the number that is named.",
         repair=lambda s, c: s.with_cpu_devices(_cpus(c)),
     ),
@@ -279,8 +290,10 @@ RULES: tuple[Rule, ...] = (
         rule="A session has as many CPU devices as a model names; with fewer, everything runs on CPU:0 "
         "without a word.",
         broken=lambda s, c: c.cpu_devices_in_model > 1,
-        message=lambda s, c: f"The model places operations on CPU:{c.cpu_devices_in_model - 1}, and a session "
-        "has one CPU device.",
+        message=lambda s, c: (
+            f"The model places operations on CPU:{c.cpu_devices_in_model - 1}, and a session "
+            "has one CPU device."
+        ),
         remedy="session_config$device_count$CPU is raised to the number that is named.",
         repair=lambda s, c: s.with_cpu_devices(c.cpu_devices_in_model),
     ),
@@ -293,8 +306,10 @@ RULES: tuple[Rule, ...] = (
             isinstance(strategy, CentralStorage) and _several(strategy, c)
             for strategy in (s.train_distribute, s.eval_distribute)
         ),
-        message=lambda s, c: "strategy_central_storage() with several devices gives each variable to the "
-        "saver twice.",
+        message=lambda s, c: (
+            "strategy_central_storage() with several devices gives each variable to the "
+            "saver twice."
+        ),
         remedy="A hook keeps one of each.",
         repair=_unchanged,
     ),
@@ -302,14 +317,19 @@ RULES: tuple[Rule, ...] = (
         field="optimizer",
         trap=9,
         rule="A canned model is not given an optimizer of the new Keras or of TensorFlow 1.",
-        broken=lambda s, c: _trains(c)
-        and _canned(c)
-        and (
-            c.optimizer_kind == "new_keras_instance" or (c.optimizer_kind == "v1" and not c.v1_canned)
+        broken=lambda s, c: (
+            _trains(c)
+            and _canned(c)
+            and (
+                c.optimizer_kind == "new_keras_instance"
+                or (c.optimizer_kind == "v1" and not c.v1_canned)
+            )
         ),
-        message=lambda s, c: "`optimizer` is a "
-        f"{'tf.compat.v1.train' if c.optimizer_kind == 'v1' else 'tf.keras.optimizers'} optimizer, which "
-        f"{c.model_kind}() does not accept.",
+        message=lambda s, c: (
+            "`optimizer` is a "
+            f"{'tf.compat.v1.train' if c.optimizer_kind == 'v1' else 'tf.keras.optimizers'} optimizer, which "
+            f"{c.model_kind}() does not accept."
+        ),
         remedy='Give its name, or a list such as list("adam", learning_rate = 0.01), or an optimizer of '
         "tf.keras.optimizers.legacy.",
     ),
@@ -319,7 +339,9 @@ RULES: tuple[Rule, ...] = (
         rule="A canned model is given a new Keras optimizer for each graph; one instance fails under a "
         "strategy and in the second training.",
         broken=lambda s, c: _trains(c) and _canned(c) and c.optimizer_kind == "keras_instance",
-        message=lambda s, c: "`optimizer` is one Keras optimizer object, which cannot be used in two graphs.",
+        message=lambda s, c: (
+            "`optimizer` is one Keras optimizer object, which cannot be used in two graphs."
+        ),
         remedy="A new one with the same settings is made for each.",
         repair=_unchanged,
     ),
@@ -328,22 +350,32 @@ RULES: tuple[Rule, ...] = (
         trap=13,
         rule="The early stopping hooks of tf.estimator.experimental are not used under a strategy of "
         "several replicas: they fetch a value that only a single replica has.",
-        broken=lambda s, c: _trains(c)
-        and c.early_stopping_hooks
-        and isinstance(s.train_distribute, (Mirrored, CentralStorage, MultiWorker, ParameterServer, Tpu)),
-        message=lambda s, c: "`hooks` holds an early stopping hook of tf.estimator.experimental, which fails "
-        f"under {_word(s.train_distribute)}.",
+        broken=lambda s, c: (
+            _trains(c)
+            and c.early_stopping_hooks
+            and isinstance(
+                s.train_distribute, (Mirrored, CentralStorage, MultiWorker, ParameterServer, Tpu)
+            )
+        ),
+        message=lambda s, c: (
+            "`hooks` holds an early stopping hook of tf.estimator.experimental, which fails "
+            f"under {_word(s.train_distribute)}."
+        ),
         remedy="Leave the hook out and give `steps` or `max_steps`, or train without a strategy.",
     ),
     Rule(
         field="eval_distribute",
         trap=20,
         rule="An estimator of tf.compat.v1.estimator is evaluated without a strategy.",
-        broken=lambda s, c: c.v1_canned
-        and c.verb in ("evaluate", "train_and_evaluate")
-        and s.eval_distribute is not None,
-        message=lambda s, c: f"`eval_distribute` is {_word(s.eval_distribute)}, under which an estimator of "
-        "tf.compat.v1.estimator fails in evaluation.",
+        broken=lambda s, c: (
+            c.v1_canned
+            and c.verb in ("evaluate", "train_and_evaluate")
+            and s.eval_distribute is not None
+        ),
+        message=lambda s, c: (
+            f"`eval_distribute` is {_word(s.eval_distribute)}, under which an estimator of "
+            "tf.compat.v1.estimator fails in evaluation."
+        ),
         remedy="Use `eval_distribute = NULL`; the result is the same.",
     ),
     Rule(
@@ -351,8 +383,10 @@ RULES: tuple[Rule, ...] = (
         trap=11,
         rule="There is at least one row per replica; with fewer, TensorFlow trains 0 steps and only warns.",
         broken=_too_few_rows,
-        message=lambda s, c: f"The input has {c.rows} row{'' if c.rows == 1 else 's'}, and "
-        f"{_word(s.train_distribute)} trains {c.replicas} replicas, each of which needs one.",
+        message=lambda s, c: (
+            f"The input has {c.rows} row{'' if c.rows == 1 else 's'}, and "
+            f"{_word(s.train_distribute)} trains {c.replicas} replicas, each of which needs one."
+        ),
         remedy="Train on more rows, or on fewer devices.",
         refusal=ShardingError,
     ),
@@ -362,11 +396,13 @@ RULES: tuple[Rule, ...] = (
         rule="Under eval_distribute the rows are known and divide evenly by the batch; TensorFlow counts "
         "an odd last batch in full, in half or not at all.",
         broken=_loses_the_tail,
-        message=lambda s, c: f"Evaluation under {_word(s.eval_distribute)} counts an odd last batch wrongly, and "
-        + (
-            "the number of rows or the batch size is not known."
-            if c.rows is None or c.global_batch_size is None
-            else f"{c.rows} rows are not a multiple of the batch size {c.global_batch_size}."
+        message=lambda s, c: (
+            f"Evaluation under {_word(s.eval_distribute)} counts an odd last batch wrongly, and "
+            + (
+                "the number of rows or the batch size is not known."
+                if c.rows is None or c.global_batch_size is None
+                else f"{c.rows} rows are not a multiple of the batch size {c.global_batch_size}."
+            )
         ),
         remedy="Use `eval_distribute = NULL`, which counts every row once.",
         refusal=ShardingError,

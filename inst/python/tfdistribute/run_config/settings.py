@@ -162,7 +162,9 @@ def _check_together(settings: RunSettings) -> None:
             value=str(steps),
         )
     if settings.model_dir == "":
-        raise ArgumentError("`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir")
+        raise ArgumentError(
+            "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
+        )
     if settings.protocol is not None and settings.protocol not in PROTOCOLS:
         raise ArgumentError(
             f'`protocol` must be one of {", ".join(PROTOCOLS)} or NULL, not "{settings.protocol}".',

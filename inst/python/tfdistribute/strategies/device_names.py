@@ -98,9 +98,7 @@ def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, .
     return names
 
 
-def chosen_devices(
-    devices: int | tuple[str, ...] | None, cpus: int, gpus: int
-) -> tuple[str, ...]:
+def chosen_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
     """Name the devices that a count, names or nothing mean on this machine.
 
     Args:
@@ -121,7 +119,9 @@ def chosen_devices(
         names = tuple(f"/device:{kind}:{index}" for index in range(devices))
     else:
         names = devices
-    require(names, cpus, gpus, f"`devices = {devices}`" if isinstance(devices, int) else "`devices`")
+    require(
+        names, cpus, gpus, f"`devices = {devices}`" if isinstance(devices, int) else "`devices`"
+    )
     return names
 
 

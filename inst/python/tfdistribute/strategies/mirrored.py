@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import StrategyError
+from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
 from tfdistribute.strategies.device_names import checked_devices, chosen_devices, kind_of
 
@@ -24,7 +24,8 @@ class Mirrored(Strategy, kind="mirrored"):
             "hierarchical_copy" (GPUs only) or "one_device" (all on the first device).
 
     Raises:
-        StrategyError: devices or cross_device cannot be used.
+        ArgumentError: an unknown cross_device.
+        StrategyError: devices cannot be used, or not with this cross_device.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
@@ -37,7 +38,7 @@ class Mirrored(Strategy, kind="mirrored"):
         """Check what can be known without a machine."""
         object.__setattr__(self, "devices", checked_devices(self.devices))
         if self.cross_device not in CROSS_DEVICE:
-            raise StrategyError(
+            raise ArgumentError(
                 f'`cross_device` must be one of {", ".join(CROSS_DEVICE)}, not "{self.cross_device}".',
                 'Use "auto".',
                 argument="cross_device",

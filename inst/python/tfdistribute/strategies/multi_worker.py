@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.errors import StrategyError
+from tfdistribute.errors import ArgumentError
 from tfdistribute.strategies.description import Strategy
 from tfdistribute.strategies.not_on_one_machine import not_on_one_machine
 
@@ -21,7 +21,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
         timeout_s: Seconds to wait for a peer; None for TensorFlow's own.
 
     Raises:
-        StrategyError: communication is none of these, or timeout_s is not positive.
+        ArgumentError: communication is none of these, or timeout_s is not positive.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
@@ -33,7 +33,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
     def __post_init__(self) -> None:
         """Check what can be known without a cluster."""
         if self.communication not in COMMUNICATION:
-            raise StrategyError(
+            raise ArgumentError(
                 f"`communication` must be one of {', '.join(COMMUNICATION)}, "
                 f'not "{self.communication}".',
                 'Use "auto".',
@@ -41,7 +41,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
                 value=self.communication,
             )
         if self.timeout_s is not None and self.timeout_s <= 0:
-            raise StrategyError(
+            raise ArgumentError(
                 f"`timeout_s` must be more than 0 seconds, not {self.timeout_s:g}.",
                 "Give seconds, or NULL.",
                 argument="timeout_s",

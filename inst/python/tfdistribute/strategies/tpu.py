@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.errors import StrategyError
+from tfdistribute.errors import ArgumentError
 from tfdistribute.strategies.description import Strategy
 from tfdistribute.strategies.not_on_one_machine import not_on_one_machine
 
@@ -18,7 +18,7 @@ class Tpu(Strategy, kind="tpu"):
         address: Name or gRPC address of the TPU; "local" on a TPU machine.
 
     Raises:
-        StrategyError: address is empty.
+        ArgumentError: address is empty.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy
@@ -29,7 +29,7 @@ class Tpu(Strategy, kind="tpu"):
     def __post_init__(self) -> None:
         """Check what can be known without a TPU."""
         if not self.address.strip():
-            raise StrategyError(
+            raise ArgumentError(
                 "`address` is empty.",
                 'Give the name or address of the TPU, or "local" on a TPU machine.',
                 argument="address",
