@@ -120,7 +120,7 @@ def _addresses(value: object, name: str) -> tuple[str, ...]:
         # Sparse clusters give addresses by index.
         given = list(cast("dict[str, object]", value).values())
     if not isinstance(given, list):
-        raise _misfit(name, "a list of addresses", cast("object", given))
+        raise _misfit(name, "a list of addresses", given)
     addresses = cast("list[object]", given)
     if not all(isinstance(address, str) and address for address in addresses):
         raise _misfit(name, "a list of addresses", addresses)

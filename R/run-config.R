@@ -1,0 +1,308 @@
+#' How a model is trained: strategy and settings
+#'
+#' Every setting of TensorFlow's `tf.estimator.RunConfig`, by its name and with its default. Given to an estimator's
+#' constructor as `config`. A plain R value: neither Python nor TensorFlow is started.
+#'
+#' @param train_distribute Strategy of training, such as [strategy_mirrored()]; NULL for one device without one.
+#' @param eval_distribute Strategy of evaluation; NULL (the default) evaluates on one device, which counts every row
+#'   exactly once. With a strategy the number of rows must be a multiple of `batch_size`.
+#' @param model_dir Directory of checkpoints and events, a string; NULL leaves it to the estimator.
+#' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for another one in each run.
+#' @param save_summary_steps Steps between two summaries for TensorBoard, a count; NULL for none.
+#' @param save_checkpoints_steps Steps between two checkpoints, a count. Not together with `save_checkpoints_secs`.
+#' @param save_checkpoints_secs Seconds between two checkpoints, a number; 600 unless `save_checkpoints_steps` is
+#'   given. Both NULL: no checkpoints at all, and therefore nothing to evaluate or predict with.
+#' @param session_config Settings of the session, a named list with the fields of `tf.compat.v1.ConfigProto`, such as
+#'   `list(gpu_options = list(allow_growth = TRUE), intra_op_parallelism_threads = 2)`. They are added to TensorFlow's
+#'   defaults.
+#' @param keep_checkpoint_max Newest checkpoints to keep, a count; 0 or NULL keeps all.
+#' @param keep_checkpoint_every_n_hours Hours between two checkpoints that are kept for good, a number.
+#' @param log_step_count_steps Steps between two records of loss and speed in TensorFlow's log, a count; NULL for none.
+#' @param device_fn Function of one argument, an operation, that returns its device as a string; only without a strategy.
+#' @param protocol Protocol of a cluster's server: `"grpc"` (also NULL) or `"grpc+verbs"`.
+#' @param session_creation_timeout_secs Seconds to wait for a session, a number.
+#' @param experimental_distribute Refused: use `train_distribute` and `eval_distribute`.
+#' @param experimental_max_worker_delay_secs Seconds by which the workers of a cluster start late at most, a count;
+#'   NULL for TensorFlow's own.
+#' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
+#'
+#' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
+#' @section Errors:
+#' `tfdistribute_argument_error` for a value that a setting does not take, `tfdistribute_run_config_error` for settings
+#' that exclude each other. What depends on the model, the data or the machine is checked by the verb, before it
+#' trains: `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error`,
+#' `tfdistribute_unsupported_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
+#' @seealso [as_python()] for TensorFlow's own object, which tfestimators accepts; [strategies].
+#' @examples
+#' run_config()
+#' run_config(strategy_mirrored(devices = 2), save_checkpoints_steps = 500)
+#' run_config(session_config = list(intra_op_parallelism_threads = 2))
+#' @export
+run_config <- function(
+  train_distribute = NULL,
+  eval_distribute = NULL,
+  model_dir = NULL,
+  tf_random_seed = 1,
+  save_summary_steps = 100,
+  save_checkpoints_steps = NULL,
+  save_checkpoints_secs = if (is.null(save_checkpoints_steps)) 600,
+  session_config = NULL,
+  keep_checkpoint_max = 5,
+  keep_checkpoint_every_n_hours = 10000,
+  log_step_count_steps = 100,
+  device_fn = NULL,
+  protocol = NULL,
+  session_creation_timeout_secs = 7200,
+  experimental_distribute = NULL,
+  experimental_max_worker_delay_secs = NULL,
+  checkpoint_save_graph_def = TRUE
+) {
+  check_together(
+    save_checkpoints_steps,
+    save_checkpoints_secs,
+    experimental_distribute,
+    device_fn,
+    train_distribute
+  )
+  structure(
+    list(
+      train_distribute = check_strategy(train_distribute, "train_distribute"),
+      eval_distribute = check_strategy(eval_distribute, "eval_distribute"),
+      model_dir = check_path(model_dir, "model_dir"),
+      tf_random_seed = check_count(
+        tf_random_seed,
+        "tf_random_seed",
+        minimum = -.Machine$integer.max,
+        null = TRUE
+      ),
+      save_summary_steps = check_count(
+        save_summary_steps,
+        "save_summary_steps",
+        minimum = 0L,
+        null = TRUE
+      ),
+      save_checkpoints_steps = check_count(
+        save_checkpoints_steps,
+        "save_checkpoints_steps",
+        minimum = 0L,
+        null = TRUE
+      ),
+      save_checkpoints_secs = check_number(
+        save_checkpoints_secs,
+        "save_checkpoints_secs",
+        minimum = 0,
+        null = TRUE
+      ),
+      session_config = check_session_config(session_config),
+      keep_checkpoint_max = check_count(
+        keep_checkpoint_max,
+        "keep_checkpoint_max",
+        minimum = 0L,
+        null = TRUE
+      ),
+      keep_checkpoint_every_n_hours = check_positive(
+        keep_checkpoint_every_n_hours,
+        "keep_checkpoint_every_n_hours"
+      ),
+      log_step_count_steps = check_count(log_step_count_steps, "log_step_count_steps", null = TRUE),
+      device_fn = check_device_fn(device_fn),
+      protocol = if (!is.null(protocol)) {
+        check_choice(protocol, "protocol", c("grpc", "grpc+verbs"))
+      },
+      session_creation_timeout_secs = check_positive(
+        session_creation_timeout_secs,
+        "session_creation_timeout_secs"
+      ),
+      experimental_distribute = NULL,
+      experimental_max_worker_delay_secs = check_count(
+        experimental_max_worker_delay_secs,
+        "experimental_max_worker_delay_secs",
+        minimum = 0L,
+        null = TRUE
+      ),
+      checkpoint_save_graph_def = check_flag(checkpoint_save_graph_def, "checkpoint_save_graph_def")
+    ),
+    class = "tfdistribute_run_config"
+  )
+}
+
+#' @export
+print.tfdistribute_run_config <- function(x, ...) {
+  changed <- names(x)[!mapply(identical, unclass(x), unclass(run_config())[names(x)])]
+  # Seconds are off because steps are given, which is shown already.
+  if (!is.null(x$save_checkpoints_steps)) {
+    changed <- setdiff(changed, "save_checkpoints_secs")
+  }
+  shown <- intersect(names(x), c("train_distribute", changed))
+  values <- vapply(shown, function(name) format_setting(x[[name]], name), "")
+  cat("<run_config>\n", paste0("  ", shown, ": ", values, "\n"), sep = "")
+  invisible(x)
+}
+
+#' TensorFlow's own object for a description
+#'
+#' For code that talks to TensorFlow itself, such as constructors of tfestimators. Starts Python and TensorFlow. The
+#' verbs of this package do this by themselves.
+#'
+#' @param x A [run_config()].
+#' @param ... Not used.
+#' @return For a [run_config()], a Python `tf.estimator.RunConfig`. It cannot be saved, nor sent to another process.
+#' @section Errors:
+#' `tfdistribute_strategy_error` for devices that this machine does not have, `tfdistribute_run_config_error` for
+#' settings that TensorFlow does not take, `tfdistribute_unsupported_error` for a strategy that this version does not
+#' train with, `tfdistribute_backend_error` without TensorFlow.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
+#' @examplesIf tfdistribute_available()
+#' config <- as_python(run_config(strategy_mirrored(devices = 2)))
+#' config$train_distribute$num_replicas_in_sync
+#' @export
+as_python <- function(x, ...) {
+  UseMethod("as_python")
+}
+
+#' @export
+as_python.default <- function(x, ...) {
+  abort_argument("x", x, "a run_config()")
+}
+
+#' @rdname as_python
+#' @export
+as_python.tfdistribute_run_config <- function(x, ...) {
+  call_backend("build_run_config", config = x)
+}
+
+# Settings that exclude each other, in TensorFlow or here.
+check_together <- function(steps, secs, experimental_distribute, device_fn, train_distribute) {
+  if (!is.null(steps) && !is.null(secs)) {
+    abort_tfdistribute(
+      "run_config",
+      problem = paste0(
+        "`save_checkpoints_steps` (",
+        show_value(steps),
+        ") and `save_checkpoints_secs` (",
+        show_value(secs),
+        ") cannot both be set."
+      ),
+      remedy = "Set one of them; the other is then off.",
+      argument = "save_checkpoints_steps",
+      value = show_value(steps)
+    )
+  }
+  if (!is.null(experimental_distribute)) {
+    abort_tfdistribute(
+      "run_config",
+      problem = "`experimental_distribute` is not supported: it sets the strategies a second time.",
+      remedy = "Use `train_distribute` and `eval_distribute`.",
+      argument = "experimental_distribute"
+    )
+  }
+  if (!is.null(device_fn) && !is.null(train_distribute)) {
+    abort_tfdistribute(
+      "strategy",
+      problem = "`device_fn` places operations, and so does `train_distribute`.",
+      remedy = "Give one of them.",
+      argument = "device_fn"
+    )
+  }
+}
+
+check_path <- function(path, argument) {
+  path <- check_string(path, argument, null = TRUE)
+  if (is.null(path)) NULL else path.expand(path)
+}
+
+check_positive <- function(value, argument, null = FALSE) {
+  if (null && is.null(value)) {
+    return(NULL)
+  }
+  if (!is_number(value) || value <= 0) {
+    abort_argument(argument, value, paste0("a number above 0", if (null) " or NULL"))
+  }
+  as.double(value)
+}
+
+check_device_fn <- function(device_fn) {
+  check_function(device_fn, "device_fn", null = TRUE)
+  arguments <- if (!is.null(device_fn)) names(formals(args(device_fn)))
+  if (!is.null(device_fn) && length(arguments) != 1) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`device_fn` must take one argument, an operation, not ",
+        length(arguments),
+        "."
+      ),
+      remedy = "Write function(op) and return a device's name.",
+      argument = "device_fn"
+    )
+  }
+  device_fn
+}
+
+# Plain named values only: which fields there are, TensorFlow knows.
+check_session_config <- function(settings, path = "session_config") {
+  if (is.null(settings)) {
+    return(NULL)
+  }
+  if (is_python_object(settings) || !is.list(settings)) {
+    abort_argument(path, settings, "a named list")
+  }
+  if (length(settings) == 0) {
+    return(NULL)
+  }
+  if (!rlang::is_named(settings) || anyDuplicated(names(settings))) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`", path, "` must name each of its ", length(settings), " fields once."),
+      remedy = "Write list(field = value).",
+      argument = path
+    )
+  }
+  for (field in names(settings)) {
+    check_session_field(settings[[field]], paste0(path, "$", field))
+  }
+  settings
+}
+
+check_session_field <- function(value, path) {
+  if (is.list(value)) {
+    # A field that holds several messages is a list without names.
+    if (is.null(names(value))) {
+      lapply(value, check_session_field, path)
+    } else {
+      check_session_config(value, path)
+    }
+  } else if (!is.atomic(value) || is.null(value) || anyNA(value)) {
+    abort_argument(path, value, "a number, a string, TRUE, FALSE or a named list")
+  }
+}
+
+format_setting <- function(value, name) {
+  if (is.null(value)) {
+    return(if (name == "train_distribute") "none" else "NULL")
+  }
+  if (inherits(value, "tfdistribute_strategy")) {
+    return(format(value))
+  }
+  if (is.list(value)) {
+    return(paste(format_fields(value), collapse = ", "))
+  }
+  show_value(value)
+}
+
+# "gpu_options$allow_growth = TRUE": one string for each field that holds no further fields.
+format_fields <- function(fields, path = NULL) {
+  formatted <- lapply(names(fields), function(field) {
+    here <- paste(c(path, field), collapse = "$")
+    value <- fields[[field]]
+    if (rlang::is_named(value) && is.list(value)) {
+      format_fields(value, here)
+    } else {
+      paste(here, "=", show_value(if (is.list(value)) unlist(value) else value))
+    }
+  })
+  unlist(formatted)
+}

@@ -1,0 +1,129 @@
+# What the strategies have in common: checks of devices, and how a strategy is printed.
+
+#' Strategies: where training runs, and how its gradients meet
+#'
+#' A strategy is given to [run_config()] as `train_distribute`. The same model, data and `batch_size` train under
+#' each of them: `batch_size` counts the examples of one step over all devices. A strategy is a plain R value:
+#' making one starts neither Python nor TensorFlow, and does not look for the devices; the verb that trains does.
+#'
+#' * [strategy_one_device()]: everything on one device.
+#' * [strategy_mirrored()]: a copy of the model on each device of this machine.
+#' * [strategy_central_storage()]: the variables on the CPU, the computation on each device of this machine.
+#' * [strategy_multi_worker()], [strategy_parameter_server()], [strategy_tpu()]: several machines, or a TPU. They can
+#'   be described; training with them raises `tfdistribute_unsupported_error` in this version.
+#'
+#' @section Devices:
+#' `devices` is NULL for all GPUs (or the CPU, where there is none), a count, or names such as `"GPU:0"`,
+#' `"/gpu:1"`, `"cpu:0"` or `"/device:CPU:1"`. A count takes GPUs where there is one; on a machine without GPUs
+#' it takes as many logical CPU devices, which share the processor's cores.
+#'
+#' @section Source:
+#' <https://www.tensorflow.org/guide/distributed_training>
+#' @examples
+#' strategy_mirrored(devices = 2)
+#' strategy_one_device("CPU:0")
+#' @name strategies
+NULL
+
+#' @export
+print.tfdistribute_strategy <- function(x, ...) {
+  cat("<strategy> ", format(x), "\n", sep = "")
+  if (x$kind %in% c("multi_worker", "parameter_server", "tpu")) {
+    cat("  described only: this version trains on the devices of one machine\n")
+  }
+  invisible(x)
+}
+
+# "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
+canonical_device <- function(name, argument) {
+  pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"
+  if (!grepl(pattern, trimws(name), ignore.case = TRUE)) {
+    abort_tfdistribute(
+      "strategy",
+      problem = paste0(
+        "`",
+        argument,
+        "` names no CPU or GPU of this machine: ",
+        show_value(name),
+        "."
+      ),
+      remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".",
+      argument = argument,
+      value = name
+    )
+  }
+  type <- toupper(sub(pattern, "\\5", trimws(name), ignore.case = TRUE))
+  index <- as.integer(sub(pattern, "\\6", trimws(name), ignore.case = TRUE))
+  paste0("/device:", type, ":", index)
+}
+
+short_device <- function(device) {
+  sub("^/device:", "", device)
+}
+
+check_devices <- function(devices) {
+  if (is.null(devices)) {
+    return(NULL)
+  }
+  if (is.list(devices) && length(devices) > 0 && all(vapply(devices, is.character, NA))) {
+    devices <- unlist(devices)
+  }
+  if (is_number(devices) && is_whole(devices) && devices >= 1) {
+    return(as.integer(devices))
+  }
+  if (!is.character(devices) || length(devices) == 0 || anyNA(devices)) {
+    abort_argument(
+      "devices",
+      devices,
+      "a count of at least 1, names such as \"GPU:0\", or NULL",
+      kind = "strategy"
+    )
+  }
+  names <- vapply(devices, canonical_device, "", argument = "devices", USE.NAMES = FALSE)
+  if (anyDuplicated(names)) {
+    abort_tfdistribute(
+      "strategy",
+      problem = paste0(
+        "`devices` names ",
+        short_device(names[[anyDuplicated(names)]]),
+        " twice: ",
+        show_value(devices),
+        "."
+      ),
+      remedy = "Name each device once.",
+      argument = "devices",
+      value = show_value(devices)
+    )
+  }
+  names
+}
+
+check_strategy <- function(strategy, argument) {
+  if (is.null(strategy) || inherits(strategy, "tfdistribute_strategy")) {
+    return(strategy)
+  }
+  abort_tfdistribute(
+    "argument",
+    problem = paste0(
+      "`",
+      argument,
+      "` must be a strategy or NULL, not ",
+      show_value(strategy),
+      "."
+    ),
+    remedy = "Make one with strategy_mirrored() or another strategy_*() function.",
+    argument = argument,
+    value = show_value(strategy)
+  )
+}
+
+# "over 2 devices", "over CPU:0 and CPU:1"
+format_devices <- function(devices) {
+  if (is.null(devices)) {
+    "over all GPUs, or the CPU"
+  } else if (is.character(devices)) {
+    paste("over", paste(short_device(devices), collapse = ", "))
+  } else {
+    paste("over", devices, if (devices == 1) "device" else "devices")
+  }
+}
