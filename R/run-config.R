@@ -18,7 +18,8 @@
 #' @param keep_checkpoint_max Newest checkpoints to keep, a count; 0 or NULL keeps all.
 #' @param keep_checkpoint_every_n_hours Hours between two checkpoints that are kept for good, a number.
 #' @param log_step_count_steps Steps between two records of loss and speed in TensorFlow's log, a count; NULL for none.
-#' @param device_fn Function of one argument, an operation, that returns its device as a string; only without a strategy.
+#' @param device_fn Function of one argument, an operation, that returns its device as a string; only
+#'   without a strategy.
 #' @param protocol Protocol of a cluster's server: `"grpc"` (also NULL) or `"grpc+verbs"`.
 #' @param session_creation_timeout_secs Seconds to wait for a session, a number.
 #' @param experimental_distribute Refused: use `train_distribute` and `eval_distribute`.
@@ -141,39 +142,6 @@ print.tfdistribute_run_config <- function(x, ...) {
   invisible(x)
 }
 
-#' TensorFlow's own object for a description
-#'
-#' For code that talks to TensorFlow itself, such as constructors of tfestimators. Starts Python and TensorFlow. The
-#' verbs of this package do this by themselves.
-#'
-#' @param x A [run_config()].
-#' @param ... Not used.
-#' @return For a [run_config()], a Python `tf.estimator.RunConfig`. It cannot be saved, nor sent to another process.
-#' @section Errors:
-#' `tfdistribute_strategy_error` for devices that this machine does not have, `tfdistribute_run_config_error` for
-#' settings that TensorFlow does not take, `tfdistribute_unsupported_error` for a strategy that this version does not
-#' train with, `tfdistribute_backend_error` without TensorFlow.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
-#' @examplesIf tfdistribute_available()
-#' config <- as_python(run_config(strategy_mirrored(devices = 2)))
-#' config$train_distribute$num_replicas_in_sync
-#' @export
-as_python <- function(x, ...) {
-  UseMethod("as_python")
-}
-
-#' @export
-as_python.default <- function(x, ...) {
-  abort_argument("x", x, "a run_config()")
-}
-
-#' @rdname as_python
-#' @export
-as_python.tfdistribute_run_config <- function(x, ...) {
-  call_backend("build_run_config", config = x)
-}
-
 # Settings that exclude each other, in TensorFlow or here.
 check_together <- function(steps, secs, experimental_distribute, device_fn, train_distribute) {
   if (!is.null(steps) && !is.null(secs)) {
@@ -242,44 +210,6 @@ check_device_fn <- function(device_fn) {
   device_fn
 }
 
-# Plain named values only: which fields there are, TensorFlow knows.
-check_session_config <- function(settings, path = "session_config") {
-  if (is.null(settings)) {
-    return(NULL)
-  }
-  if (is_python_object(settings) || !is.list(settings)) {
-    abort_argument(path, settings, "a named list")
-  }
-  if (length(settings) == 0) {
-    return(NULL)
-  }
-  if (!rlang::is_named(settings) || anyDuplicated(names(settings))) {
-    abort_tfdistribute(
-      "argument",
-      problem = paste0("`", path, "` must name each of its ", length(settings), " fields once."),
-      remedy = "Write list(field = value).",
-      argument = path
-    )
-  }
-  for (field in names(settings)) {
-    check_session_field(settings[[field]], paste0(path, "$", field))
-  }
-  settings
-}
-
-check_session_field <- function(value, path) {
-  if (is.list(value)) {
-    # A field that holds several messages is a list without names.
-    if (is.null(names(value))) {
-      lapply(value, check_session_field, path)
-    } else {
-      check_session_config(value, path)
-    }
-  } else if (!is.atomic(value) || is.null(value) || anyNA(value)) {
-    abort_argument(path, value, "a number, a string, TRUE, FALSE or a named list")
-  }
-}
-
 format_setting <- function(value, name) {
   if (is.null(value)) {
     return(if (name == "train_distribute") "none" else "NULL")
@@ -291,18 +221,4 @@ format_setting <- function(value, name) {
     return(paste(format_fields(value), collapse = ", "))
   }
   show_value(value)
-}
-
-# "gpu_options$allow_growth = TRUE": one string for each field that holds no further fields.
-format_fields <- function(fields, path = NULL) {
-  formatted <- lapply(names(fields), function(field) {
-    here <- paste(c(path, field), collapse = "$")
-    value <- fields[[field]]
-    if (rlang::is_named(value) && is.list(value)) {
-      format_fields(value, here)
-    } else {
-      paste(here, "=", show_value(if (is.list(value)) unlist(value) else value))
-    }
-  })
-  unlist(formatted)
 }

@@ -62,34 +62,29 @@ short_device <- function(device) {
 }
 
 check_devices <- function(devices) {
-  if (is.null(devices)) {
-    return(NULL)
-  }
   if (is.list(devices) && length(devices) > 0 && all(vapply(devices, is.character, NA))) {
     devices <- unlist(devices)
   }
-  if (is_number(devices) && is_whole(devices) && devices >= 1) {
-    return(as.integer(devices))
+  if (is.null(devices)) {
+    NULL
+  } else if (is.character(devices) && length(devices) > 0 && !anyNA(devices)) {
+    check_device_names(devices)
+  } else if (is_number(devices) && is_whole(devices) && devices >= 1) {
+    as.integer(devices)
+  } else {
+    expected <- "a count of at least 1, names such as \"GPU:0\", or NULL"
+    abort_argument("devices", devices, expected, kind = "strategy")
   }
-  if (!is.character(devices) || length(devices) == 0 || anyNA(devices)) {
-    abort_argument(
-      "devices",
-      devices,
-      "a count of at least 1, names such as \"GPU:0\", or NULL",
-      kind = "strategy"
-    )
-  }
+}
+
+check_device_names <- function(devices) {
   names <- vapply(devices, canonical_device, "", argument = "devices", USE.NAMES = FALSE)
-  if (anyDuplicated(names)) {
+  twice <- anyDuplicated(names)
+  if (twice > 0) {
+    twice <- short_device(names[[twice]])
     abort_tfdistribute(
       "strategy",
-      problem = paste0(
-        "`devices` names ",
-        short_device(names[[anyDuplicated(names)]]),
-        " twice: ",
-        show_value(devices),
-        "."
-      ),
+      problem = paste0("`devices` names ", twice, " twice: ", show_value(devices), "."),
       remedy = "Name each device once.",
       argument = "devices",
       value = show_value(devices)
