@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -45,3 +46,11 @@ class Input(Description):
             InputError: by the function, when the data does not fit the strategy (ShardingError) or is no dataset.
         """
         raise NotImplementedError
+
+    def serving(self) -> contextlib.AbstractContextManager[None]:
+        """Do what the input needs while TensorFlow draws from it; verbs draw inside this context only.
+
+        Returns:
+            A context manager, by default one that does nothing.
+        """
+        return contextlib.nullcontext()

@@ -47,7 +47,7 @@ def evaluate(
     if steps is None:
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
-    with explained("evaluate"):
+    with explained("evaluate"), source.serving():
         metrics = prepared.estimator.evaluate(
             source.input_fn("evaluate", seed_of(source, settings)),
             steps=steps,

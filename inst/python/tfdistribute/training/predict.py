@@ -55,7 +55,7 @@ def predict(
     )
 
     def wanted() -> Iterator[dict[str, Any]]:
-        with explained("predict"):
+        with explained("predict"), source.serving():
             for batch in batches:
                 yield {key: _decoded(value) for key, value in _chosen(batch, predict_keys).items()}
 

@@ -71,7 +71,7 @@ def train(
     history = History(facts.global_batch_size, listener, max_steps)
     if steps is not None:
         history.last_step = started_at + steps
-    with explained("train"), finish_step_on_interrupt() as stop:
+    with explained("train"), finish_step_on_interrupt() as stop, source.serving():
         prepared.estimator.train(
             source.input_fn("train", seed_of(source, settings)),
             steps=steps,

@@ -92,7 +92,12 @@ def train_and_evaluate(
     prepared.model.check(eval_facts)
     history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
     tf = engine.tf
-    with explained("train_and_evaluate"), finish_step_on_interrupt() as stop:
+    with (
+        explained("train_and_evaluate"),
+        finish_step_on_interrupt() as stop,
+        train_spec.source.serving(),
+        eval_spec.source.serving(),
+    ):
         _note_evaluations(prepared.estimator, history)
         tf.estimator.train_and_evaluate(
             prepared.estimator,
