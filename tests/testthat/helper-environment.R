@@ -11,8 +11,8 @@ skip_or_fail <- function(reason) {
   testthat::skip(reason)
 }
 
-# The Python that reticulate would start, and whether it has TensorFlow; asked once, of a child process, so that tests of
-# descriptions start no Python.
+# Whether the Python that reticulate would start has TensorFlow; asked once, of a child process, so that
+# tests of descriptions start no Python.
 tensorflow_is_available <- local({
   known <- NULL
   function() {

@@ -1,5 +1,5 @@
-# What every test may rely on: plain text in snapshots, no progress bars, TensorFlow's chatter off, and messages that are
-# the same on every machine.
+# What every test may rely on: plain text in snapshots, no progress bars, TensorFlow's chatter off, and
+# messages that are the same on every machine.
 withr::local_options(
   cli.unicode = FALSE,
   cli.num_colors = 1L,
