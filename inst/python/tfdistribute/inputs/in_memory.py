@@ -141,16 +141,20 @@ def _dataset(packed: Packed, chunks: Callable[[], Iterator[Any]], take_apart: Ca
         tf.TensorSpec([None, None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype)) for matrix in packed.matrices
     )
     batches = tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
-    dataset = tf.data.Dataset.zip((batches, _tables(packed)))
-    return dataset.map(take_apart).prefetch(PREFETCHED_BATCHES)
+    tables = _tables(packed)
+    if tables is None:
+        dataset = batches.map(lambda *matrices: take_apart(matrices, ()))
+    else:
+        dataset = tf.data.Dataset.zip((batches, tables)).map(take_apart)
+    return dataset.prefetch(PREFETCHED_BATCHES)
 
 
 def _tables(packed: Packed) -> Any:
     """Give every batch the tables of strings, which cross into TensorFlow once and stay out of its graph."""
-    tf = engine.tf
     tables = tuple(packed.tables.values())
     if not tables:
-        return tf.data.Dataset.from_tensors(()).repeat()
+        return None
+    tf = engine.tf
     signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)
     once = tf.data.Dataset.from_generator(lambda: iter([tables]), output_signature=signature)
     return once.cache().repeat()

@@ -1,0 +1,155 @@
+# Data frames and lists of columns as inputs, and how their columns are selected.
+
+#' @rdname input_fn
+#' @export
+input_fn.data.frame <- function(
+  object,
+  features,
+  response = NULL,
+  batch_size = 128,
+  shuffle = "auto",
+  num_epochs = 1,
+  queue_capacity = 1000,
+  num_threads = 1,
+  impute = NULL,
+  factors = c("labels", "codes"),
+  seed = NULL,
+  ...
+) {
+  check_no_more(..., verb = "input_fn", known = input_arguments())
+  check_column_names(names(object))
+  new_in_memory_input(
+    object,
+    features = select_columns(rlang::enquo(features), object, "features"),
+    response = select_response(rlang::enquo(response), object),
+    source = if (is.data.frame(object)) "data frame" else "list",
+    batch_size = batch_size,
+    shuffle = shuffle,
+    num_epochs = num_epochs,
+    impute = impute,
+    factors = factors,
+    seed = seed
+  )
+}
+
+#' @rdname input_fn
+#' @export
+input_fn.list <- input_fn.data.frame
+
+input_arguments <- function() {
+  setdiff(names(formals(input_fn.data.frame)), c("object", "..."))
+}
+
+#' Names of the columns that a selection means
+#'
+#' @param selection Quosure of the user's argument.
+#' @param data Data frame, list or matrix.
+#' @param argument Name of the argument.
+#' @return Names in the order of the selection; none for NULL.
+#' @noRd
+select_columns <- function(selection, data, argument) {
+  columns <- if (is.matrix(data)) rlang::set_names(as.list(seq_len(ncol(data))), colnames(data)) else as.list(data)
+  if (rlang::quo_is_missing(selection)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`", argument, "` was not given."),
+      remedy = "Name the columns that the model may use, for example features = c(wt, hp).",
+      argument = argument
+    )
+  }
+  chosen <- tryCatch(
+    tidyselect::eval_select(vector_of_names(selection, names(columns)), columns, allow_rename = FALSE),
+    vctrs_error_subscript_oob = function(error) abort_unknown_column(error$i, names(columns), argument),
+    error = function(error) abort_selection(error, argument)
+  )
+  names(columns)[chosen]
+}
+
+# tidyselect warns where a variable holds the names of columns. Scripts for tfestimators do that, and mean it.
+vector_of_names <- function(selection, names) {
+  expression <- rlang::quo_get_expr(selection)
+  if (!is.symbol(expression) || as.character(expression) %in% names) {
+    return(selection)
+  }
+  value <- tryCatch(rlang::eval_tidy(selection), error = function(error) NULL)
+  if (is.character(value)) rlang::quo(tidyselect::all_of(!!value)) else selection
+}
+
+select_response <- function(selection, data) {
+  chosen <- select_columns(selection, data, "response")
+  if (length(chosen) > 1) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`response` selects ", length(chosen), " columns: ", backquoted(chosen), "."),
+      remedy = "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2).",
+      argument = "response"
+    )
+  }
+  if (length(chosen) == 0) NULL else chosen
+}
+
+abort_selection <- function(error, argument) {
+  if (inherits(error, "tfdistribute_error")) {
+    rlang::cnd_signal(error)
+  }
+  abort_tfdistribute(
+    "input",
+    problem = paste0("`", argument, "` does not select columns: ", conditionMessage(error)),
+    remedy = "Use names of columns or tidyselect helpers.",
+    argument = argument,
+    parent = error
+  )
+}
+
+abort_unknown_column <- function(unknown, names, argument) {
+  if (!is.character(unknown)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0(
+        "`", argument, "` names column ", unknown[[1]], ", but there are ", length(names), " columns."
+      ),
+      remedy = "Use names of columns.",
+      argument = argument,
+      value = show_value(unknown)
+    )
+  }
+  unknown <- setdiff(unknown, names)
+  abort_tfdistribute(
+    "input",
+    problem = paste0(
+      "`", argument, "` names ", backquoted(unknown), ", but the data has no such column",
+      if (length(unknown) > 1) "s", "."
+    ),
+    remedy = paste0(
+      "Did you mean `", nearest_name(unknown[[1]], names), "`? The columns are ",
+      backquoted(utils::head(names, 10)), if (length(names) > 10) ", ..." else "."
+    ),
+    argument = argument,
+    value = show_value(unknown)
+  )
+}
+
+# The name with the fewest letters to change.
+nearest_name <- function(name, names) {
+  names[[which.min(utils::adist(name, names, ignore.case = TRUE))]]
+}
+
+backquoted <- function(names) {
+  paste0("`", names, "`", collapse = ", ")
+}
+
+check_column_names <- function(names) {
+  problem <- if (is.null(names) || anyNA(names) || !all(nzchar(names))) {
+    "Some columns of `object` have no name."
+  } else if (anyDuplicated(names) > 0) {
+    paste0("`object` has more than one column `", names[duplicated(names)][[1]], "`.")
+  }
+  if (!is.null(problem)) {
+    abort_tfdistribute(
+      "input",
+      problem = problem,
+      remedy = "Give every column a name of its own.",
+      argument = "object"
+    )
+  }
+}

@@ -1,0 +1,87 @@
+#' Describe examples by a function of your own
+#'
+#' For data that comes from files or a pipeline of your own. Verbs take the function itself as well. Nothing is divided,
+#' shuffled or repeated for you: **each batch is one replica's**, so one training step over four devices takes four; and
+#' with several workers each must read its own share, which `input_context` tells it.
+#'
+#' @param fn Function that returns a `tf.data.Dataset` of batches, either `list(features, labels)` or features, where
+#'   features is a named list of tensors. It is called when a verb runs, without arguments, or with `input_context`
+#'   (a `tf.distribute.InputContext`, NULL without a strategy) if it has an argument of that name.
+#' @return A description of class `tfdistribute_input`.
+#' @section Errors:
+#' `tfdistribute_input_error`: `fn` is no function, or has an argument that nobody gives it; when a verb runs: it returned
+#' no dataset (without a strategy, tensors will do). `tfdistribute_callback_error`: it failed; its own error is the
+#' `parent`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
+#' @seealso [input_fn()] for data in R.
+#' @examples
+#' input_dataset(function(input_context) {
+#'   tf <- reticulate::import("tensorflow")
+#'   dataset <- tf$data$Dataset$range(1000)
+#'   if (!is.null(input_context)) {
+#'     dataset <- dataset$shard(input_context$num_input_pipelines, input_context$input_pipeline_id)
+#'   }
+#'   dataset$batch(10L)
+#' })
+#' @export
+input_dataset <- function(fn) {
+  if (!is.function(fn)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`fn` must be a function that returns a tf.data.Dataset, not ", show_kind(fn), "."),
+      remedy = "Give a function; data in R goes to input_fn().",
+      argument = "fn"
+    )
+  }
+  check_dataset_formals(fn)
+  new_description("input", "dataset_function", `function` = fn)
+}
+
+#' Take what a verb was given for its data
+#'
+#' @param x Input description or function.
+#' @return An input description.
+#' @noRd
+as_input <- function(x) {
+  if (inherits(x, "tfdistribute_input")) {
+    return(x)
+  }
+  if (is.function(x)) {
+    return(input_dataset(x))
+  }
+  abort_tfdistribute(
+    "input",
+    problem = paste0("`input_fn` must be an input, not ", show_kind(x), "."),
+    remedy = "Make one with input_fn(), or give a function that returns a tf.data.Dataset.",
+    argument = "input_fn"
+  )
+}
+
+# A tfestimators function of one argument was a generator, called with the estimator: it cannot work here.
+check_dataset_formals <- function(fn) {
+  if (is_python_object(fn)) {
+    return(invisible())
+  }
+  formals <- as.list(formals(args(fn)))
+  needed <- vapply(formals, function(default) identical(default, quote(expr = )), logical(1))
+  needed <- setdiff(names(formals)[needed], c("input_context", "..."))
+  if (length(needed) > 0) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("The input function has an argument `", needed[[1]], "` that nobody gives it."),
+      remedy = "Let it have no argument, or only `input_context`, and return a tf.data.Dataset.",
+      argument = "input_fn",
+      value = needed[[1]]
+    )
+  }
+}
+
+#' @export
+format.tfdistribute_dataset_function_input <- function(x, ...) {
+  formals <- if (is_python_object(x$`function`)) NULL else names(formals(args(x$`function`)))
+  c(
+    paste0("<input> function(", paste(formals, collapse = ", "), ")"),
+    "  each of its batches is one replica's"
+  )
+}

@@ -1,0 +1,236 @@
+#' Describe the examples to train on
+#'
+#' Says which columns are features, which is the response, and how they are batched. Nothing is computed: the data stays
+#' in R until a verb such as [train()] copies the chosen columns once, as 32-bit numbers, into the process that trains.
+#' Every row is read once per epoch, whatever the number of devices and workers. It does not split data into training
+#' and test rows.
+#'
+#' @param object What holds the examples, one per row: a data frame, a matrix with column names, a named list of vectors
+#'   and arrays, or a formula `response ~ feature + feature` (`.` stands for all other columns, `-` leaves one out;
+#'   without a response: `~ feature`).
+#' @param data With a formula: the data frame, matrix or list.
+#' @param features Columns to use as features: bare names, names in quotes, or tidyselect helpers such as
+#'   `starts_with("x")`.
+#' @param response Column to learn, selected likewise; NULL where there is none, as for predicting.
+#' @param batch_size Examples of one training step over all devices and workers together, a count: the global batch. It
+#'   is divided by the number of replicas, and has to be a multiple of it.
+#' @param shuffle Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only.
+#'   Predictions always come in the order of the rows.
+#' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting takes
+#'   one pass.
+#' @param queue_capacity,num_threads Accepted for scripts written for tfestimators, and ignored: there is no queue.
+#' @param impute What stands for missing values: NULL refuses them, one value fills every feature that it fits, a named
+#'   list gives a value per feature. A response is never filled.
+#' @param factors Whether factors are handed on as their `"labels"` (strings, for vocabulary columns) or as `"codes"`
+#'   (0, 1, ..., for identity columns).
+#' @param seed Seed of the shuffle, a whole number; NULL takes `tf_random_seed` of the run configuration.
+#' @param ... For formulas: the arguments from `batch_size` on. Otherwise nothing.
+#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
+#' @section How columns are handed on:
+#' | R | TensorFlow |
+#' |---|---|
+#' | double | float32; infinite values only in features |
+#' | integer | int32 |
+#' | logical | int32, 0 and 1 |
+#' | factor | string by its label, or int32 by its code from 0 (see `factors`) |
+#' | character | string |
+#' | Date | float32, days since 1970-01-01 |
+#' | POSIXct | float64, seconds since 1970-01-01 UTC |
+#' | integer64 (bit64) | int64, exactly |
+#' | matrix or array of these, list of numeric vectors of equal length | the same, one row per example |
+#'
+#' NA and NaN are missing. Columns of other kinds (complex, raw, difftime, POSIXlt, ...) are refused by name.
+#' @section Last batch:
+#' No row is dropped. What is left at the end of the last epoch is a smaller step; where it has fewer rows than there are
+#' replicas it is joined to the step before.
+#' @section Errors:
+#' `tfdistribute_input_error`: unknown or duplicated columns, no rows, no features, missing values, a response that is
+#' missing or also a feature, columns of a kind or size that cannot be used. `tfdistribute_argument_error`: `batch_size`,
+#' `num_epochs`, `shuffle`, `factors` or `seed` is no such value. When a verb runs, `tfdistribute_sharding_error`: the
+#' batch cannot be divided over the replicas.
+#' @section Source:
+#' <https://www.tensorflow.org/guide/estimator>, the interface is that of tfestimators' `input_fn()`.
+#' @seealso [numpy_input_fn()] for arrays, [input_dataset()] for a `tf.data.Dataset` of your own.
+#' @examples
+#' input_fn(mtcars, features = c(wt, hp), response = mpg, batch_size = 16)
+#' input_fn(mpg ~ . - qsec, mtcars, num_epochs = NULL, seed = 1)
+#'
+#' # Missing values are refused unless you say what to take instead.
+#' input_fn(airquality, features = c(Solar.R, Wind), response = Temp, impute = list(Solar.R = 0))
+#' @export
+input_fn <- function(object, ...) {
+  UseMethod("input_fn")
+}
+
+#' @export
+input_fn.default <- function(object, ...) {
+  abort_tfdistribute(
+    "input",
+    problem = paste0(
+      "`object` must be a data frame, a matrix, a named list or a formula, not ",
+      show_value(object),
+      "."
+    ),
+    remedy = if (is.function(object) || is_python_object(object)) {
+      "Give a function that returns a tf.data.Dataset to input_dataset(), or straight to the verb."
+    } else {
+      "Put the examples into a data frame, one per row."
+    },
+    argument = "object",
+    value = show_value(object)
+  )
+}
+
+#' Describe columns in memory
+#'
+#' @param data Data frame, named list, or matrix with column names.
+#' @param features,response Names of columns; `response` may be NULL.
+#' @param source What the user gave, for printing.
+#' @param batch_size,shuffle,num_epochs,impute,factors,seed As the user gave them.
+#' @return A description; only the chosen columns are kept, without a copy.
+#' @noRd
+new_in_memory_input <- function(
+  data,
+  features,
+  response,
+  source,
+  batch_size = 128,
+  shuffle = "auto",
+  num_epochs = 1,
+  impute = NULL,
+  factors = c("labels", "codes"),
+  seed = NULL
+) {
+  batch_size <- check_count(batch_size, "batch_size")
+  num_epochs <- check_count(num_epochs, "num_epochs", null = TRUE)
+  shuffle <- check_shuffle(shuffle)
+  factors <- check_default_choice(factors, "factors", c("labels", "codes"))
+  seed <- check_seed(seed)
+  check_chosen(data, features, response)
+  if (!is.matrix(data)) {
+    data <- unclass_list(as.list(data))[c(features, response)]
+  }
+  rows <- check_rows(data)
+  columns <- lapply(c(features, response), function(name) {
+    describe_column(input_column(data, name), name, factors, is_response = identical(name, response))
+  })
+  names(columns) <- c(features, response)
+  impute <- check_impute(impute, data, columns, response)
+  check_missing(data, columns, response, impute)
+  new_description(
+    "input",
+    "in_memory",
+    data = data,
+    columns = columns,
+    response = response,
+    batch_size = batch_size,
+    num_epochs = num_epochs,
+    shuffle = shuffle,
+    seed = seed,
+    impute = impute,
+    rows = rows,
+    source = source
+  )
+}
+
+# TRUE, FALSE, or NULL where the verb decides.
+check_shuffle <- function(shuffle) {
+  if (is.null(shuffle) || identical(shuffle, "auto")) {
+    return(NULL)
+  }
+  if (!is.logical(shuffle) || length(shuffle) != 1 || is.na(shuffle)) {
+    abort_argument("shuffle", shuffle, "TRUE, FALSE or \"auto\"")
+  }
+  shuffle
+}
+
+check_seed <- function(seed) {
+  if (!is.null(seed) && !(length(seed) == 1 && is_whole(seed))) {
+    abort_argument("seed", seed, "a whole number or NULL")
+  }
+  if (is.null(seed)) NULL else as.integer(seed)
+}
+
+check_chosen <- function(data, features, response) {
+  if (length(features) == 0) {
+    abort_tfdistribute(
+      "input",
+      problem = "No features were chosen.",
+      remedy = "Name at least one column in `features`.",
+      argument = "features"
+    )
+  }
+  both <- intersect(features, response)
+  if (length(both) > 0) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("The column `", both[[1]], "` is both a feature and the response."),
+      remedy = paste0("Leave it out of the features, for example features = -`", both[[1]], "`."),
+      argument = "features",
+      value = both[[1]]
+    )
+  }
+}
+
+# What Python reads: everything but the data, which columns hand over one by one when they are asked.
+#' @export
+as_wire.tfdistribute_in_memory_input <- function(x) {
+  columns <- lapply(unname(x$columns), function(column) {
+    fields <- lapply(column[c("name", "type", "shape", "levels")], as_wire)
+    c(fields, list(values = as_wire(column_reader(x$data, column, x$impute[[column$name]]))))
+  })
+  fields <- lapply(
+    x[c("kind", "response", "batch_size", "num_epochs", "shuffle", "seed")],
+    as_wire
+  )
+  c(fields, list(columns = columns))
+}
+
+#' @export
+print.tfdistribute_input <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_in_memory_input <- function(x, ...) {
+  shown <- vapply(x$columns, show_column, character(1))
+  is_response <- names(x$columns) %in% x$response
+  features <- strwrap(
+    paste(shown[!is_response], collapse = ", "),
+    width = 80,
+    initial = "  features    ",
+    prefix = "              "
+  )
+  c(
+    paste0("<input> ", x$source, " of ", count_rows(x$rows)),
+    features,
+    if (!is.null(x$response)) paste0("  response    ", shown[is_response]),
+    paste0("  batch_size  ", x$batch_size, " over all replicas"),
+    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
+    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
+    if (!is.null(x$seed)) paste0("  seed        ", x$seed),
+    if (length(x$impute) > 0) {
+      filled <- vapply(x$impute, function(value) show_value(value), character(1))
+      paste0("  impute      ", paste(names(x$impute), "=", filled, collapse = ", "))
+    }
+  )
+}
+
+show_column <- function(column) {
+  what <- if (is.null(column$levels)) {
+    column$type
+  } else if (length(column$levels) == 1) {
+    "1 label"
+  } else {
+    paste(length(column$levels), "labels")
+  }
+  if (length(column$shape) > 0) {
+    what <- paste0(what, ", ", paste(column$shape, collapse = " x "), " per row")
+  }
+  paste0(column$name, " (", what, ")")
+}
+
+count_rows <- function(rows) {
+  paste(format(rows, big.mark = ","), if (rows == 1) "row" else "rows")
+}

@@ -1,0 +1,85 @@
+# Formulas as inputs: they name columns and compute nothing.
+
+#' @rdname input_fn
+#' @export
+input_fn.formula <- function(object, data, ...) {
+  if (missing(data)) {
+    abort_tfdistribute(
+      "input",
+      problem = "`data` was not given.",
+      remedy = "Give the data frame that holds the formula's columns: input_fn(y ~ x, data).",
+      argument = "data"
+    )
+  }
+  if (any(c("features", "response") %in% ...names_of(...))) {
+    abort_tfdistribute(
+      "argument",
+      problem = "A formula names features and response already.",
+      remedy = "Leave out `features` and `response`.",
+      argument = "features"
+    )
+  }
+  response <- if (length(object) == 3) formula_name(object[[2]])
+  available <- if (is.matrix(data)) colnames(data) else names(data)
+  features <- formula_features(object[[length(object)]], setdiff(available, response))
+  input_fn(
+    data,
+    features = tidyselect::all_of(features),
+    response = tidyselect::all_of(response),
+    ...
+  )
+}
+
+...names_of <- function(...) {
+  names(substitute(list(...)))
+}
+
+#' Names on the right of a formula, in their order
+#'
+#' @param expression Sum of names; `.` stands for `others`, and what is subtracted is left out.
+#' @param others All columns but the response.
+#' @noRd
+formula_features <- function(expression, others) {
+  if (identical(expression, quote(.))) {
+    return(others)
+  }
+  if (!is.call(expression)) {
+    return(formula_name(expression))
+  }
+  operator <- deparse1(expression[[1]])
+  if (operator == "(") {
+    return(formula_features(expression[[2]], others))
+  }
+  if (operator %in% c("+", "-") && length(expression) == 3) {
+    left <- formula_features(expression[[2]], others)
+    right <- formula_features(expression[[3]], others)
+    return(if (operator == "+") union(left, right) else setdiff(left, right))
+  }
+  formula_name(expression)
+}
+
+formula_name <- function(expression) {
+  if (is.name(expression) || is.character(expression)) {
+    return(as.character(expression))
+  }
+  text <- deparse1(expression)
+  if (is.numeric(expression)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`", text, "` in the formula stands for an intercept, and an input has none."),
+      remedy = "Name columns only; the model decides about its intercept.",
+      argument = "object",
+      value = text
+    )
+  }
+  abort_tfdistribute(
+    "input",
+    problem = paste0("`", text, "` in the formula is a computation, and an input computes nothing."),
+    remedy = paste0(
+      "Compute it first, as in data$new <- ...; ",
+      "for an interaction give the model column_crossed()."
+    ),
+    argument = "object",
+    value = text
+  )
+}

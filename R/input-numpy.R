@@ -1,0 +1,62 @@
+#' Describe arrays as examples
+#'
+#' For arrays whose first dimension counts the examples, under the name that tfestimators gave it. It is [input_fn()] for
+#' a list, with the response apart. It does not take NumPy arrays: give R's.
+#'
+#' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
+#' @param y Response: a vector, factor or array with that first dimension; NULL where there is none.
+#' @inheritParams input_fn
+#' @param batch_size Examples of one training step over all devices and workers together, a count: the global batch.
+#' @param shuffle TRUE, FALSE, or NULL for training only.
+#' @return A description of class `tfdistribute_input`.
+#' @inheritSection input_fn How columns are handed on
+#' @section Errors:
+#' `tfdistribute_input_error`, `tfdistribute_argument_error`, as by [input_fn()].
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
+#' @seealso [input_fn()]
+#' @examples
+#' numpy_input_fn(
+#'   x = list(pixels = array(runif(10 * 4 * 4), c(10, 4, 4))),
+#'   y = rep(0:1, 5),
+#'   batch_size = 5
+#' )
+#' @export
+numpy_input_fn <- function(
+  x,
+  y = NULL,
+  batch_size = 128,
+  num_epochs = 1,
+  shuffle = NULL,
+  queue_capacity = 1000,
+  num_threads = 1,
+  impute = NULL,
+  factors = c("labels", "codes"),
+  seed = NULL
+) {
+  if (!is.list(x) || is_python_object(x)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`x` must be a named list of arrays, not ", show_kind(x), "."),
+      remedy = "Name the feature, as in list(x = x); turn Python arrays into R's first.",
+      argument = "x"
+    )
+  }
+  check_column_names(names(x))
+  features <- names(x)
+  response <- if (!is.null(y)) utils::tail(make.unique(c(features, "y")), 1)
+  data <- unclass_list(as.list(x))
+  data[response] <- if (!is.null(y)) list(y)
+  new_in_memory_input(
+    data,
+    features = features,
+    response = response,
+    source = "arrays",
+    batch_size = batch_size,
+    shuffle = shuffle,
+    num_epochs = num_epochs,
+    impute = impute,
+    factors = factors,
+    seed = seed
+  )
+}
