@@ -62,6 +62,7 @@ _MODULES = (
     "model_functions",
     "optimizers",
     "sequential_replicas",
+    "served_calls",
     "session_config",
     "start",
     "variables",

@@ -18,7 +18,8 @@ from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose
-from tfdistribute.inputs.packing import Column, Packed, Place, pack
+from tfdistribute.inputs.packing import Column, Packed, pack
+from tfdistribute.inputs.unpacking import taking_apart
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
 
 # One crossing into TensorFlow carries at most this many batches and bytes.
@@ -110,7 +111,7 @@ class InMemory(Input, kind="in_memory"):
 
         def in_memory_input(input_context: InputContext | None = None) -> Any:
             plan = BatchPlan(packed.rows, epochs, batch_size, Shard.of(input_context))
-            take_apart = _taking_apart(packed, response, left_out)
+            take_apart = taking_apart(packed, response, left_out)
             return _dataset(packed, _chunks(packed, plan, order_seed), take_apart)
 
         return in_memory_input
@@ -158,40 +159,3 @@ def _tables(packed: Packed) -> Any:
     signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)
     once = tf.data.Dataset.from_generator(lambda: iter([tables]), output_signature=signature)
     return once.cache().repeat()
-
-
-def _taking_apart(packed: Packed, response: str | None, left_out: str | None) -> Callable[..., Any]:
-    places = {name: place for name, place in packed.places.items() if name != left_out}
-    table_names = list(packed.tables)
-
-    def take_apart(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
-        by_name = dict(zip(table_names, tables, strict=True))
-        singles = [_singles(matrix, index, packed) for index, matrix in enumerate(matrices)]
-        columns = {name: _column(place, matrices, singles, by_name) for name, place in places.items()}
-        if response is None:
-            return columns
-        label = columns.pop(response)
-        return columns, label
-
-    return take_apart
-
-
-def _singles(matrix: Any, index: int, packed: Packed) -> list[Any]:
-    """Take apart the columns of single values, which come first in a matrix, in one operation."""
-    tf = engine.tf
-    count = sum(p.matrix == index and p.facts.shape == () for p in packed.places.values())
-    return tf.unstack(matrix[:, :count], num=count, axis=1) if count else []
-
-
-def _column(place: Place, matrices: tuple[Any, ...], singles: list[list[Any]], tables: dict[str, Any]) -> Any:
-    tf = engine.tf
-    facts = place.facts
-    if facts.shape == ():
-        values = singles[place.matrix][place.start]
-    else:
-        values = matrices[place.matrix][:, place.start : place.start + place.width]
-        if len(facts.shape) > 1:
-            values = tf.reshape(values, [-1, *facts.shape])
-    if facts.name not in tables:
-        return values
-    return tf.gather(tables[facts.name], values)
