@@ -80,3 +80,13 @@ def only_row_count(estimator: Any, weight_key: str | None) -> None:
         return model_fn(features=kept, labels=labels, mode=mode, config=config)
 
     estimator._model_fn = with_one_feature
+
+
+def count_examples() -> Any:
+    """Take serialised examples whose features no model reads.
+
+    Returns:
+        A ``ServingInputReceiver`` with the input "examples".
+    """
+    examples = tf.compat.v1.placeholder(tf.string, [None], name="input_example_tensor")
+    return tf.estimator.export.ServingInputReceiver({"examples": examples}, {"examples": examples})

@@ -115,6 +115,15 @@ class Canned(Model):
         self.adapt(estimator)
         return estimator
 
+    def serving_input_receiver_fn(self) -> Callable[[], Any]:
+        """Read the columns' features from serialised examples; weights are not needed for predictions."""
+        tf = engine.tf
+        columns = [column.build() for part in self.columns().values() for column in part]
+        names = {safe_key(need.feature): need.feature for need in self.needed_features()}
+        parsed = tf.feature_column.make_parse_example_spec(columns)
+        own = {names[key]: feature for key, feature in parsed.items()}
+        return tf.estimator.export.build_parsing_serving_input_receiver_fn(own)
+
     def adapt(self, estimator: Any) -> None:
         """Put the repairs of TensorFlow's canned models in place."""
         engine.losses.report_mean(estimator)

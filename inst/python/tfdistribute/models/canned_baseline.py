@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,6 +35,10 @@ class Baseline(Canned):
     def arguments(self) -> dict[str, Any]:
         """Make the optimizer."""
         return {"optimizer": self.optimizer.factory(LEARNING_RATE)}
+
+    def serving_input_receiver_fn(self) -> Callable[[], Any]:
+        """Count the serialised examples; nothing is read from them."""
+        return engine.model_functions.count_examples
 
     def adapt(self, estimator: Any) -> None:
         """Put the repairs in place; several features are one too many for TensorFlow's baseline."""

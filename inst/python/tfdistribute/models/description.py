@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,15 @@ class Model(Description):
         Returns:
             A JSON-ready mapping. Its ``optimizer`` matters for training only: a checkpoint can be evaluated and used
             for prediction whatever the optimizer.
+        """
+        raise NotImplementedError
+
+    def serving_input_receiver_fn(self) -> Callable[[], Any]:
+        """Make what turns serialised examples into features, for an exported model.
+
+        Returns:
+            A function without arguments that returns a ``ServingInputReceiver``: strings that each hold a
+            ``tf.train.Example``, whose features have the names of the data.
         """
         raise NotImplementedError
 
