@@ -306,14 +306,17 @@ filling <- function(value, column, values) {
 #' @param data Where the column is.
 #' @param column Its description.
 #' @param filling What stands for missing values, or NULL.
+#' @param tidy Function from `new_tidier()`, called with the bytes that a conversion leaves behind.
 #' @return Function without arguments: an array of numbers, or `codes` and `labels` of strings.
 #' @noRd
-column_reader <- function(data, column, filling = NULL) {
+column_reader <- function(data, column, filling = NULL, tidy = new_tidier()) {
   force(data)
   force(column)
   force(filling)
+  force(tidy)
   function() {
     values <- input_column(data, column$name)
+    tidy(8 * length(values))
     if (is.list(values) && !is.object(values)) {
       values <- stack_rows(values, column$name)
     }
@@ -327,6 +330,26 @@ column_reader <- function(data, column, filling = NULL) {
       logical = as_numpy(bare(values) + 0L),
       as_numpy(bare(values))
     )
+  }
+}
+
+#' Make the function that frees the memory of conversions
+#'
+#' A converted column is a copy that R frees only after Python's array is gone, and that array only when R has noticed
+#' that nobody refers to it: two collections. Left to itself R waits until there is as much garbage as data.
+#'
+#' @param limit Bytes that may be left behind before R is asked to collect.
+#' @noRd
+new_tidier <- function(limit = 64 * 2^20) {
+  state <- new.env(parent = emptyenv())
+  state$bytes <- 0
+  function(bytes) {
+    state$bytes <- state$bytes + bytes
+    if (state$bytes > limit) {
+      gc()
+      gc()
+      state$bytes <- bytes
+    }
   }
 }
 

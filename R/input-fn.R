@@ -175,9 +175,11 @@ check_chosen <- function(data, features, response) {
 # What Python reads: everything but the data, which columns hand over one by one when they are asked.
 #' @export
 as_wire.tfdistribute_in_memory_input <- function(x) {
+  tidy <- new_tidier()
   columns <- lapply(unname(x$columns), function(column) {
     fields <- lapply(column[c("name", "type", "shape", "levels")], as_wire)
-    c(fields, list(values = as_wire(column_reader(x$data, column, x$impute[[column$name]]))))
+    reader <- column_reader(x$data, column, x$impute[[column$name]], tidy)
+    c(fields, list(values = as_wire(reader)))
   })
   fields <- lapply(
     x[c("kind", "response", "batch_size", "num_epochs", "shuffle", "seed")],

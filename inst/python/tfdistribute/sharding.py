@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -211,7 +211,9 @@ class BatchPlan:
             Positions in the stream of rows, of shape [batches, examples per batch].
         """
         own, size = self.shard.own_replicas, self.replica_batch_size
-        step, stride = (self.shard.pipeline, self.shard.pipelines) if self.shard.in_turns else (0, 1)
+        step, stride = (
+            (self.shard.pipeline, self.shard.pipelines) if self.shard.in_turns else (0, 1)
+        )
         steps_at_once = max(1, batches // len(own))
         within = own.start * size + np.arange(len(own) * size, dtype=np.int64)
         while self.full_steps is None or step < self.full_steps:
@@ -250,7 +252,7 @@ class RowOrder:
         self._epoch = -1
         self._order: npt.NDArray[np.int32 | np.int64] = np.empty(0, np.int32)
 
-    def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer]:
+    def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
         """Look up rows.
 
         Args:

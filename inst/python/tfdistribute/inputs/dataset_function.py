@@ -31,7 +31,7 @@ class DatasetFunction(Input, kind="dataset_function"):
         """Say that nothing is known."""
         return InputFacts()
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:  # noqa: ARG002
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
         """Make the function that an Estimator calls for its data.
 
         Args:
@@ -66,7 +66,7 @@ def _check(result: Any, in_strategy: bool) -> None:
     reason = ", and a distribution strategy cannot divide those" if tensors else ""
     raise InputError(
         f"The input function returned {what} instead of a tf.data.Dataset{reason}.",
-        "Return a dataset of batches, for example tf$data$Dataset$from_tensor_slices(list(features, labels))$batch(32L).",
+        "Return a dataset of batches, such as tf$data$Dataset$from_tensor_slices(list(features, labels))$batch(32L).",
         argument="input_fn",
         value=what,
     )

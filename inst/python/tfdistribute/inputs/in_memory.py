@@ -30,7 +30,7 @@ CHUNK_BYTES = 4 * 2**20
 PREFETCHED_BATCHES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InMemory(Input, kind="in_memory"):
     """Columns of equal length.
 
@@ -58,9 +58,15 @@ class InMemory(Input, kind="in_memory"):
         names = [column.name for column in self.columns]
         for name in sorted(set(names)):
             if names.count(name) > 1:
-                raise InputError(f"The input has two columns `{name}`.", "Rename one of them.", argument=name)
+                raise InputError(
+                    f"The input has two columns `{name}`.", "Rename one of them.", argument=name
+                )
         if self.response is not None and self.response not in names:
-            raise InputError(f"The response `{self.response}` is no column.", "Name a column.", argument="response")
+            raise InputError(
+                f"The response `{self.response}` is no column.",
+                "Name a column.",
+                argument="response",
+            )
         packed = pack(self.columns)
         object.__setattr__(self, "_packed", packed)
         object.__setattr__(self, "columns", ())
@@ -102,7 +108,9 @@ class InMemory(Input, kind="in_memory"):
         """
         # The function must not hold this description: TensorFlow keeps it on threads of its own.
         packed = self._data
-        shuffled = purpose != "predict" and (purpose == "train" if self.shuffle is None else self.shuffle)
+        shuffled = purpose != "predict" and (
+            purpose == "train" if self.shuffle is None else self.shuffle
+        )
         chosen = self.seed if self.seed is not None else seed
         order_seed = (0 if chosen is None else chosen) if shuffled else None
         epochs = 1 if purpose == "predict" else self.num_epochs
@@ -136,26 +144,28 @@ def _chunks(
     return chunks
 
 
-def _dataset(packed: Packed, chunks: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]) -> Any:
+def _dataset(
+    packed: Packed, chunks: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]
+) -> Any:
     tf = engine.tf
     signature = tuple(
-        tf.TensorSpec([None, None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype)) for matrix in packed.matrices
+        tf.TensorSpec([None, None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype))
+        for matrix in packed.matrices
     )
-    batches = tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
-    tables = _tables(packed)
-    if tables is None:
-        dataset = batches.map(lambda *matrices: take_apart(matrices, ()))
-    else:
-        dataset = tf.data.Dataset.zip((batches, tables)).map(take_apart)
-    return dataset.prefetch(PREFETCHED_BATCHES)
+    batches = (
+        tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
+    )
+    if packed.tables:
+        batches = tf.data.Dataset.zip((batches, _tables(packed)))
+    # There is nothing for AutoGraph to convert, and it takes its time to find that out.
+    as_written = tf.autograph.experimental.do_not_convert(take_apart)
+    return batches.map(as_written).prefetch(PREFETCHED_BATCHES)
 
 
 def _tables(packed: Packed) -> Any:
     """Give every batch the tables of strings, which cross into TensorFlow once and stay out of its graph."""
-    tables = tuple(packed.tables.values())
-    if not tables:
-        return None
     tf = engine.tf
+    tables = tuple(packed.tables.values())
     signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)
     once = tf.data.Dataset.from_generator(lambda: iter([tables]), output_signature=signature)
     return once.cache().repeat()

@@ -18,7 +18,13 @@ from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
 
 # dtype of the matrix that keeps a column; "string" is kept as codes.
-_KEPT_AS = {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64, "string": np.int32}
+_KEPT_AS = {
+    "float32": np.float32,
+    "float64": np.float64,
+    "int32": np.int32,
+    "int64": np.int64,
+    "string": np.int32,
+}
 
 
 @dataclass(frozen=True)
@@ -128,18 +134,23 @@ def pack(columns: Sequence[Column]) -> Packed:
         InputError: no columns, no rows, or columns with different numbers of rows or of another shape.
     """
     if not columns:
-        raise InputError("The input has no columns.", "Choose at least one feature.", argument="features")
+        raise InputError(
+            "The input has no columns.", "Choose at least one feature.", argument="features"
+        )
     dtypes = sorted({_kept_as(column) for column in columns}, key=lambda dtype: dtype.name)
     places = _places(columns, dtypes)
-    widths = [sum(p.width for p in places.values() if p.matrix == index) for index in range(len(dtypes))]
-    matrices: tuple[npt.NDArray[Any], ...] = ()
+    widths = [
+        sum(p.width for p in places.values() if p.matrix == index) for index in range(len(dtypes))
+    ]
+    matrices: list[npt.NDArray[Any]] = []
     tables: dict[str, npt.NDArray[np.object_]] = {}
     for column in columns:
         values, table = _read(column)
         if not matrices:
-            matrices = tuple(
-                np.empty((len(values), width), dtype) for width, dtype in zip(widths, dtypes, strict=True)
-            )
+            matrices = [
+                np.empty((len(values), width), dtype)
+                for width, dtype in zip(widths, dtypes, strict=True)
+            ]
         _check_shape(column, values, len(matrices[0]))
         place = places[column.name]
         target = matrices[place.matrix][:, place.start : place.start + place.width]
@@ -148,7 +159,7 @@ def pack(columns: Sequence[Column]) -> Packed:
             target[...] = values.reshape(len(values), place.width)
         if table is not None:
             tables[column.name] = table
-    return Packed(matrices, places, tables, len(matrices[0]))
+    return Packed(tuple(matrices), places, tables, len(matrices[0]))
 
 
 def _places(columns: Sequence[Column], dtypes: list[np.dtype[Any]]) -> dict[str, Place]:
@@ -175,7 +186,9 @@ def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | N
 
 def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
     if rows == 0:
-        raise InputError("The input has no rows.", "Give data with at least one row.", argument="object")
+        raise InputError(
+            "The input has no rows.", "Give data with at least one row.", argument="object"
+        )
     if values.shape == (rows, *column.shape):
         return
     raise InputError(
