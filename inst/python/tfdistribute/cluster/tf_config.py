@@ -64,7 +64,7 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
     try:
         content: object = json.loads(text)
     except json.JSONDecodeError as error:
-        near = text[max(error.pos - 15, 0) : error.pos + 15]
+        near = " ".join(text[max(error.pos - 15, 0) : error.pos + 15].split())
         raise ClusterError(
             f"TF_CONFIG is not JSON: {error.msg} at line {error.lineno}, column {error.colno}, "
             f"near `{near}`.",

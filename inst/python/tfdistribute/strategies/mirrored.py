@@ -8,7 +8,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import checked_devices, chosen_devices, kind_of
+from tfdistribute.strategies.device_names import checked_devices, chosen_devices, kind_of, short
 
 CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
 
@@ -20,8 +20,9 @@ class Mirrored(Strategy, kind="mirrored"):
     Args:
         devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
             means logical CPUs.
-        cross_device: How gradients are summed: "auto" (TensorFlow's collectives), "nccl" (GPUs only),
-            "hierarchical_copy" (GPUs only) or "one_device" (all on the first device).
+        cross_device: How gradients are summed: "auto" (TensorFlow's choice: collectives, or on one
+            device where CPUs and GPUs are mixed), "nccl" (GPUs only), "hierarchical_copy" (in groups of
+            neighbours) or "one_device" (all on the first device).
 
     Raises:
         ArgumentError: an unknown cross_device.
@@ -45,12 +46,12 @@ class Mirrored(Strategy, kind="mirrored"):
                 value=self.cross_device,
             )
         if isinstance(self.devices, tuple):
-            self._check_kinds(self.devices)
+            self._check_nccl(self.devices)
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         """Name the devices, and see that they can be summed over as asked."""
         devices = chosen_devices(self.devices, cpus, gpus)
-        self._check_kinds(devices)
+        self._check_nccl(devices)
         return devices
 
     def build(self, devices: tuple[str, ...]) -> Any:
@@ -66,20 +67,16 @@ class Mirrored(Strategy, kind="mirrored"):
             devices=list(devices), cross_device_ops=operations[self.cross_device]()
         )
 
-    def _check_kinds(self, devices: tuple[str, ...]) -> None:
-        kinds = {kind_of(device) for device in devices}
-        if self.cross_device in ("nccl", "hierarchical_copy") and "CPU" in kinds:
+    def _check_nccl(self, devices: tuple[str, ...]) -> None:
+        on_cpu = [device for device in devices if kind_of(device) == "CPU"]
+        if self.cross_device == "nccl" and on_cpu:
             raise StrategyError(
-                f'`cross_device = "{self.cross_device}"` sums over GPUs only, and a device is a CPU.',
+                f'`cross_device = "nccl"` sums over GPUs only, and {short(on_cpu[0])} is a CPU.',
                 'Use `cross_device = "auto"`.',
                 argument="cross_device",
                 value=self.cross_device,
             )
-        # TensorFlow's collectives wait for ever for members of another kind.
-        if self.cross_device == "auto" and len(kinds) > 1:
-            raise StrategyError(
-                "`devices` mixes CPUs and GPUs, over which gradients cannot be summed collectively.",
-                'Use devices of one kind, or `cross_device = "one_device"`.',
-                argument="devices",
-                value=", ".join(devices),
-            )
+
+    def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
+        """Make the hook that keeps the slots of optimizers from being saved once for each replica."""
+        return [engine.variables.KeepOneOfEachVariable()] if len(devices) > 1 else []

@@ -1,0 +1,60 @@
+"""Which devices a session can have, and where its operations really run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfdistribute import engine
+from tfdistribute.run_config import Circumstances, RunSettings, build, preflight, resolve_devices
+from tfdistribute.strategies import OneDevice
+
+
+def test_counts_start_no_device(run_python: Any):
+    code = (
+        "from tfdistribute import engine\n"
+        "cpus, gpus = engine.devices.counts()\n"
+        "print(cpus >= 8, gpus == len(engine.tf.config.list_physical_devices('GPU')))\n"
+        "cpu = engine.tf.config.list_physical_devices('CPU')[0]\n"
+        "two = [engine.tf.config.LogicalDeviceConfiguration()] * 2\n"
+        "engine.tf.config.set_logical_device_configuration(cpu, two)\n"
+        "print(len(engine.tf.config.list_logical_devices('CPU')))\n"
+    )
+    assert run_python(code, timeout_s=60).stdout.split() == ["True", "True", "2"]
+
+
+def test_counts_do_not_depend_on_how_tensorflow_was_started(logical_cpus: list[str]):
+    assert engine.devices.counts()[0] > len(logical_cpus)
+
+
+def devices_in_use(config: Any, place: str | None = None) -> set[str]:
+    """Run one addition in a session of this configuration, and ask TensorFlow where it ran."""
+    tf = engine.tf
+    with tf.Graph().as_default(), tf.device(place), tf.compat.v1.Session(config=config) as session:
+        total = tf.compat.v1.placeholder_with_default([1.0, 2.0], [2]) * 3.0
+        options = tf.compat.v1.RunOptions(output_partition_graphs=True)
+        metadata = tf.compat.v1.RunMetadata()
+        assert list(session.run(total, options=options, run_metadata=metadata)) == [3.0, 6.0]
+        graphs = metadata.partition_graphs
+        return {node.device.rpartition("/device:")[2] for graph in graphs for node in graph.node}
+
+
+@pytest.mark.parametrize(("repaired", "expected"), [(True, "CPU:2"), (False, "CPU:0")])
+def test_a_device_that_the_model_names_is_used_only_after_preflight(
+    tensorflow: Any, repaired: bool, expected: str
+):
+    settings = RunSettings()
+    if repaired:
+        settings = preflight(settings, Circumstances("train", cpu_devices_in_model=3)).settings
+    config = build(settings, resolve_devices(settings)).session_config
+    config = config or engine.session_config.make({})
+    assert expected in devices_in_use(config, "/device:CPU:2")
+
+
+def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
+    settings = RunSettings(train_distribute=OneDevice("CPU:1"))
+    devices = resolve_devices(settings)
+    config = build(settings, devices)
+    assert devices_in_use(config.session_config, devices.train[0]) >= {"CPU:1"}

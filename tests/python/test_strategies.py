@@ -1,0 +1,381 @@
+"""Strategies: what describes them, which devices they take, and that all give the result of one device."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
+from tfdistribute.run_config import Devices, RunSettings, build, resolve_devices, session_hooks
+from tfdistribute.strategies import (
+    CentralStorage,
+    Mirrored,
+    MultiWorker,
+    OneDevice,
+    ParameterServer,
+    Strategy,
+    Tpu,
+)
+from tfdistribute.strategies.device_names import canonical, cpus_named
+
+EXAMPLES = {
+    "one_device": OneDevice("cpu:1"),
+    "mirrored": Mirrored(2),
+    "central_storage": CentralStorage(("CPU:0", "CPU:1")),
+    "multi_worker": MultiWorker("ring", 30),
+    "parameter_server": ParameterServer(),
+    "tpu": Tpu("local"),
+}
+ON_ONE_MACHINE = ("one_device", "mirrored", "central_storage")
+
+CPU = tuple(f"/device:CPU:{index}" for index in range(4))
+
+
+def test_every_strategy_has_an_example_in_the_contract_test():
+    assert set(EXAMPLES) == set(Strategy.kinds)
+
+
+@pytest.mark.parametrize("kind", Strategy.kinds)
+def test_contract_of_every_strategy(kind: str, tensorflow: Any):
+    """What the rest of the package relies on, whichever strategy it is."""
+    strategy = EXAMPLES[kind]
+    fields = {field.name: getattr(strategy, field.name) for field in dataclasses.fields(strategy)}
+    assert read(Strategy, {"kind": kind, **fields}) == strategy
+    assert pickle.loads(pickle.dumps(strategy)) == strategy
+    assert hash(strategy) == hash(EXAMPLES[kind])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(strategy, "kind", "other")  # noqa: B010
+    if kind not in ON_ONE_MACHINE:
+        for perform in (lambda: strategy.resolve(4, 0), lambda: strategy.build(CPU[:1])):
+            with pytest.raises(UnsupportedError, match=rf"strategy_{kind}\(\) describes") as caught:
+                perform()
+            assert "strategy_mirrored()" in str(caught.value.remedy)
+        return
+    devices = strategy.resolve(4, 0)
+    assert all(canonical(device, "devices") == device for device in devices)
+    built = strategy.build(devices)
+    assert isinstance(built, tensorflow.distribute.Strategy)
+    assert built.num_replicas_in_sync == len(devices)
+    first, second = strategy.session_hooks(devices), strategy.session_hooks(devices)
+    assert all(isinstance(hook, tensorflow.estimator.SessionRunHook) for hook in first)
+    assert not {id(hook) for hook in first} & {id(hook) for hook in second}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GPU:1",
+        "gpu:1",
+        "/gpu:1",
+        "/GPU:1",
+        "device:GPU:1",
+        "/device:gpu:1",
+        "/job:localhost/replica:0/task:0/device:GPU:1",
+        " GPU:1 ",
+    ],
+)
+def test_names_are_read_in_all_of_tensorflows_spellings(name: str):
+    assert canonical(name, "device") == "/device:GPU:1"
+
+
+@pytest.mark.parametrize(
+    "name", ["GPU", "TPU:0", "CPU:-1", "gpu:x", "/job:worker/task:1/gpu:0", "0"]
+)
+def test_a_name_that_means_no_device_of_this_machine_is_refused(name: str):
+    with pytest.raises(StrategyError, match="names no CPU or GPU") as caught:
+        OneDevice(name)
+    assert caught.value.argument == "device"
+    assert caught.value.value == name
+
+
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+def test_a_device_named_twice_is_refused(make: Callable[..., Strategy]):
+    with pytest.raises(StrategyError, match="`devices` names CPU:1 twice: CPU:1, /device:cpu:1"):
+        make(("CPU:1", "/device:cpu:1"))
+
+
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+@pytest.mark.parametrize("devices", [0, -1, ()])
+def test_no_device_is_refused(make: Callable[..., Strategy], devices: Any):
+    with pytest.raises(StrategyError) as caught:
+        make(devices)
+    assert caught.value.argument == "devices"
+
+
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+@pytest.mark.parametrize(
+    ("devices", "gpus", "expected"),
+    [
+        (None, 0, ("/device:CPU:0",)),
+        (None, 2, ("/device:GPU:0", "/device:GPU:1")),
+        (2, 0, ("/device:CPU:0", "/device:CPU:1")),
+        (1, 2, ("/device:GPU:0",)),
+        (("gpu:1", "GPU:0"), 2, ("/device:GPU:1", "/device:GPU:0")),
+        (("CPU:2",), 2, ("/device:CPU:2",)),
+        (("GPU:0", "CPU:0"), 1, ("/device:GPU:0", "/device:CPU:0")),
+    ],
+)
+def test_devices_are_chosen_from_what_the_machine_has(
+    make: Callable[..., Strategy], devices: Any, gpus: int, expected: tuple[str, ...]
+):
+    assert make(devices).resolve(4, gpus) == expected
+
+
+@pytest.mark.parametrize(
+    ("strategy", "gpus", "message"),
+    [
+        (
+            Mirrored(2),
+            1,
+            "`devices = 2` asks for GPU:1, but TensorFlow sees 1 GPU on this machine.",
+        ),
+        (Mirrored(("GPU:0",)), 0, "`devices` asks for GPU:0, but TensorFlow sees no GPU"),
+        (CentralStorage(4), 3, "`devices = 4` asks for GPU:3, but TensorFlow sees 3 GPUs"),
+        (OneDevice("GPU:2"), 1, "`device` asks for GPU:2, but TensorFlow sees 1 GPU"),
+        (Mirrored(5), 0, "`devices = 5` asks for 5 CPU devices, but a session can have 4 at most"),
+        (CentralStorage(("CPU:7",)), 0, "`devices` asks for 8 CPU devices"),
+    ],
+)
+def test_more_devices_than_there_are_is_refused_with_their_number(
+    strategy: Strategy, gpus: int, message: str
+):
+    with pytest.raises(StrategyError) as caught:
+        strategy.resolve(4, gpus)
+    assert message in caught.value.problem
+    assert caught.value.argument in ("devices", "device")
+    assert caught.value.remedy
+
+
+def test_nccl_on_cpus_is_refused_as_soon_as_it_is_known():
+    with pytest.raises(StrategyError, match="GPUs only, and CPU:0 is a CPU"):
+        Mirrored(("CPU:0",), "nccl")
+    unknown = Mirrored(2, "nccl")
+    assert len(unknown.resolve(4, 2)) == 2
+    with pytest.raises(StrategyError) as caught:
+        unknown.resolve(4, 0)
+    assert caught.value.argument == "cross_device"
+    assert caught.value.remedy == 'Use `cross_device = "auto"`.'
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: Mirrored(2, "ring"), "cross_device"),
+        (lambda: MultiWorker("tcp"), "communication"),
+        (lambda: MultiWorker("ring", 0), "timeout_s"),
+        (lambda: Tpu(" "), "address"),
+    ],
+)
+def test_an_unknown_choice_is_refused_by_its_argument(make: Callable[[], Strategy], argument: str):
+    with pytest.raises(ArgumentError) as caught:
+        make()
+    assert caught.value.argument == argument
+
+
+def test_the_cpus_that_must_exist_follow_from_the_highest_name():
+    assert cpus_named(("/device:GPU:3", "/device:CPU:2")) == 3
+    assert cpus_named(("/device:GPU:3",)) == 0
+
+
+def test_describing_and_resolving_strategies_does_not_import_tensorflow(
+    run_python: Callable[..., Any],
+):
+    code = (
+        "import sys\n"
+        "from tfdistribute.run_config import Circumstances, RunSettings, preflight\n"
+        "from tfdistribute.strategies import Mirrored\n"
+        "Mirrored(2).resolve(4, 0)\n"
+        "preflight(RunSettings(train_distribute=Mirrored(2)), Circumstances('train'))\n"
+        "print('tensorflow' in sys.modules)\n"
+    )
+    assert run_python(code, timeout_s=30).stdout.strip() == "False"
+
+
+# Training --------------------------------------------------------------------------------------
+
+ROWS, GLOBAL_BATCH = 48, 12
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """Linear regression with Adam, whose slots are variables too."""
+    import tensorflow as tf
+
+    weights = tf.compat.v1.get_variable("weights", [2, 1], initializer=tf.zeros_initializer())
+    error = tf.matmul(features["x"], weights) - labels
+    loss = tf.reduce_mean(tf.square(error))
+    optimizer = tf.compat.v1.train.AdamOptimizer(0.1)
+    step = tf.compat.v1.train.get_global_step()
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(loss, step))
+
+
+def rows(batch_size: int) -> Callable[[], Any]:
+    """An input_fn of fixed numbers."""
+
+    def input_fn() -> Any:
+        import tensorflow as tf
+
+        x = tf.reshape(tf.sin(tf.range(2.0 * ROWS)), [ROWS, 2])
+        labels = tf.reduce_sum(x * [[1.0, -2.0]], axis=1, keepdims=True)
+        return tf.data.Dataset.from_tensor_slices(({"x": x}, labels)).batch(batch_size)
+
+    return input_fn
+
+
+def trained_loss(strategy: Strategy | None, model_dir: Path) -> tuple[float, dict[str, Any]]:
+    """Train two epochs in two calls, then evaluate on one device."""
+    import tensorflow as tf
+
+    settings = RunSettings(train_distribute=strategy)
+    devices = resolve_devices(settings)
+    estimator = tf.estimator.Estimator(model_fn, str(model_dir), build(settings, devices))
+    batch = GLOBAL_BATCH // devices.replicas("train")
+    for _ in range(2):
+        hooks = session_hooks(settings, devices, "train")
+        estimator.train(rows(batch), hooks=hooks)
+    metrics = estimator.evaluate(rows(GLOBAL_BATCH))
+    return metrics["loss"], {
+        n: estimator.get_variable_value(n) for n in estimator.get_variable_names()
+    }
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        OneDevice("CPU:0"),
+        OneDevice("CPU:2"),
+        Mirrored(2),
+        Mirrored(3),
+        Mirrored(2, "one_device"),
+        Mirrored(2, "hierarchical_copy"),
+        CentralStorage(1),
+        CentralStorage(2),
+        CentralStorage(3),
+    ],
+    ids=str,
+)
+@pytest.mark.timeout(90)
+def test_every_strategy_of_one_machine_gives_the_weights_of_one_device(
+    strategy: Strategy, tensorflow: Any, tmp_path: Path
+):
+    loss, variables = trained_loss(None, tmp_path / "one")
+    other_loss, other_variables = trained_loss(strategy, tmp_path / "many")
+    assert other_loss == pytest.approx(loss, rel=1e-6)
+    assert set(other_variables) == set(variables)
+    assert variables["global_step"] == 2 * ROWS / GLOBAL_BATCH
+    for name, value in variables.items():
+        assert other_variables[name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
+
+
+def test_central_storage_fails_without_the_hook_that_keeps_one_of_each_variable(
+    tensorflow: Any, tmp_path: Path
+):
+    settings = RunSettings(train_distribute=CentralStorage(2))
+    config = build(settings, resolve_devices(settings))
+    estimator = tensorflow.estimator.Estimator(_model_with_new_variables, str(tmp_path), config)
+    with pytest.raises(ValueError, match="At least two variables have the same name"):
+        estimator.train(rows(6))
+
+
+def test_central_storage_trains_and_evaluates_with_the_hook(tensorflow: Any, tmp_path: Path):
+    strategy = CentralStorage(2)
+    settings = RunSettings(train_distribute=strategy, eval_distribute=strategy)
+    devices = resolve_devices(settings)
+    config = build(settings, devices)
+    estimator = tensorflow.estimator.Estimator(_model_with_new_variables, str(tmp_path), config)
+    estimator.train(rows(6), hooks=session_hooks(settings, devices, "train"))
+    hooks = session_hooks(settings, devices, "evaluate")
+    distributed = estimator.evaluate(rows(6), hooks=hooks)["loss"]
+    alone = tensorflow.estimator.Estimator(_model_with_new_variables, str(tmp_path)).evaluate(
+        rows(12)
+    )
+    assert distributed == pytest.approx(alone["loss"], rel=1e-6)
+    assert alone["global_step"] == 4
+
+
+def _model_with_new_variables(features: Any, labels: Any, mode: str) -> Any:
+    """A model whose variables are made the way of TensorFlow 2, as canned models do."""
+    import tensorflow as tf
+
+    optimizer = tf.keras.optimizers.legacy.Adagrad(0.1)
+    step = tf.compat.v1.train.get_or_create_global_step()
+    layer = tf.keras.layers.Dense(1, use_bias=False, name="dense")
+    loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
+    optimizer.iterations = step
+    train_op = None
+    if mode == "train":
+        train_op = optimizer.get_updates(loss, layer.trainable_weights)[0]
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+# Trap 1 -----------------------------------------------------------------------------------------
+
+MIRRORED = """
+import sys, tempfile
+import tensorflow as tf
+from tfdistribute.run_config import RunSettings, build, resolve_devices
+from tfdistribute.strategies import Mirrored
+
+{start}
+
+def model_fn(features, labels, mode):
+    weights = tf.compat.v1.get_variable("weights", [2, 1])
+    loss = tf.reduce_mean(tf.square(tf.matmul(features, weights) - labels))
+    step = tf.compat.v1.train.get_global_step()
+    return tf.estimator.EstimatorSpec(
+        mode, loss=loss, train_op=tf.compat.v1.train.AdamOptimizer(0.1).minimize(loss, step)
+    )
+
+class Say(tf.estimator.SessionRunHook):
+    def before_run(self, run_context):
+        print("step begins", flush=True)
+    def after_run(self, run_context, run_values):
+        print("step done", flush=True)
+
+settings = RunSettings(train_distribute=Mirrored(2))
+config = build(settings, resolve_devices(settings))
+{change}
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices((tf.ones([16, 2]), tf.ones([16, 1]))).batch(4)
+tf.estimator.Estimator(model_fn, tempfile.mkdtemp(), config).train(input_fn, hooks=[Say()])
+"""
+ENOUGH_CPUS = (
+    "tf.config.set_logical_device_configuration("
+    "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 2)"
+)
+
+
+@pytest.mark.parametrize("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS])
+@pytest.mark.slow
+def test_mirrored_training_over_two_cpus_ends_however_tensorflow_was_started(
+    run_python: Callable[..., Any], tmp_path: Path, start: str
+):
+    code = MIRRORED.format(start=start, change="")
+    ended = run_python(code, timeout_s=90, env={"TMPDIR": str(tmp_path)})
+    assert ended.stdout.count("step done") == 2
+
+
+@pytest.mark.slow
+def test_mirrored_training_over_two_cpus_hangs_without_device_count(
+    run_python: Callable[..., Any], tmp_path: Path
+):
+    change = "config.session_config.device_count.clear()\nassert not config.session_config.device_count\n"
+    code = MIRRORED.format(start=ENOUGH_CPUS, change=change)
+    with pytest.raises(pytest.fail.Exception, match="Not finished after") as caught:
+        run_python(code, timeout_s=25, env={"TMPDIR": str(tmp_path)})
+    assert "step begins" in str(caught.value)
+    assert "step done" not in str(caught.value)
+
+
+def test_devices_count_their_replicas():
+    devices = Devices(train=CPU[:3], evaluate=CPU[1:3])
+    assert (devices.replicas("train"), devices.replicas("evaluate")) == (3, 2)
+    assert devices.all == CPU[:3]
+    assert Devices().replicas("train") == 1
+    assert "TF_CONFIG" not in os.environ
