@@ -16,6 +16,7 @@ family is a root class without a kind; its members register themselves by their 
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -178,8 +179,8 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
 
 def _misfit(value: Any, expected: str, name: str) -> ArgumentError:
     return ArgumentError(
-        f"`{name}` must be {expected}, not {value!r}.",
+        f"`{name}` must be {expected}, not {reprlib.repr(value)}.",
         f"Give `{name}` as {expected}.",
         argument=name,
-        value=repr(value),
+        value=reprlib.repr(value),
     )

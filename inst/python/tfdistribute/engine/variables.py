@@ -1,4 +1,4 @@
-"""Repair of central storage over several devices, which gives each variable to the saver twice."""
+"""Repair of strategies over several devices, which give variables to the saver twice."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.distribute import ps_values
+from tensorflow.python.distribute import values as distributed
 
 
 class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
-    """Drop the variables that central storage has wrapped from the graph's collections.
+    """Drop the variables that a strategy has wrapped from the graph's collections.
 
     TensorFlow 2 puts a variable into its collections even where the strategy that wraps it asks for none, so
-    that the variable and its wrapper are both there, by the same name, and the saver refuses them ("At least
-    two variables have the same name"). Only the wrapper is kept. Graphs without such pairs stay as they are.
+    that the variable and its wrapper are both there. Under central storage they have the same name, and the
+    saver refuses them ("At least two variables have the same name"). Under mirrored training the slots of
+    optimizers are saved once more for each replica, and a checkpoint without these copies, from one device,
+    cannot be restored. Only the wrapper is kept. Graphs without such pairs stay as they are.
 
     Source:
         ``_create_var_creator`` in tensorflow/python/distribute/parameter_server_strategy.py.
@@ -27,7 +30,12 @@ class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
 
 
 def _drop_wrapped(collection: list[Any]) -> None:
-    wrappers = [item for item in collection if isinstance(item, ps_values.AggregatingVariable)]
-    wrapped = {id(wrapper.get()) for wrapper in wrappers}
+    wrapped = {id(variable) for item in collection for variable in _wrapped_by(item)}
     if wrapped:
         collection[:] = [item for item in collection if id(item) not in wrapped]
+
+
+def _wrapped_by(item: Any) -> tuple[Any, ...]:
+    if isinstance(item, ps_values.AggregatingVariable):
+        return (item.get(),)
+    return item.values if isinstance(item, distributed.DistributedVariable) else ()

@@ -1,0 +1,202 @@
+"""The same model, seed and global batch give the same numbers under every strategy, and as TensorFlow alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.train import train
+
+STEPS, BATCH, ROWS, SEED = 30, 16, 96, 5
+
+random = np.random.default_rng(11)
+COLOURS = ["red", "green", "blue"]
+FEATURES = {
+    "width": random.normal(size=ROWS).astype("float32"),
+    "height": random.normal(size=ROWS).astype("float32"),
+    "colour": random.integers(0, 3, size=ROWS),
+}
+NUMBER = (FEATURES["width"] - 2 * FEATURES["height"] + FEATURES["colour"]).astype("float32")
+CLASS = (np.digitize(NUMBER, [-0.5, 1.5])).astype("int32")
+
+STRATEGIES: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "one device": {"kind": "one_device", "device": "CPU:0"},
+    "mirrored": {"kind": "mirrored", "devices": 2},
+    "central storage": {"kind": "central_storage", "devices": 2},
+}
+
+NUMBERS = [{"kind": "numeric", "key": "width"}, {"kind": "numeric", "key": "height"}]
+COLOUR = {"kind": "categorical_with_vocabulary_list", "key": "colour", "vocabulary_list": COLOURS}
+DEEP = [*NUMBERS, {"kind": "indicator", "categorical_column": COLOUR}]
+SGD = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.05}}
+ADAM = {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.01}}
+
+MODELS: dict[str, dict[str, Any]] = {
+    "linear": {"kind": "linear_regressor", "feature_columns": [*NUMBERS, COLOUR], "optimizer": SGD},
+    "deep": {
+        "kind": "dnn_classifier",
+        "hidden_units": [8, 4],
+        "feature_columns": DEEP,
+        "n_classes": 3,
+        "optimizer": SGD,
+    },
+    "wide and deep": {
+        "kind": "dnn_linear_combined_regressor",
+        "linear_feature_columns": [COLOUR],
+        "dnn_feature_columns": DEEP,
+        "dnn_hidden_units": [8, 4],
+        "linear_optimizer": SGD,
+        "dnn_optimizer": ADAM,
+    },
+    "baseline": {"kind": "baseline_regressor", "optimizer": SGD},
+}
+
+
+def source(model: str, batch_size: int = BATCH, num_epochs: int | None = None) -> Input:
+    label = CLASS if model == "deep" else NUMBER
+    columns = [
+        {"name": "width", "type": "float", "values": lambda: FEATURES["width"]},
+        {"name": "height", "type": "float", "values": lambda: FEATURES["height"]},
+        {
+            "name": "colour",
+            "type": "string",
+            "values": lambda: {"codes": FEATURES["colour"], "labels": COLOURS},
+            "levels": COLOURS,
+        },
+        {"name": "y", "type": "integer" if model == "deep" else "float", "values": lambda: label},
+    ]
+    return read(
+        Input,
+        {
+            "kind": "in_memory",
+            "columns": columns,
+            "response": "y",
+            "batch_size": batch_size,
+            "num_epochs": num_epochs,
+            "shuffle": False,
+        },
+    )
+
+
+def described(model: str, directory: Path) -> Model:
+    return read(Model, {**MODELS[model], "model_dir": str(directory)})
+
+
+def settings(strategy: str) -> RunSettings:
+    return read(RunSettings, {"train_distribute": STRATEGIES[strategy], "tf_random_seed": SEED})
+
+
+def trained(tf: Any, model: str, strategy: str, directory: Path) -> tuple[dict[str, Any], float]:
+    description = described(model, directory)
+    train(description, settings(strategy), source(model), steps=STEPS)
+    loss = evaluate(description, settings(strategy), source(model, num_epochs=1))["loss"]
+    return variables(tf, directory), loss
+
+
+def variables(tf: Any, directory: Path) -> dict[str, Any]:
+    """Everything in the newest checkpoint but the learning rate, which this package does not keep in checkpoints."""
+    checkpoint = tf.train.latest_checkpoint(str(directory))
+    names = [name for name, _ in tf.train.list_variables(checkpoint) if not name.endswith("/learning_rate")]
+    return {name: tf.train.load_variable(checkpoint, name) for name in names}
+
+
+def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any], float]:
+    """The same training written by hand with tf.estimator alone."""
+    column = tf.feature_column
+    numbers = [column.numeric_column("width"), column.numeric_column("height")]
+    colour = column.categorical_column_with_vocabulary_list("colour", COLOURS)
+    deep = [*numbers, column.indicator_column(colour)]
+    optimizers = tf.keras.optimizers.legacy
+    config = tf.estimator.RunConfig(model_dir=str(directory), tf_random_seed=SEED)
+    if model == "linear":
+        estimator = tf.estimator.LinearRegressor(
+            [*numbers, colour], optimizer=lambda: optimizers.SGD(0.05), config=config
+        )
+    elif model == "deep":
+        estimator = tf.estimator.DNNClassifier(
+            [8, 4], deep, n_classes=3, optimizer=lambda: optimizers.SGD(0.05), config=config
+        )
+    elif model == "wide and deep":
+        estimator = tf.estimator.DNNLinearCombinedRegressor(
+            linear_feature_columns=[colour],
+            linear_optimizer=lambda: optimizers.SGD(0.05),
+            dnn_feature_columns=deep,
+            dnn_optimizer=lambda: optimizers.Adam(0.01),
+            dnn_hidden_units=[8, 4],
+            config=config,
+        )
+    else:
+        estimator = tf.estimator.BaselineRegressor(optimizer=lambda: optimizers.SGD(0.05), config=config)
+
+    features = {
+        "width": FEATURES["width"],
+        "height": FEATURES["height"],
+        "colour": np.array(COLOURS)[FEATURES["colour"]],
+    }
+    if model == "baseline":
+        # TensorFlow's baseline reads no feature, and takes one at most.
+        features = {"width": FEATURES["width"]}
+    labels = CLASS if model == "deep" else NUMBER
+
+    def rows(repeat: int | None) -> Any:
+        return tf.data.Dataset.from_tensor_slices((features, labels)).repeat(repeat).batch(BATCH)
+
+    estimator.train(lambda: rows(None), steps=STEPS)
+    return variables(tf, directory), estimator.evaluate(lambda: rows(1))["loss"]
+
+
+@pytest.fixture(scope="module")
+def reference(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Variables and evaluation loss of pure TensorFlow, by model."""
+    known: dict[str, tuple[dict[str, Any], float]] = {}
+
+    def of(model: str) -> tuple[dict[str, Any], float]:
+        if model not in known:
+            known[model] = pure_tensorflow(tensorflow, model, tmp_path_factory.mktemp("pure"))
+        return known[model]
+
+    return of
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
+    tensorflow: Any, reference: Any, tmp_path: Path, model: str, strategy: str
+):
+    values, loss = trained(tensorflow, model, strategy, tmp_path)
+    expected, expected_loss = reference(model)
+    assert set(values) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(values[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
+    assert loss == pytest.approx(expected_loss, rel=1e-6)
+    assert values["global_step"] == STEPS
+
+
+@pytest.mark.parametrize("strategy", ["mirrored", "central storage"])
+def test_the_reported_loss_is_the_mean_over_replicas(tensorflow: Any, tmp_path: Path, strategy: str):
+    del tensorflow
+    alone = train(described("deep", tmp_path / "a"), settings("none"), source("deep"), steps=STEPS)
+    shared = train(described("deep", tmp_path / "b"), settings(strategy), source("deep"), steps=STEPS)
+    assert shared.steps == alone.steps
+    np.testing.assert_allclose(shared.losses, alone.losses, rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [("mirrored", "none", "central storage"), ("none", "mirrored", "one device")])
+def test_a_checkpoint_goes_on_under_another_strategy(tensorflow: Any, tmp_path: Path, order: tuple[str, ...]):
+    undisturbed, _ = trained(tensorflow, "wide and deep", "none", tmp_path / "a")
+    description = described("wide and deep", tmp_path / "b")
+    # Twelve steps are two epochs, so each part begins with the same rows.
+    for strategy, steps in zip(order, (12, 12, 6), strict=True):
+        train(description, settings(strategy), source("wide and deep"), steps=steps)
+    healed = variables(tensorflow, tmp_path / "b")
+    for name, value in undisturbed.items():
+        np.testing.assert_allclose(healed[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
