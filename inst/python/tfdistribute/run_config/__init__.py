@@ -15,7 +15,9 @@ from tfdistribute.run_config.build import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.run_config.preflight import RULES, Circumstances, Preflight, findings, preflight
+from tfdistribute.run_config.circumstances import Circumstances
+from tfdistribute.run_config.preflight import Preflight, findings, preflight
+from tfdistribute.run_config.rules import RULES
 from tfdistribute.run_config.settings import RunSettings
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.run_config.preflight import Circumstances, preflight
+from tfdistribute.run_config.circumstances import Circumstances
+from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.settings import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.strategies.device_names import cpus_named
