@@ -156,10 +156,16 @@ def _dataset(
         tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
     )
     if packed.tables:
-        batches = tf.data.Dataset.zip((batches, _tables(packed)))
-    # There is nothing for AutoGraph to convert, and it takes its time to find that out.
-    as_written = tf.autograph.experimental.do_not_convert(take_apart)
-    return batches.map(as_written).prefetch(PREFETCHED_BATCHES)
+        with_tables = tf.data.Dataset.zip((batches, _tables(packed)))
+        columns = with_tables.map(_without_autograph(take_apart))
+    else:
+        columns = batches.map(_without_autograph(lambda *matrices: take_apart(matrices, ())))
+    return columns.prefetch(PREFETCHED_BATCHES)
+
+
+def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
+    # There is nothing to convert, and AutoGraph takes its time to find that out.
+    return engine.tf.autograph.experimental.do_not_convert(function)
 
 
 def _tables(packed: Packed) -> Any:
