@@ -1,0 +1,18 @@
+test_that("one value for each row becomes a vector, several a list of vectors in row order", {
+  expect_identical(prediction_column(array(1:3, c(3, 1))), 1:3)
+  expect_identical(prediction_column(matrix(1:6, 3)), list(c(1L, 4L), c(2L, 5L), c(3L, 6L)))
+  cube <- array(1:12, c(2, 3, 2))
+  expect_identical(prediction_column(cube)[[2]], cube[2, , ])
+  expect_identical(prediction_column(array(c("a", "b"), c(2, 1))), c("a", "b"))
+})
+
+test_that("the columns are tfestimators' where a model has them, else all of its outputs", {
+  columns <- list(all_classes = matrix("a", 1, 2), logits = matrix(1, 1, 1), classes = matrix("a", 1, 1))
+  expect_named(prediction_tibble(columns, default_outputs), c("classes", "logits"))
+  expect_named(prediction_tibble(list(mine = matrix(1, 1, 1)), default_outputs), "mine")
+})
+
+test_that("without simplify there is one named list for each row", {
+  rows <- rows_of(tibble::tibble(classes = c("a", "b"), logits = list(1:2, 3:4)))
+  expect_identical(rows[[2]], list(classes = "b", logits = 3:4))
+})

@@ -1,0 +1,73 @@
+# A stand-in for the bridge: answers what it is told to, and keeps what it was asked.
+local_bridge <- function(answer, frame = parent.frame()) {
+  asked <- new.env(parent = emptyenv())
+  before <- the$bridge
+  the$bridge <- list(call = function(name, arguments) {
+    asked$name <- name
+    asked$arguments <- arguments
+    answer
+  })
+  withr::defer(the$bridge <- before, envir = frame)
+  asked
+}
+
+test_that("a call gives the value that Python answered", {
+  asked <- local_bridge(list(value = 42))
+  expect_identical(call_backend("evaluate", steps = 3L), 42)
+  expect_identical(asked$name, "evaluate")
+  expect_identical(asked$arguments, list(steps = 3L))
+})
+
+test_that("Python's error becomes a condition of the same class with the same text", {
+  local_bridge(list(
+    error = list(
+      kind = "model_directory",
+      problem = "`model_dir` {x} holds another model.",
+      remedy = "Use another.",
+      argument = "model_dir",
+      value = "{x}",
+      traceback = "Traceback ..."
+    )
+  ))
+  error <- tryCatch(call_backend("train"), error = identity)
+  expect_s3_class(error, "tfdistribute_model_directory_error")
+  expect_s3_class(error, "tfdistribute_model_error")
+  expect_identical(error$problem, "`model_dir` {x} holds another model.")
+  expect_identical(error$python_traceback, "Traceback ...")
+})
+
+test_that("Python's interrupt becomes R's interrupt", {
+  local_bridge(list(interrupt = TRUE))
+  expect_identical(tryCatch(call_backend("train"), interrupt = function(i) "stopped"), "stopped")
+})
+
+test_that("the R error of a callback becomes the parent of the condition", {
+  before <- the$bridge
+  withr::defer(the$bridge <- before)
+  cause <- structure(class = c("my_error", "error", "condition"), list(message = "no", call = NULL))
+  the$bridge <- list(call = function(name, arguments) {
+    the$callback_error <- cause
+    list(error = list(kind = "callback", problem = "no", remedy = NULL))
+  })
+  error <- tryCatch(call_backend("train"), error = identity)
+  expect_s3_class(error, "tfdistribute_callback_error")
+  expect_identical(error$parent, cause)
+  expect_null(the$callback_error)
+})
+
+test_that("vectors, lists and descriptions become plain values", {
+  expect_identical(as_wire(3L), 3L)
+  expect_identical(as_wire(c(1.5, 2)), list(1.5, 2))
+  expect_identical(as_wire(character()), list())
+  expect_identical(as_wire(factor("b", levels = c("a", "b"))), "b")
+  expect_identical(as_wire(c(a = 1)), 1)
+  described <- new_description("strategy", "mirrored", devices = 2L, cross_device = NULL)
+  expect_identical(as_wire(described), list(kind = "mirrored", devices = 2L, cross_device = NULL))
+})
+
+test_that("descriptions can be saved and read again", {
+  described <- strategy_mirrored(devices = 2)
+  file <- withr::local_tempfile()
+  saveRDS(described, file)
+  expect_identical(readRDS(file), described)
+})

@@ -1,0 +1,158 @@
+test_that("printing shows the strategy and what differs from the default", {
+  expect_snapshot({
+    run_config()
+    run_config(
+      strategy_mirrored(2),
+      eval_distribute = strategy_one_device("CPU:1"),
+      model_dir = "runs/a",
+      tf_random_seed = NULL,
+      save_summary_steps = NULL,
+      save_checkpoints_steps = 500,
+      session_config = list(
+        gpu_options = list(allow_growth = TRUE),
+        device_filters = c("/job:ps", "/job:worker"),
+        device_count = list(CPU = 2)
+      ),
+      keep_checkpoint_max = 10,
+      checkpoint_save_graph_def = FALSE
+    )
+    run_config(save_checkpoints_secs = NULL)
+    run_config(device_fn = function(op) "/device:CPU:0", protocol = "grpc")
+  })
+})
+
+test_that("counts are kept as integers and durations as numbers", {
+  config <- run_config(save_checkpoints_steps = 5, experimental_max_worker_delay_secs = 0)
+  counts <- c(
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "keep_checkpoint_max",
+    "log_step_count_steps",
+    "experimental_max_worker_delay_secs"
+  )
+  expect_identical(
+    vapply(unclass(config)[counts], typeof, "", USE.NAMES = FALSE),
+    rep("integer", 6)
+  )
+  expect_identical(config$session_creation_timeout_secs, 7200)
+})
+
+test_that("checkpoints by steps switch off those by seconds", {
+  expect_identical(run_config()$save_checkpoints_secs, 600)
+  expect_null(run_config(save_checkpoints_steps = 5)$save_checkpoints_secs)
+  expect_null(run_config(save_checkpoints_secs = NULL)$save_checkpoints_steps)
+})
+
+test_that("the home directory is written out in model_dir", {
+  expect_identical(run_config(model_dir = "~/runs")$model_dir, path.expand("~/runs"))
+})
+
+test_that("a run configuration can be saved and compared", {
+  config <- run_config(strategy_mirrored(2), session_config = list(placement_period = 2))
+  file <- withr::local_tempfile()
+  saveRDS(config, file)
+  expect_identical(readRDS(file), config)
+})
+
+test_that("a value that a setting does not take is refused by the setting's name", {
+  expect_snapshot(error = TRUE, {
+    run_config("mirrored")
+    run_config(eval_distribute = 2)
+    run_config(model_dir = "")
+    run_config(tf_random_seed = "a")
+    run_config(save_summary_steps = -1)
+    run_config(save_checkpoints_steps = 2.5)
+    run_config(save_checkpoints_secs = -1)
+    run_config(keep_checkpoint_max = -1)
+    run_config(keep_checkpoint_every_n_hours = 0)
+    run_config(log_step_count_steps = 0)
+    run_config(device_fn = "cpu:0")
+    run_config(device_fn = function(op, name) "cpu:0")
+    run_config(protocol = "http")
+    run_config(session_creation_timeout_secs = NULL)
+    run_config(experimental_max_worker_delay_secs = 0.5)
+    run_config(checkpoint_save_graph_def = NA)
+  })
+})
+
+test_that("settings that exclude each other are refused", {
+  expect_snapshot(error = TRUE, {
+    run_config(save_checkpoints_steps = 10, save_checkpoints_secs = 60)
+    run_config(experimental_distribute = list())
+    run_config(strategy_mirrored(), device_fn = function(op) "/cpu:0")
+  })
+  expect_error(
+    run_config(save_checkpoints_steps = 10, save_checkpoints_secs = 60),
+    class = "tfdistribute_run_config_error"
+  )
+})
+
+test_that("a session_config that is not plain named values is refused", {
+  expect_snapshot(error = TRUE, {
+    run_config(session_config = 2)
+    run_config(session_config = list(2))
+    run_config(session_config = list(placement_period = 1, placement_period = 2))
+    run_config(session_config = list(gpu_options = list(allow_growth = NA)))
+    run_config(session_config = list(gpu_options = list(1, a = 2)))
+    run_config(session_config = list(log_device_placement = identity))
+  })
+  expect_null(run_config(session_config = list())$session_config)
+})
+
+test_that("a Python strategy is refused with the function to use instead", {
+  strategy <- structure(list(), class = c("tensorflow.MirroredStrategy", "python.builtin.object"))
+  expect_error(run_config(strategy), "strategy_mirrored()", fixed = TRUE)
+})
+
+test_that("the settings are TensorFlow's, in the defaults too", {
+  skip_if_no_tensorflow()
+  python <- as_python(run_config())
+  expect_s3_class(python, "tensorflow_estimator.python.estimator.run_config.RunConfig")
+  settings <- setdiff(names(formals(run_config)), c("experimental_distribute", "session_config"))
+  config <- run_config()
+  for (setting in settings) {
+    expect_equal(python[[setting]], config[[setting]], info = setting)
+  }
+})
+
+test_that("as_python() gives TensorFlow's object with strategy and session", {
+  skip_if_no_tensorflow()
+  python <- as_python(run_config(
+    strategy_mirrored(2),
+    save_checkpoints_steps = 5,
+    session_config = list(
+      gpu_options = list(allow_growth = TRUE),
+      device_filters = "/job:ps",
+      intra_op_parallelism_threads = 2
+    )
+  ))
+  expect_identical(python$train_distribute$num_replicas_in_sync, 2L)
+  expect_null(python$eval_distribute)
+  expect_identical(python$save_checkpoints_steps, 5L)
+  expect_null(python$save_checkpoints_secs)
+  session <- python$session_config
+  expect_true(session$gpu_options$allow_growth)
+  expect_true(session$allow_soft_placement)
+  expect_identical(session$intra_op_parallelism_threads, 2L)
+  expect_identical(as.character(session$device_filters[0]), "/job:ps")
+})
+
+test_that("what only Python can know is refused as a classed error with its text", {
+  skip_if_no_tensorflow()
+  expect_snapshot(error = TRUE, {
+    as_python(run_config(session_config = list(gpu_options = list(allow_growht = TRUE))))
+    as_python(run_config(strategy_multi_worker()))
+    as_python(run_config(strategy_mirrored(1000)))
+    as_python(1)
+  })
+  error <- expect_error(
+    as_python(run_config(session_config = list(threads = 2))),
+    class = "tfdistribute_run_config_error"
+  )
+  expect_identical(error$argument, "session_config$threads")
+  expect_error(
+    as_python(run_config(strategy_tpu("local"))),
+    class = "tfdistribute_unsupported_error"
+  )
+})

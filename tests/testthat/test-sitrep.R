@@ -1,0 +1,38 @@
+test_that("the report names versions, devices and nothing missing on this machine", {
+  skip_if_no_tensorflow()
+  output <- capture.output(report <- tfdistribute_sitrep())
+  expect_identical(nrow(report$problems), 0L)
+  expect_match(report$versions[["tensorflow"]], "^2\\.15")
+  expect_gte(report$devices[["CPU"]], 1)
+  expect_match(paste(output, collapse = "\n"), "Nothing is missing", fixed = TRUE)
+})
+
+test_that("the report does not fail where there is no Python", {
+  before <- the$bridge
+  withr::defer(the$bridge <- before)
+  the$bridge <- list(call = function(...) rlang::abort("no Python here"))
+  output <- capture.output(report <- tfdistribute_sitrep())
+  expect_match(paste(output, collapse = "\n"), "no Python here", fixed = TRUE)
+  expect_match(paste(output, collapse = "\n"), "install_tfdistribute()", fixed = TRUE)
+})
+
+test_that("what is missing is told with its fix", {
+  before <- the$bridge
+  withr::defer(the$bridge <- before)
+  the$bridge <- list(call = function(...) {
+    list(
+      value = list(
+        python = "3.11.2",
+        executable = "/usr/bin/python3",
+        packages = list(tensorflow = NULL, numpy = "1.26.4"),
+        problems = list("tensorflow is missing"),
+        cpus = NULL,
+        gpus = NULL,
+        tensorflow_error = NULL
+      )
+    )
+  })
+  output <- capture.output(report <- tfdistribute_sitrep())
+  expect_identical(report$problems$problem, "tensorflow is missing")
+  expect_match(paste(output, collapse = "\n"), "! tensorflow is missing\n  -> Run install_tfdistribute()", fixed = TRUE)
+})

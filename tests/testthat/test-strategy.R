@@ -1,0 +1,87 @@
+every_strategy <- function() {
+  list(
+    strategy_one_device("gpu:1"),
+    strategy_mirrored(),
+    strategy_mirrored(1),
+    strategy_mirrored(2, cross_device = "one_device"),
+    strategy_mirrored(c("/gpu:1", "GPU:0"), cross_device = "nccl"),
+    strategy_central_storage(list("CPU:0", "/device:CPU:1")),
+    strategy_multi_worker(),
+    strategy_multi_worker("ring", timeout_s = 30),
+    strategy_parameter_server(),
+    strategy_tpu("grpc://10.0.0.2:8470")
+  )
+}
+
+test_that("every strategy prints what it will do", {
+  expect_snapshot(invisible(lapply(every_strategy(), print)))
+})
+
+test_that("every strategy is a plain value that can be saved", {
+  file <- withr::local_tempfile()
+  for (strategy in every_strategy()) {
+    saveRDS(strategy, file)
+    expect_identical(readRDS(file), strategy)
+    expect_s3_class(strategy, "tfdistribute_strategy")
+    expect_s3_class(strategy, paste0("tfdistribute_", strategy$kind, "_strategy"))
+    expect_true(all(vapply(unclass(strategy), function(x) is.null(x) || is.atomic(x), NA)))
+  }
+})
+
+test_that("a device is kept by TensorFlow's name, however it is written", {
+  for (name in c(
+    "GPU:1",
+    "gpu:1",
+    "/gpu:1",
+    "/device:GPU:1",
+    "/job:localhost/replica:0/task:0/device:GPU:1"
+  )) {
+    expect_identical(strategy_one_device(name)$device, "/device:GPU:1")
+  }
+})
+
+test_that("devices are NULL, a count, or names in a vector or a list", {
+  expect_null(strategy_mirrored()$devices)
+  expect_identical(strategy_mirrored(2)$devices, 2L)
+  names <- c("/device:CPU:0", "/device:CPU:1")
+  expect_identical(strategy_mirrored(c("CPU:0", "cpu:1"))$devices, names)
+  expect_identical(strategy_central_storage(list("CPU:0", "cpu:1"))$devices, names)
+})
+
+test_that("devices that cannot be meant are refused with a remedy", {
+  expect_snapshot(error = TRUE, {
+    strategy_mirrored(0)
+    strategy_mirrored(1.5)
+    strategy_mirrored(TRUE)
+    strategy_mirrored(NA)
+    strategy_mirrored(character())
+    strategy_mirrored("TPU:0")
+    strategy_mirrored(c("CPU:0", "/device:cpu:0"))
+    strategy_central_storage("cpu")
+    strategy_one_device("GPU")
+    strategy_one_device(1)
+    strategy_mirrored("CPU:0", cross_device = "nccl")
+  })
+})
+
+test_that("a choice that does not exist is refused", {
+  expect_snapshot(error = TRUE, {
+    strategy_mirrored(2, cross_device = "ring")
+    strategy_multi_worker("tcp")
+    strategy_multi_worker(timeout_s = 0)
+    strategy_tpu("")
+  })
+})
+
+test_that("errors carry class, argument and value", {
+  error <- expect_error(strategy_one_device("TPU:0"), class = "tfdistribute_strategy_error")
+  expect_s3_class(error, "tfdistribute_error")
+  expect_identical(error$argument, "device")
+  expect_identical(error$value, "TPU:0")
+  expect_error(strategy_mirrored(0), class = "tfdistribute_strategy_error")
+  expect_error(strategy_tpu(NULL), class = "tfdistribute_argument_error")
+})
+
+test_that("braces in a device's name are data", {
+  expect_error(strategy_one_device("{x}"), "{x}", fixed = TRUE)
+})
