@@ -143,7 +143,7 @@ test_that("what only Python can know is refused as a classed error with its text
   expect_snapshot(error = TRUE, {
     as_python(run_config(session_config = list(gpu_options = list(allow_growht = TRUE))))
     as_python(run_config(strategy_multi_worker()))
-    as_python(run_config(strategy_mirrored(1000)))
+    as_python(run_config(strategy_mirrored("CPU:999")))
     as_python(1)
   })
   error <- expect_error(

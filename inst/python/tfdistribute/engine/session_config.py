@@ -134,7 +134,7 @@ def _misfit(value: Any, expected: str, path: str) -> RunConfigError:
 def _unknown(name: str, path: str, known: list[str]) -> RunConfigError:
     near = difflib.get_close_matches(name, known, n=1)
     return RunConfigError(
-        f"`{path}` has no field `{name}` in TensorFlow {tf.__version__}.",
+        f"`{path}` has no field `{name}`.",
         f"Did you mean `{near[0]}`?" if near else f"Use one of {', '.join(sorted(known))}.",
         argument=f"{path}${name}",
         value=name,
