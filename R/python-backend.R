@@ -8,15 +8,15 @@ the$callback_error <- NULL
 
 #' Call a function of the Python bridge
 #'
-#' @param name Name of a function in `tfdistribute.bridge`.
+#' @param .function Name of a function in `tfdistribute.bridge`. The dot keeps it apart from arguments called `name`.
 #' @param ... Its arguments; descriptions and R vectors are turned into plain Python values.
 #' @return What the function returned, as R values.
 #' @noRd
-call_backend <- function(name, ...) {
+call_backend <- function(.function, ...) {
   bridge <- backend()
   arguments <- lapply(list(...), as_wire)
   the$callback_error <- NULL
-  answer <- bridge$call(name, arguments)
+  answer <- bridge$call(.function, arguments)
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
   }
