@@ -18,11 +18,13 @@ layers <- list(
     "hook",
     "input",
     "run-config",
+    "session-config",
     "specs",
     "strategy"
   ),
   read = c("history", "keys", "tidiers"),
   perform = c(
+    "as-python",
     "check",
     "evaluate",
     "export",
