@@ -17,6 +17,7 @@ from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.history import History
+from tfdistribute.training.hooks import Run, as_hooks, read_hooks
 from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.train import train
@@ -47,7 +48,7 @@ def _train(
         read(Input, input),
         steps=_count(steps),
         max_steps=_count(max_steps),
-        hooks=hooks or (),
+        hooks=read_hooks(hooks),
         saving_listeners=saving_listeners or (),
         listener=_listener(listener),
     )
@@ -62,13 +63,13 @@ def _train_and_evaluate(estimator: Wire, train_spec: Wire, eval_spec: Wire, list
         TrainSpec(
             read(Input, train_spec["input"]),
             _count(train_spec.get("max_steps")),
-            train_spec.get("hooks") or (),
+            read_hooks(train_spec.get("hooks")),
         ),
         EvalSpec(
             read(Input, eval_spec["input"]),
             _count(eval_spec.get("steps")),
             eval_spec.get("name"),
-            eval_spec.get("hooks") or (),
+            read_hooks(eval_spec.get("hooks")),
             eval_spec.get("exporters") or (),
             int(eval_spec["start_delay_secs"]),
             int(eval_spec["throttle_secs"]),
@@ -94,7 +95,7 @@ def _evaluate(
         steps=_count(steps),
         checkpoint_path=checkpoint_path,
         name=name,
-        hooks=hooks or (),
+        hooks=read_hooks(hooks),
     )
 
 
@@ -127,7 +128,7 @@ def _predicted(
     model, settings = _model(estimator)
     keys = [predict_keys] if isinstance(predict_keys, str) else predict_keys
     return predict(
-        model, settings, read(Input, input), checkpoint_path=checkpoint_path, predict_keys=keys, hooks=hooks or ()
+        model, settings, read(Input, input), checkpoint_path=checkpoint_path, predict_keys=keys, hooks=read_hooks(hooks)
     )
 
 
@@ -138,6 +139,11 @@ def _export_savedmodel(estimator: Wire, export_dir_base: str, **arguments: Any) 
 
 def _build_run_config(config: Wire) -> Any:
     return build_run_config(read(RunSettings, config))
+
+
+def _session_hook(hook: Wire) -> Any:
+    made = as_hooks([hook], Run("train"))
+    return made[0] if made else None
 
 
 def _tensorflow() -> Any:
@@ -168,6 +174,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "next_batch": _next_batch,
     "predict": _predict,
     "predict_batches": _predict_batches,
+    "session_hook": _session_hook,
     "situation": situation,
     "tensorflow": _tensorflow,
     "train": _train,

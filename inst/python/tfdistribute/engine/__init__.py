@@ -57,6 +57,10 @@ def __getattr__(name: str) -> Any:
 _MODULES = (
     "call_location",
     "devices",
+    "fetches",
+    "hook_functions",
+    "hook_savers",
+    "hook_stops",
     "hooks",
     "losses",
     "model_functions",

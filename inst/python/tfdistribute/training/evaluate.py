@@ -9,6 +9,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.failures import explained
+from tfdistribute.training.hooks import Run, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.train import check_ends, seed_of
 
@@ -32,7 +33,7 @@ def evaluate(
         steps: Batches to evaluate; None for all.
         checkpoint_path: A checkpoint's prefix; None for the newest.
         name: Name of the evaluation, where a model is evaluated on several data sets.
-        hooks: tf.estimator.SessionRunHook objects.
+        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
 
     Returns:
         Metrics by name, ``loss`` and ``global_step`` among them.
@@ -44,6 +45,8 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
+    run = Run.here("evaluate", model.model_dir)
+    check_hooks(hooks, run)
     if steps is None:
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
@@ -51,7 +54,7 @@ def evaluate(
         metrics = prepared.estimator.evaluate(
             source.input_fn("evaluate", seed_of(source, settings)),
             steps=steps,
-            hooks=[*prepared.session_hooks("evaluate"), *hooks],
+            hooks=[*prepared.session_hooks("evaluate"), *as_hooks(hooks, run)],
             checkpoint_path=checkpoint,
             name=name,
         )

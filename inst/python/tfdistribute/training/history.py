@@ -18,6 +18,7 @@ class History:
         global_batch_size: Examples per step over all replicas; None where the input does not say.
         listener: Told of every entry, for a progress display; None for silence.
         last_step: Step at which training will end; None where the input ends it.
+        stopped_by: The hook that ended the training before its steps or its data did; None where none did.
     """
 
     global_batch_size: int | None = None
@@ -28,6 +29,7 @@ class History:
     seconds: list[float] = field(default_factory=list)
     speeds: list[float] = field(default_factory=list)
     evaluations: list[dict[str, float]] = field(default_factory=list)
+    stopped_by: str | None = None
     _started: tuple[float, int] | None = None
     _marked: tuple[float, int] | None = None
 
@@ -78,14 +80,16 @@ class History:
         """Speed over the whole training but its first step."""
         if self._started is None:
             return float("nan")
-        return self._speed(self._started, self._started[0] + (self.seconds or [0.0])[-1], (self.steps or [0])[-1])
+        return self._speed(
+            self._started, self._started[0] + (self.seconds or [0.0])[-1], (self.steps or [0])[-1]
+        )
 
     def as_columns(self) -> dict[str, Any]:
         """Give the history as plain values.
 
         Returns:
-            ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation, and
-            ``examples_per_second``.
+            ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation,
+            ``examples_per_second`` and ``stopped_by``.
         """
         return {
             "training": {
@@ -96,4 +100,5 @@ class History:
             },
             "evaluation": list(self.evaluations),
             "examples_per_second": self.examples_per_second,
+            "stopped_by": self.stopped_by,
         }

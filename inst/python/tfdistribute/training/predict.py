@@ -12,6 +12,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.failures import explained
+from tfdistribute.training.hooks import Run, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.train import seed_of
 
@@ -33,7 +34,7 @@ def predict(
         source: Features; a response is ignored.
         checkpoint_path: A checkpoint's prefix; None for the newest.
         predict_keys: Outputs that are wanted; those that the model has are given. None for all.
-        hooks: tf.estimator.SessionRunHook objects.
+        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
 
     Returns:
         An iterator of batches: arrays by output name, the first dimension the batch's rows, strings as
@@ -46,10 +47,12 @@ def predict(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
     """
+    run = Run.here("predict", model.model_dir)
+    check_hooks(hooks, run)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     batches = prepared.estimator.predict(
         source.input_fn("predict", seed_of(source, settings)),
-        hooks=list(hooks),
+        hooks=as_hooks(hooks, run),
         checkpoint_path=checkpoint,
         yield_single_examples=False,
     )
@@ -97,5 +100,8 @@ def _decoded(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype != object:
         return array
-    flat = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in array.ravel()]
+    flat = [
+        item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+        for item in array.ravel()
+    ]
     return np.array(flat, dtype=object).reshape(array.shape)

@@ -12,6 +12,14 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.hooks import (
+    Run,
+    as_hooks,
+    check_hooks,
+    may_end,
+    nan_may_end,
+    record_interval,
+)
 from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.training.preparation import Prepared, prepare_training
 from tfdistribute.training.variables import global_step
@@ -40,7 +48,7 @@ def train(
         source: Features and labels.
         steps: Steps to take from here; None for no limit.
         max_steps: Global step to stop at; None for no limit. Not together with steps.
-        hooks: tf.estimator.SessionRunHook objects.
+        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         saving_listeners: tf.estimator.CheckpointSaverListener objects.
         listener: Told of the progress, ten times a second at most.
 
@@ -64,30 +72,40 @@ def train(
             value=str(steps),
         )
     facts = source.facts()
-    if steps is None and max_steps is None:
+    check_hooks(hooks, Run.here("train", model.model_dir))
+    if steps is None and max_steps is None and not may_end(hooks):
         check_ends(source, "train", "steps")
     prepared = prepare_training("train", model, settings, source)
     started_at = global_step(model.model_dir)
     history = History(facts.global_batch_size, listener, max_steps)
     if steps is not None:
         history.last_step = started_at + steps
-    with explained("train"), finish_step_on_interrupt() as stop, source.serving():
+    with (
+        explained("train"),
+        finish_step_on_interrupt() as stop,
+        source.serving(),
+        nan_may_end(hooks),
+    ):
         prepared.estimator.train(
             source.input_fn("train", seed_of(source, settings)),
             steps=steps,
             max_steps=max_steps,
-            hooks=[*training_hooks(prepared, history, stop), *hooks],
+            hooks=training_hooks("train", prepared, history, stop, hooks),
             saving_listeners=list(saving_listeners) or None,
         )
     return history
 
 
-def training_hooks(prepared: Prepared, history: History, stop: StopRequest) -> list[Any]:
-    """Make the hooks that every training gets: the record, and the stop on request."""
+def training_hooks(
+    verb: str, prepared: Prepared, history: History, stop: StopRequest, hooks: Sequence[Any]
+) -> list[Any]:
+    """Make the hooks that every training gets (the record, and the stop on request), and the user's."""
+    every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
     return [
         *prepared.session_hooks("train"),
-        engine.hooks.RecordTraining(history.note_step, RECORD_EVERY_N_STEPS, REPORT_EVERY_S),
+        engine.hooks.RecordTraining(history.note_step, every_n_steps, REPORT_EVERY_S),
         engine.hooks.StopOnRequest(stop),
+        *as_hooks(hooks, Run.here(verb, prepared.model.model_dir, history)),
     ]
 
 

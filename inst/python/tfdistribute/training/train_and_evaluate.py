@@ -13,6 +13,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
 from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.train import check_ends, seed_of, training_hooks
@@ -25,7 +26,7 @@ class TrainSpec:
     Args:
         source: Features and labels.
         max_steps: Global step to stop at; None until the input ends.
-        hooks: tf.estimator.SessionRunHook objects.
+        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
     """
 
     source: Input
@@ -41,7 +42,7 @@ class EvalSpec:
         source: Features and labels.
         steps: Batches of each evaluation; None for all rows.
         name: Name of the evaluation.
-        hooks: tf.estimator.SessionRunHook objects.
+        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         exporters: tf.estimator.Exporter objects.
         start_delay_s: Seconds before the first evaluation (only in a cluster).
         throttle_s: Seconds between two evaluations, at least.
@@ -83,7 +84,9 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
-    if train_spec.max_steps is None:
+    check_hooks(train_spec.hooks, Run.here("train_and_evaluate", model.model_dir))
+    check_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir))
+    if train_spec.max_steps is None and not may_end(train_spec.hooks):
         check_ends(train_spec.source, "train_and_evaluate", "max_steps")
     if eval_spec.steps is None:
         check_ends(eval_spec.source, "evaluate", "steps")
@@ -97,6 +100,7 @@ def train_and_evaluate(
         finish_step_on_interrupt() as stop,
         train_spec.source.serving(),
         eval_spec.source.serving(),
+        nan_may_end(train_spec.hooks),
     ):
         _note_evaluations(prepared.estimator, history)
         tf.estimator.train_and_evaluate(
@@ -104,13 +108,18 @@ def train_and_evaluate(
             tf.estimator.TrainSpec(
                 train_spec.source.input_fn("train", seed_of(train_spec.source, settings)),
                 max_steps=train_spec.max_steps,
-                hooks=[*training_hooks(prepared, history, stop), *train_spec.hooks],
+                hooks=training_hooks(
+                    "train_and_evaluate", prepared, history, stop, train_spec.hooks
+                ),
             ),
             tf.estimator.EvalSpec(
                 eval_spec.source.input_fn("evaluate", seed_of(eval_spec.source, settings)),
                 steps=eval_spec.steps,
                 name=eval_spec.name,
-                hooks=[*prepared.session_hooks("evaluate"), *eval_spec.hooks],
+                hooks=[
+                    *prepared.session_hooks("evaluate"),
+                    *as_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir)),
+                ],
                 exporters=list(eval_spec.exporters),
                 start_delay_secs=eval_spec.start_delay_s,
                 throttle_secs=eval_spec.throttle_s,

@@ -1,0 +1,95 @@
+"""What a session can be asked for, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfdistribute.errors import ArgumentError
+
+# Words for what every training has, whatever the model calls it.
+LOSS = "loss"
+GLOBAL_STEP = "global_step"
+
+
+def find(wanted: Any, graph: Any, argument: str) -> Any:
+    """Find what a session is to fetch.
+
+    Args:
+        wanted: A tensor, variable or operation; or a name: of a variable, a tensor (":0" may be left out) or an
+            operation; "loss" for the loss that the Estimator trains on, over all replicas; "global_step".
+        graph: The ``tf.Graph`` of the session.
+        argument: The user's argument, for the error.
+
+    Returns:
+        Something that ``tf.compat.v1.Session.run`` fetches.
+
+    Raises:
+        ArgumentError: the graph has nothing of this name.
+    """
+    if isinstance(wanted, tf.distribute.DistributedValues):
+        # TensorFlow's sessions cannot fetch a value per replica; replica 0 speaks for all.
+        return wanted.values[0]
+    if not isinstance(wanted, str):
+        return wanted
+    for found in _by_word(wanted, graph):
+        return found
+    for variable in graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
+        # The tensor of a variable's name is a handle; the variable itself is its value.
+        if wanted in (variable.name, variable.op.name):
+            return variable
+    for name in (wanted, f"{wanted}:0"):
+        try:
+            return graph.as_graph_element(name)
+        except (KeyError, ValueError):
+            continue
+    raise _unknown(wanted, graph, argument)
+
+
+def find_all(wanted: Mapping[str, Any], graph: Any, argument: str) -> dict[str, Any]:
+    """Find several things by the user's names for them; see ``find``."""
+    return {name: find(value, graph, argument) for name, value in wanted.items()}
+
+
+def plain(value: Any) -> Any:
+    """Give what a session answered as values that R takes: text for bytes, inside arrays too.
+
+    Args:
+        value: NumPy values, in mappings or lists.
+
+    Returns:
+        The same with strings for bytes.
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        return [plain(item) for item in value.tolist()]
+    return value
+
+
+def _by_word(word: str, graph: Any) -> Iterable[Any]:
+    if word == LOSS:
+        # The Estimator adds the loss that it reduced over all replicas last.
+        return graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1:]
+    if word == GLOBAL_STEP:
+        return graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_STEP)[:1]
+    return ()
+
+
+def _unknown(name: str, graph: Any, argument: str) -> ArgumentError:
+    known = [LOSS, GLOBAL_STEP, *(operation.name for operation in graph.get_operations())]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    return ArgumentError(
+        f'`{argument}` names "{name}", which this graph does not have.',
+        f"Use the name of a tensor or a variable{', such as ' + ', '.join(near) if near else ''}.",
+        argument=argument,
+        value=name,
+    )

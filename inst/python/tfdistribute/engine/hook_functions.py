@@ -1,0 +1,139 @@
+"""Session hooks that hand values over to functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine import fetches
+
+Function = Callable[..., Any]
+
+
+class CallFunctions(tf.estimator.SessionRunHook):
+    """Call functions at the five moments of a session, on the thread that runs it.
+
+    An error that a function raises ends the session and reaches the caller of the verb.
+
+    Args:
+        functions: By moment: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
+            ``after_run(context, values)`` and ``end(session)``. ``before_run`` answers with None, a mapping of names
+            to what ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with
+            ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
+        note_stop: Told that ``after_run`` asked for the end.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], note_stop: Callable[[], Any]) -> None:
+        self._functions = functions
+        self._note_stop = note_stop
+
+    def begin(self) -> None:
+        """Call ``begin``, where the graph can still grow."""
+        self._call("begin")
+        self._graph = tf.compat.v1.get_default_graph()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Call ``after_create_session``."""
+        self._call("after_create_session", session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Call ``before_run``, and fetch what it asks for."""
+        wanted = self._call("before_run", run_context)
+        if isinstance(wanted, Mapping):
+            return tf.estimator.SessionRunArgs(
+                fetches.find_all(wanted, self._graph, "session_run_args")
+            )
+        return wanted
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Call ``after_run`` with what was fetched."""
+        if "after_run" not in self._functions:
+            return
+        asked_before = run_context.stop_requested
+        values = {
+            "results": fetches.plain(run_values.results),
+            "options": run_values.options,
+            "run_metadata": run_values.run_metadata,
+        }
+        self._call("after_run", run_context, values)
+        if run_context.stop_requested and not asked_before:
+            self._note_stop()
+
+    def end(self, session: Any) -> None:
+        """Call ``end``."""
+        self._call("end", session)
+
+    def _call(self, moment: str, *arguments: Any) -> Any:
+        function = self._functions.get(moment)
+        return None if function is None else function(*arguments)
+
+
+class ShowTensors(tf.estimator.SessionRunHook):
+    """Hand values of tensors over every few steps or seconds.
+
+    Unlike ``tf.estimator.LoggingTensorHook`` it knows words such as "loss", and shows at the end what the last step
+    had, because a tensor that depends on the input cannot be computed any more when the input has ended.
+
+    Args:
+        tensors: What ``fetches.find`` finds, by the user's names.
+        show: Called with (global step, values by name).
+        every_n_iter: Steps between two calls, or None.
+        every_n_secs: Seconds between two calls, or None.
+        at_end: Whether the last step is shown too.
+    """
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Any],
+        show: Callable[[int, dict[str, Any]], Any],
+        *,
+        every_n_iter: int | None,
+        every_n_secs: float | None,
+        at_end: bool,
+    ) -> None:
+        self._tensors = tensors
+        self._show = show
+        self._at_end = at_end
+        self._timer = None
+        if every_n_iter is not None or every_n_secs is not None:
+            self._timer = tf.estimator.SecondOrStepTimer(
+                every_secs=every_n_secs, every_steps=every_n_iter
+            )
+
+    def begin(self) -> None:
+        """Find the tensors."""
+        graph = tf.compat.v1.get_default_graph()
+        self._fetches = fetches.find_all(self._tensors, graph, "tensors")
+        self._step = tf.compat.v1.train.get_or_create_global_step()
+        self._iteration = 0
+        self._last: Any = None
+        self._due = False
+        if self._timer is not None:
+            self._timer.reset()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Fetch the tensors when they are due."""
+        del run_context
+        self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
+        if not (self._due or self._at_end):
+            return None
+        return tf.estimator.SessionRunArgs(self._fetches)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Show them when they are due."""
+        self._last = run_values.results
+        if self._due and self._timer is not None:
+            self._timer.update_last_triggered_step(self._iteration)
+            self._show_last(run_context.session)
+        self._iteration += 1
+
+    def end(self, session: Any) -> None:
+        """Show the last step where that was asked for."""
+        if self._at_end and self._last is not None and not self._due:
+            self._show_last(session)
+
+    def _show_last(self, session: Any) -> None:
+        # Read now, because the step that was fetched beside an update may be the one before it.
+        self._show(int(session.run(self._step)), fetches.plain(self._last))

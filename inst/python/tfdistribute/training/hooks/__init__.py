@@ -1,0 +1,29 @@
+"""What takes part in every step of a session, as users describe it."""
+
+from tfdistribute.training.hooks import saving, session_run, steps
+from tfdistribute.training.hooks.description import (
+    Hook,
+    Run,
+    as_hooks,
+    check_hooks,
+    may_end,
+    read_hooks,
+)
+from tfdistribute.training.hooks.early_stopping import EarlyStopping
+from tfdistribute.training.hooks.record import record_interval
+from tfdistribute.training.hooks.tensors import nan_may_end
+
+__all__ = [
+    "EarlyStopping",
+    "Hook",
+    "Run",
+    "as_hooks",
+    "check_hooks",
+    "may_end",
+    "nan_may_end",
+    "read_hooks",
+    "record_interval",
+    "saving",
+    "session_run",
+    "steps",
+]

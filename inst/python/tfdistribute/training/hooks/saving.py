@@ -1,0 +1,148 @@
+"""Hooks that write files: checkpoints, summaries, speed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute import engine
+from tfdistribute.errors import ArgumentError
+from tfdistribute.training.hooks.description import Hook, Run
+
+
+@dataclass(frozen=True)
+class CheckpointSaver(Hook, kind="checkpoint_saver"):
+    """Write checkpoints at intervals of its own.
+
+    In the model's directory it takes the place of the run configuration's checkpoints; elsewhere it writes
+    more of them.
+
+    Args:
+        checkpoint_dir: Directory; None for the model's.
+        save_secs: Seconds between two checkpoints.
+        save_steps: Steps between two checkpoints; one of both is given.
+        saver: A ``tf.compat.v1.train.Saver``.
+        checkpoint_basename: First part of the files' names.
+        scaffold: A ``tf.compat.v1.train.Scaffold`` whose saver is used.
+        listeners: ``tf.estimator.CheckpointSaverListener`` objects.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/CheckpointSaverHook
+    """
+
+    trains_only: ClassVar[bool] = True
+
+    checkpoint_dir: str | None = None
+    save_secs: float | None = None
+    save_steps: int | None = None
+    saver: Any = None
+    checkpoint_basename: str = "model.ckpt"
+    scaffold: Any = None
+    listeners: tuple[Any, ...] = ()
+
+    def session_hook(self, run: Run) -> Any:
+        """Make a ``CheckpointSaverHook``, or one that Estimator does not take for its own."""
+        directory = _directory(self.checkpoint_dir, run, "checkpoint_dir", self.name)
+
+        def make(saver: Any) -> Any:
+            return engine.tf.estimator.CheckpointSaverHook(
+                directory,
+                save_secs=self.save_secs,
+                save_steps=self.save_steps,
+                saver=saver,
+                checkpoint_basename=self.checkpoint_basename,
+                scaffold=self.scaffold,
+                listeners=list(self.listeners),
+            )
+
+        if run.model_dir is not None and _is_same(directory, run.model_dir):
+            return make(self.saver)
+        if self.saver is not None or self.scaffold is not None:
+            return engine.hook_savers.SaveElsewhere(lambda _: make(self.saver))
+        return engine.hook_savers.SaveElsewhere(make)
+
+
+@dataclass(frozen=True)
+class SummarySaver(Hook, kind="summary_saver"):
+    """Write summaries for TensorBoard at intervals of its own.
+
+    Args:
+        save_steps: Steps between two summaries.
+        save_secs: Seconds between two summaries; one of both is given.
+        output_dir: Directory; None for the model's.
+        summary_writer: A writer of TensorFlow, in place of output_dir.
+        scaffold: A ``tf.compat.v1.train.Scaffold`` whose ``summary_op`` is written.
+        summary_op: Summary tensors, or their names; None for all summaries of the graph.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/SummarySaverHook
+    """
+
+    save_steps: int | None = None
+    save_secs: float | None = None
+    output_dir: str | None = None
+    summary_writer: Any = None
+    scaffold: Any = None
+    summary_op: Any = None
+
+    def session_hook(self, run: Run) -> Any:
+        """Make a ``SummarySaverHook``."""
+        settings = {
+            "save_steps": self.save_steps,
+            "save_secs": self.save_secs,
+            "output_dir": _output_dir(self.output_dir, self.summary_writer, run, self.name),
+            "summary_writer": self.summary_writer,
+        }
+        if self.scaffold is not None:
+            return engine.tf.estimator.SummarySaverHook(scaffold=self.scaffold, **settings)
+        return engine.hook_savers.SaveSummaries(self.summary_op, **settings)
+
+
+@dataclass(frozen=True)
+class StepCounter(Hook, kind="step_counter"):
+    """Write the steps per second for TensorBoard.
+
+    Args:
+        every_n_steps: Steps between two entries.
+        every_n_secs: Seconds between two entries; one of both is given.
+        output_dir: Directory; None for the model's.
+        summary_writer: A writer of TensorFlow, in place of output_dir.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook
+    """
+
+    every_n_steps: int | None = None
+    every_n_secs: float | None = None
+    output_dir: str | None = None
+    summary_writer: Any = None
+
+    def session_hook(self, run: Run) -> Any:
+        """Make a ``StepCounterHook``."""
+        return engine.tf.estimator.StepCounterHook(
+            every_n_steps=self.every_n_steps,
+            every_n_secs=self.every_n_secs,
+            output_dir=_output_dir(self.output_dir, self.summary_writer, run, self.name),
+            summary_writer=self.summary_writer,
+        )
+
+
+def _output_dir(output_dir: str | None, summary_writer: Any, run: Run, name: str) -> str | None:
+    return None if summary_writer is not None else _directory(output_dir, run, "output_dir", name)
+
+
+def _directory(given: str | None, run: Run, argument: str, name: str) -> str:
+    directory = given or run.model_dir
+    if directory is None:
+        raise ArgumentError(
+            f"{name} is used outside a verb of this package, where `{argument} = NULL` names no directory.",
+            f"Give `{argument}`.",
+            argument=argument,
+            value="NULL",
+        )
+    return os.path.abspath(os.path.expanduser(directory))
+
+
+def _is_same(directory: str, model_dir: str) -> bool:
+    return os.path.realpath(directory) == os.path.realpath(os.path.expanduser(model_dir))

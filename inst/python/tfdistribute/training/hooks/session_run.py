@@ -1,0 +1,49 @@
+"""Functions of the user at the moments of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute import engine
+from tfdistribute.training.hooks.description import Hook, Run
+
+MOMENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
+
+
+@dataclass(frozen=True)
+class SessionRun(Hook, kind="session_run"):
+    """Call functions before, during and after a session, on the thread that runs it.
+
+    Args:
+        begin: Called without arguments while the graph can still grow.
+        after_create_session: Called with (session, coord).
+        before_run: Called with (context) before each step; says what to fetch.
+        after_run: Called with (context, values) after each step.
+        end: Called with (session) when the session ends without an error.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook
+    """
+
+    may_end: ClassVar[bool] = True
+
+    begin: Callable[..., Any] | None = None
+    after_create_session: Callable[..., Any] | None = None
+    before_run: Callable[..., Any] | None = None
+    after_run: Callable[..., Any] | None = None
+    end: Callable[..., Any] | None = None
+
+    def session_hook(self, run: Run) -> Any:
+        """Make the hook."""
+        functions = {moment: getattr(self, moment) for moment in MOMENTS}
+        return engine.hook_functions.CallFunctions(
+            {moment: function for moment, function in functions.items() if function is not None},
+            lambda: run.note_stop(self.name),
+        )
+
+    @property
+    def name(self) -> str:
+        """The hook as the user wrote it."""
+        return "session_run_hook()"
