@@ -76,6 +76,7 @@ start_bar <- function(event, bar) {
       "{cli::pb_extra$text}",
       if (known) "  {cli::pb_eta_str}"
     ),
+    format_done = "{cli::pb_extra$text}",
     extra = list(text = ""),
     clear = FALSE,
     .auto_close = FALSE

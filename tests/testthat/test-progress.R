@@ -45,7 +45,7 @@ test_that("a bar in a terminal shows and ends without an error", {
     progress$listener(event(51L, last_step = 100L, speed = NaN))
     progress$finish()
   })
-  expect_match(paste(shown, collapse = ""), "step 50/100", fixed = TRUE)
+  expect_match(paste(shown, collapse = ""), "step 51/100", fixed = TRUE)
 })
 
 test_that("options(tfdistribute.progress = FALSE) is silent and costs no calls", {

@@ -3,7 +3,7 @@ test_that("specifications are checked when they are made", {
   spec <- train_spec(input, max_steps = 10)
   expect_identical(spec$max_steps, 10L)
   expect_error(train_spec(input, max_steps = 0), class = "tfdistribute_argument_error")
-  expect_error(train_spec(3), class = "tfdistribute_argument_error")
+  expect_error(train_spec(3), class = "tfdistribute_input_error")
   expect_error(eval_spec(input, throttle_secs = -1), class = "tfdistribute_argument_error")
   expect_error(eval_spec(input, hooks = "hook"), class = "tfdistribute_argument_error")
   expect_null(eval_spec(input)$steps)

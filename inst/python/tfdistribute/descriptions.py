@@ -125,6 +125,8 @@ def coerce(value: Any, hint: Any, name: str) -> Any:
     if origin is tuple:
         return _coerce_tuple(value, typing.get_args(hint)[0], name)
     if origin in (dict, Mapping):
+        # An empty list of R arrives as a list, whatever names it might have had.
+        value = value or {}
         if not isinstance(value, Mapping):
             raise _misfit(value, "named values", name)
         inner = typing.get_args(hint)[1]

@@ -26,7 +26,8 @@ def call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         ``interrupt``.
     """
     try:
-        return {"value": FUNCTIONS[name](**arguments)}
+        # An empty list of R arrives as a list, whatever names it might have had.
+        return {"value": FUNCTIONS[name](**(arguments or {}))}
     except KeyboardInterrupt:
         return {"interrupt": True}
     except TfdistributeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import sys
 from typing import Any
@@ -24,7 +25,7 @@ def situation(start_tensorflow: bool = True) -> dict[str, Any]:
 
     Returns:
         ``python``, ``executable``, ``packages`` (version by name, None where missing), ``problems`` (texts
-        of what is missing or of another version), ``cpus``, ``gpus`` and ``tensorflow_error``.
+        of what is missing or of another version), ``cpus`` (processors), ``gpus`` and ``tensorflow_error``.
     """
     packages = {name: _version(name) for name in NEEDED}
     problems = [
@@ -43,7 +44,7 @@ def situation(start_tensorflow: bool = True) -> dict[str, Any]:
     }
     if start_tensorflow and packages["tensorflow"] is not None:
         try:
-            answer["cpus"], answer["gpus"] = engine.devices.counts()
+            answer["cpus"], answer["gpus"] = os.cpu_count(), engine.devices.counts()[1]
         except BackendError as error:
             answer["tensorflow_error"] = error.problem
     return answer
