@@ -299,6 +299,26 @@ def test_central_storage_trains_and_evaluates_with_the_hook(tensorflow: Any, tmp
     assert alone["global_step"] == 4
 
 
+@pytest.mark.parametrize("strategy", [Mirrored(2), CentralStorage(2)], ids=str)
+def test_checkpoints_hold_what_one_devices_do_and_training_goes_on_from_them(
+    strategy: Strategy, tensorflow: Any, tmp_path: Path
+):
+    def train(strategy: Strategy | None, model_dir: Path, batch_size: int) -> set[str]:
+        settings = RunSettings(train_distribute=strategy)
+        devices = resolve_devices(settings)
+        estimator = tensorflow.estimator.Estimator(
+            _model_with_new_variables, str(model_dir), build(settings, devices)
+        )
+        hooks = session_hooks(settings, devices, "train")
+        estimator.train(rows(batch_size), hooks=hooks)
+        return set(estimator.get_variable_names())
+
+    alone = train(None, tmp_path / "first", 12)
+    assert train(strategy, tmp_path / "second", 6) == alone
+    assert train(strategy, tmp_path / "first", 6) == alone
+    assert train(None, tmp_path / "second", 12) == alone
+
+
 def _model_with_new_variables(features: Any, labels: Any, mode: str) -> Any:
     """A model whose variables are made the way of TensorFlow 2, as canned models do."""
     import tensorflow as tf
