@@ -172,7 +172,7 @@ class BatchPlan:
         if self.examples is not None and self.examples < self.shard.replicas:
             raise ShardingError(
                 f"{_examples(self.examples)} cannot be split over {self.shard.replicas} replicas.",
-                f"Use at least {self.shard.replicas} rows, or at most {self.examples} replicas.",
+                f"Use at least {self.shard.replicas} rows, or at most {_replicas(self.examples)}.",
             )
 
     @property
@@ -298,3 +298,7 @@ def epoch_order(rows: int, seed: int, epoch: int) -> npt.NDArray[np.int32 | np.i
 
 def _examples(count: int) -> str:
     return "1 example" if count == 1 else f"{count} examples"
+
+
+def _replicas(count: int) -> str:
+    return "1 replica" if count == 1 else f"{count} replicas"
