@@ -66,7 +66,7 @@ class Generator(Input, kind="generator"):
         """
         return self._served.serving()
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:  # noqa: ARG002
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
         """Make the function that an Estimator calls for its data.
 
         Args:
@@ -88,8 +88,9 @@ class Generator(Input, kind="generator"):
         def generator_input(input_context: InputContext | None = None) -> Any:
             first = batches.first
             draw = served.in_graph(engine.tf.compat.v1.get_default_graph())
-            slices = _slices(draw, epochs, Shard.of(input_context))
-            return _dataset(first, slices, taking_apart(first, response, left_out))
+            shard = Shard.of(input_context)
+            take_apart = taking_apart(first, response, left_out)
+            return _dataset(first, lambda: _Slices(draw, epochs, shard), take_apart)
 
         return generator_input
 
@@ -118,7 +119,7 @@ class _Batches:
         return batch
 
     def give(self, epochs: int | None, replicas: int) -> Packed | None:
-        """Give the next batch; see ``_slices`` for who asks.
+        """Give the next batch; see ``_Slices`` for who asks.
 
         Args:
             epochs: Passes to begin with this batch; 0 where it belongs to a pass that has begun.
@@ -148,7 +149,7 @@ class _Batches:
         return batch
 
     def _begin_pass(self) -> Packed:
-        self._restarts = bool(self._called(self._source.begin))
+        self._restarts = bool(self._called(self._source.begin, self._number + 1))
         batch = self._draw()
         if batch is not None:
             return batch
@@ -166,7 +167,7 @@ class _Batches:
 
     def _draw(self) -> Packed | None:
         self._number += 1
-        answer = self._called(self._source.next_batch)
+        answer = self._called(self._source.next_batch, self._number)
         if answer is None:
             return None
         if answer.get("problem") is not None:
@@ -181,7 +182,7 @@ class _Batches:
         except InputError as error:
             raise self._refusal(error.problem, error.remedy, error.argument) from None
 
-    def _called(self, function: Callable[[], Any]) -> Any:
+    def _called(self, function: Callable[[], Any], number: int) -> Any:
         try:
             return function()
         except Exception as error:
@@ -191,7 +192,7 @@ class _Batches:
                 else f"{type(error).__name__}: {error}"
             )
             raise CallbackError(
-                f"The generator failed at batch {max(self._number, 1)}: {text}",
+                f"The generator failed at batch {number}: {text}",
                 "Correct the function that gives the batches.",
             ) from error
 
@@ -249,28 +250,52 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _slices(
-    draw: Callable[..., Any], epochs: int | None, shard: Shard
-) -> Callable[[], Iterator[Any]]:
-    """Make the function that yields the replicas' batches, on TensorFlow's threads; it holds nothing of R."""
+class _Slices(Iterator[Any]):
+    """The replicas' batches, asked for by TensorFlow's threads; it holds nothing of R.
 
-    def slices() -> Iterator[Any]:
-        number = 0
-        batch: Packed | None = draw(epochs, shard.replicas)
-        while batch is not None:
-            if not shard.in_turns or number % shard.pipelines == shard.pipeline:
-                sizes = split(batch.rows, shard.replicas)
-                for replica in shard.own_replicas:
-                    start = sum(sizes[:replica])
-                    rows = slice(start, start + sizes[replica])
-                    yield (
-                        tuple(matrix[rows] for matrix in batch.matrices),
-                        tuple(batch.tables.values()),
-                    )
-            number += 1
-            batch = draw(0, shard.replicas)
+    It goes on failing once it has failed. A Python generator would end then, and where several replicas ask,
+    TensorFlow would sometimes take that for the end of the data.
 
-    return slices
+    Args:
+        draw: What gives batches of all replicas.
+        epochs: Passes over the data; None: without end.
+        shard: The part of each batch to yield.
+    """
+
+    def __init__(self, draw: Callable[..., Any], epochs: int | None, shard: Shard) -> None:
+        self._draw = draw
+        self._epochs = epochs
+        self._shard = shard
+        self._number = 0
+        self._waiting: list[Any] = []
+        self._ended = False
+
+    def __next__(self) -> Any:
+        """Give one replica's batch: its matrices and its tables of strings."""
+        while not self._waiting:
+            batch: Packed | None = None
+            if not self._ended:
+                batch = self._draw(self._epochs if self._number == 0 else 0, self._shard.replicas)
+            if batch is None:
+                self._ended = True
+                raise StopIteration
+            if (
+                not self._shard.in_turns
+                or self._number % self._shard.pipelines == self._shard.pipeline
+            ):
+                self._waiting = self._cut(batch)
+            self._number += 1
+        return self._waiting.pop(0)
+
+    def _cut(self, batch: Packed) -> list[Any]:
+        sizes = split(batch.rows, self._shard.replicas)
+        starts = [sum(sizes[:replica]) for replica in self._shard.own_replicas]
+        rows = [
+            slice(start, start + sizes[replica])
+            for start, replica in zip(starts, self._shard.own_replicas, strict=True)
+        ]
+        tables = tuple(batch.tables.values())
+        return [(tuple(matrix[part] for matrix in batch.matrices), tables) for part in rows]
 
 
 def _dataset(
@@ -284,9 +309,8 @@ def _dataset(
         ),
         tuple(tf.TensorSpec([None], tf.string) for _ in first.tables),
     )
+    batches = tf.data.Dataset.from_generator(slices, output_signature=signature)
+    # There is nothing for AutoGraph to convert, and it takes its time to find that out.
+    columns = batches.map(tf.autograph.experimental.do_not_convert(take_apart))
     # One batch ahead, which R makes while TensorFlow trains.
-    return (
-        tf.data.Dataset.from_generator(slices, output_signature=signature)
-        .map(take_apart)
-        .prefetch(1)
-    )
+    return columns.prefetch(1)
