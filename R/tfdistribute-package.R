@@ -9,8 +9,6 @@
 #'
 #' @section Options:
 #' * `tfdistribute.progress`: FALSE for no progress display.
-#' * `tfdistribute.cpu_devices`: logical CPU devices to make when TensorFlow starts; four, or as many as the first
-#'   strategy needs, unless set.
 #'
 #' @keywords internal
 #' @importFrom rlang %||%

@@ -111,16 +111,26 @@ def _completed(model: Model, facts: InputFacts | None) -> Model:
     return model if facts is None else model.with_facts(facts)
 
 
+def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
+    """Check the evaluation of a train_and_evaluate, whose input is another one.
+
+    Args:
+        prepared: The training.
+        facts: What is known about the evaluation's input.
+
+    Raises:
+        InputError: data and model do not fit.
+        RunConfigError: a rule of the preflight table refuses the evaluation.
+    """
+    prepared.model.check(facts)
+    circumstances = _circumstances("evaluate", prepared.model, facts)
+    replicas = prepared.devices.replicas("evaluate")
+    preflight(prepared.settings, replace(circumstances, replicas=replicas, devices=prepared.devices.evaluate))
+
+
 def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | None) -> Prepared:
     settings = settings.for_verb(verb)
-    circumstances = Circumstances(
-        verb=verb,
-        tf_config=read_tf_config(os.environ),
-        model_kind=model.kind,
-        rows=facts.rows if facts else None,
-        epochs=facts.epochs if facts else None,
-        global_batch_size=facts.global_batch_size if facts else None,
-    )
+    circumstances = _circumstances(verb, model, facts)
     # Once before TensorFlow starts, and once when it has said which devices there are.
     preflight(settings, circumstances)
     devices = resolve_devices(settings)
@@ -129,3 +139,14 @@ def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | N
     settings = preflight(settings, circumstances).settings
     estimator = model.build(build(settings, devices, model.model_dir))
     return Prepared(model, estimator, settings, devices)
+
+
+def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circumstances:
+    return Circumstances(
+        verb=verb,
+        tf_config=read_tf_config(os.environ),
+        model_kind=model.kind,
+        rows=facts.rows if facts else None,
+        epochs=facts.epochs if facts else None,
+        global_batch_size=facts.global_batch_size if facts else None,
+    )

@@ -15,7 +15,7 @@ from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
 from tfdistribute.training.interrupts import finish_step_on_interrupt
-from tfdistribute.training.preparation import prepare_training
+from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.train import check_ends, seed_of, training_hooks
 
 
@@ -91,8 +91,7 @@ def train_and_evaluate(
     if eval_spec.steps is None:
         check_ends(eval_spec.source, "evaluate", "steps")
     prepared = prepare_training("train_and_evaluate", model, settings, train_spec.source)
-    eval_facts = eval_spec.source.facts()
-    prepared.model.check(eval_facts)
+    check_evaluation(prepared, eval_spec.source.facts())
     history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
     tf = engine.tf
     with (
