@@ -1,0 +1,150 @@
+#' Wide and deep models
+#'
+#' A linear part for what is to be remembered (categories and their combinations) and hidden layers for what is to be
+#' generalised, trained together, each with its own optimizer. Either part may be left out.
+#'
+#' @inheritParams linear_estimators
+#' @param linear_feature_columns,dnn_feature_columns What each part reads, as [feature_columns()] returns it; NULL leaves
+#'   the part out. Categorical columns of the deep part must be wrapped in [column_indicator()] or [column_embedding()].
+#' @param linear_optimizer,dnn_optimizer What changes each part's weights: a name, a list, or a function. See
+#'   [optimizers].
+#' @param dnn_hidden_units Units of each hidden layer, counts.
+#' @param dnn_activation_fn What each hidden layer applies: a name or a function, as in [dnn_regressor()].
+#' @param dnn_dropout Share of units that each training step leaves out, a number below 1; NULL for none.
+#' @param input_layer_partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
+#' @param batch_norm Whether each hidden layer's values are normalised over the batch, TRUE or FALSE. Under a strategy
+#'   each device normalises over its own part of the batch.
+#' @param linear_sparse_combiner How several categories of one row are joined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @return A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
+#'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` for no columns at all, columns that clash, a categorical
+#' column that is not wrapped, or a `label_vocabulary` that is not `n_classes` long; `tfdistribute_unsupported_error` for
+#' a partitioner.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
+#' @family estimators
+#' @examples
+#' gear <- column_categorical_with_identity("gear", num_buckets = 6)
+#' dnn_linear_combined_regressor(
+#'   linear_feature_columns = feature_columns(gear),
+#'   dnn_feature_columns = feature_columns(column_numeric("wt", "hp"), column_indicator(gear)),
+#'   dnn_hidden_units = c(16, 8),
+#'   dnn_optimizer = list("adam", learning_rate = 0.01)
+#' )
+#' @name combined_estimators
+NULL
+
+#' @rdname combined_estimators
+#' @export
+dnn_linear_combined_regressor <- function(
+  model_dir = NULL,
+  linear_feature_columns = NULL,
+  linear_optimizer = "Ftrl",
+  dnn_feature_columns = NULL,
+  dnn_optimizer = "Adagrad",
+  dnn_hidden_units = NULL,
+  dnn_activation_fn = "relu",
+  dnn_dropout = NULL,
+  label_dimension = 1L,
+  weight_column = NULL,
+  input_layer_partitioner = NULL,
+  config = NULL,
+  batch_norm = FALSE,
+  linear_sparse_combiner = "sum",
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
+  new_estimator(
+    "dnn_linear_combined_regressor",
+    linear_feature_columns = parts$linear,
+    linear_optimizer = check_optimizer(linear_optimizer, "linear_optimizer"),
+    dnn_feature_columns = parts$dnn,
+    dnn_optimizer = check_optimizer(dnn_optimizer, "dnn_optimizer"),
+    dnn_hidden_units = parts$hidden_units,
+    dnn_activation_fn = check_activation(dnn_activation_fn, "dnn_activation_fn"),
+    dnn_dropout = check_dropout(dnn_dropout, "dnn_dropout"),
+    label_dimension = check_count(label_dimension, "label_dimension"),
+    weight_column = check_weight_column(weight_column),
+    batch_norm = check_flag(batch_norm, "batch_norm"),
+    linear_sparse_combiner = check_choice(
+      linear_sparse_combiner,
+      "linear_sparse_combiner",
+      sparse_combiners
+    ),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}
+
+#' @rdname combined_estimators
+#' @export
+dnn_linear_combined_classifier <- function(
+  model_dir = NULL,
+  linear_feature_columns = NULL,
+  linear_optimizer = "Ftrl",
+  dnn_feature_columns = NULL,
+  dnn_optimizer = "Adagrad",
+  dnn_hidden_units = NULL,
+  dnn_activation_fn = "relu",
+  dnn_dropout = NULL,
+  n_classes = 2L,
+  weight_column = NULL,
+  label_vocabulary = NULL,
+  input_layer_partitioner = NULL,
+  config = NULL,
+  batch_norm = FALSE,
+  linear_sparse_combiner = "sum",
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
+  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  new_estimator(
+    "dnn_linear_combined_classifier",
+    linear_feature_columns = parts$linear,
+    linear_optimizer = check_optimizer(linear_optimizer, "linear_optimizer"),
+    dnn_feature_columns = parts$dnn,
+    dnn_optimizer = check_optimizer(dnn_optimizer, "dnn_optimizer"),
+    dnn_hidden_units = parts$hidden_units,
+    dnn_activation_fn = check_activation(dnn_activation_fn, "dnn_activation_fn"),
+    dnn_dropout = check_dropout(dnn_dropout, "dnn_dropout"),
+    n_classes = n_classes,
+    weight_column = check_weight_column(weight_column),
+    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
+    batch_norm = check_flag(batch_norm, "batch_norm"),
+    linear_sparse_combiner = check_choice(
+      linear_sparse_combiner,
+      "linear_sparse_combiner",
+      sparse_combiners
+    ),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}
+
+check_parts <- function(linear, dnn, hidden_units) {
+  linear <- as_feature_columns(linear, "linear_feature_columns")
+  dnn <- as_feature_columns(dnn, "dnn_feature_columns")
+  if (length(linear) + length(dnn) == 0) {
+    abort_tfdistribute(
+      "model",
+      problem = "Both `linear_feature_columns` and `dnn_feature_columns` are empty.",
+      remedy = "Give at least one column.",
+      argument = "linear_feature_columns"
+    )
+  }
+  if (length(linear) > 0) {
+    check_distinct_columns(linear, "linear_feature_columns")
+  }
+  if (length(dnn) > 0) {
+    check_deep_columns(dnn, "dnn_feature_columns")
+    hidden_units <- check_counts(hidden_units, "dnn_hidden_units")
+  } else if (!is.null(hidden_units)) {
+    hidden_units <- check_counts(hidden_units, "dnn_hidden_units")
+  }
+  list(linear = linear, dnn = dnn, hidden_units = hidden_units %||% integer())
+}

@@ -1,0 +1,96 @@
+#' Deep models
+#'
+#' Hidden layers, each connected fully to the one before. Categorical columns must be wrapped in [column_indicator()] or
+#' [column_embedding()].
+#'
+#' @inheritParams linear_estimators
+#' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
+#' @param activation_fn What each hidden layer applies: a name (`r paste0('"', activations, '"', collapse = ", ")`), or a
+#'   function of a tensor.
+#' @param dropout Share of units that each training step leaves out, a number below 1; NULL for none.
+#' @param input_layer_partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
+#' @param batch_norm Whether each hidden layer's values are normalised over the batch, TRUE or FALSE. Under a strategy
+#'   each device normalises over its own part of the batch.
+#' @return A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`, and
+#'   `tfdistribute_estimator`.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` for columns that clash, a categorical column that is not
+#' wrapped, or a `label_vocabulary` that is not `n_classes` long; `tfdistribute_unsupported_error` for a partitioner.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
+#' @family estimators
+#' @examples
+#' columns <- feature_columns(column_numeric("wt", "hp"))
+#' dnn_regressor(hidden_units = c(16, 8), columns, optimizer = list("adam", learning_rate = 0.01))
+#' dnn_classifier(hidden_units = 16, columns, n_classes = 3, activation_fn = "tanh", dropout = 0.1)
+#' @name dnn_estimators
+NULL
+
+#' @rdname dnn_estimators
+#' @export
+dnn_regressor <- function(
+  hidden_units,
+  feature_columns,
+  model_dir = NULL,
+  label_dimension = 1L,
+  weight_column = NULL,
+  optimizer = "Adagrad",
+  activation_fn = "relu",
+  dropout = NULL,
+  input_layer_partitioner = NULL,
+  config = NULL,
+  batch_norm = FALSE,
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  new_estimator(
+    "dnn_regressor",
+    hidden_units = check_counts(hidden_units, "hidden_units"),
+    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
+    label_dimension = check_count(label_dimension, "label_dimension"),
+    weight_column = check_weight_column(weight_column),
+    optimizer = check_optimizer(optimizer),
+    activation_fn = check_activation(activation_fn),
+    dropout = check_dropout(dropout),
+    batch_norm = check_flag(batch_norm, "batch_norm"),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}
+
+#' @rdname dnn_estimators
+#' @export
+dnn_classifier <- function(
+  hidden_units,
+  feature_columns,
+  model_dir = NULL,
+  n_classes = 2L,
+  weight_column = NULL,
+  label_vocabulary = NULL,
+  optimizer = "Adagrad",
+  activation_fn = "relu",
+  dropout = NULL,
+  input_layer_partitioner = NULL,
+  config = NULL,
+  batch_norm = FALSE,
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  new_estimator(
+    "dnn_classifier",
+    hidden_units = check_counts(hidden_units, "hidden_units"),
+    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
+    n_classes = n_classes,
+    weight_column = check_weight_column(weight_column),
+    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
+    optimizer = check_optimizer(optimizer),
+    activation_fn = check_activation(activation_fn),
+    dropout = check_dropout(dropout),
+    batch_norm = check_flag(batch_norm, "batch_norm"),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}

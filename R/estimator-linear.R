@@ -1,0 +1,88 @@
+#' Linear models
+#'
+#' A weight per number and per category, and a bias: linear regression, logistic regression, and multinomial regression.
+#' Categorical columns are taken as they are. It does not scale features.
+#'
+#' @param feature_columns What the model reads, as [feature_columns()] returns it.
+#' @param model_dir Directory of the model's checkpoints, a string; NULL for `config$model_dir`, or else a temporary
+#'   one. See [estimators].
+#' @param label_dimension Numbers per row of the response, a count.
+#' @param n_classes Number of classes, a count of at least 2.
+#' @param weight_column Feature that holds the weight of each row in the loss, a string; NULL for equal weights.
+#' @param label_vocabulary Names of the classes, strings; NULL takes a factor's levels, and otherwise expects whole
+#'   numbers from 0.
+#' @param optimizer What changes the weights: a name, a list, or a function. See [optimizers].
+#' @param config What [run_config()] returns; NULL for its defaults.
+#' @param partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
+#' @param sparse_combiner How several categories of one row are joined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @param loss_reduction `"sum_over_batch_size"` or `"sum"`. See [estimators].
+#' @return A description of class `tfdistribute_linear_regressor_estimator` or
+#'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` for columns that clash or a `label_vocabulary` that is not
+#' `n_classes` long; `tfdistribute_unsupported_error` for a partitioner.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/LinearRegressor>
+#' @family estimators
+#' @examples
+#' linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' linear_classifier(feature_columns(column_numeric("wt", "hp")), optimizer = list("sgd", learning_rate = 0.1))
+#' @name linear_estimators
+NULL
+
+#' @rdname linear_estimators
+#' @export
+linear_regressor <- function(
+  feature_columns,
+  model_dir = NULL,
+  label_dimension = 1L,
+  weight_column = NULL,
+  optimizer = "Ftrl",
+  config = NULL,
+  partitioner = NULL,
+  sparse_combiner = "sum",
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(partitioner, "partitioner")
+  new_estimator(
+    "linear_regressor",
+    feature_columns = check_some_columns(feature_columns, "feature_columns"),
+    label_dimension = check_count(label_dimension, "label_dimension"),
+    weight_column = check_weight_column(weight_column),
+    optimizer = check_optimizer(optimizer),
+    sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}
+
+#' @rdname linear_estimators
+#' @export
+linear_classifier <- function(
+  feature_columns,
+  model_dir = NULL,
+  n_classes = 2L,
+  weight_column = NULL,
+  label_vocabulary = NULL,
+  optimizer = "Ftrl",
+  config = NULL,
+  partitioner = NULL,
+  sparse_combiner = "sum",
+  loss_reduction = "sum_over_batch_size"
+) {
+  refuse_partitioner(partitioner, "partitioner")
+  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  new_estimator(
+    "linear_classifier",
+    feature_columns = check_some_columns(feature_columns, "feature_columns"),
+    n_classes = n_classes,
+    weight_column = check_weight_column(weight_column),
+    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
+    optimizer = check_optimizer(optimizer),
+    sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    model_dir = model_dir,
+    config = config
+  )
+}

@@ -1,0 +1,165 @@
+# The `optimizer` argument of estimators.
+
+# Names, and the settings that each has besides the common ones, as in models/optimizers.py.
+optimizer_settings <- list(
+  adadelta = c("rho", "epsilon"),
+  adagrad = c("initial_accumulator_value", "epsilon"),
+  adam = c("beta_1", "beta_2", "epsilon", "amsgrad"),
+  adamax = c("beta_1", "beta_2", "epsilon"),
+  ftrl = c(
+    "learning_rate_power",
+    "initial_accumulator_value",
+    "l1_regularization_strength",
+    "l2_regularization_strength",
+    "l2_shrinkage_regularization_strength",
+    "beta"
+  ),
+  nadam = c("beta_1", "beta_2", "epsilon"),
+  rmsprop = c("rho", "momentum", "epsilon", "centered"),
+  sgd = c("momentum", "nesterov")
+)
+common_settings <- c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
+
+schedule_names <- c(
+  "cosine_decay",
+  "cosine_decay_restarts",
+  "exponential_decay",
+  "inverse_time_decay",
+  "piecewise_constant_decay",
+  "polynomial_decay"
+)
+
+#' How optimizers are given to estimators
+#'
+#' The `optimizer` of an estimator says how its weights follow the gradients.
+#'
+#' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. Its learning rate is then
+#'   TensorFlow's default for the kind of model: 0.2 for linear, 0.3 for baseline models, 0.001 for deep models (0.01
+#'   with `"sgd"`), and in combined models 0.001 for the deep and at most 0.005 for the linear part. These are small for
+#'   deep models: give your own.
+#' * A list of a name and settings, as Keras names them: `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All take
+#'   `r paste0("\x60", common_settings, "\x60", collapse = ", ")`.
+#' * A learning rate that changes with the step is a list too:
+#'   `list("sgd", learning_rate = list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000,
+#'   decay_rate = 0.9))`. Names: `r paste0('"', schedule_names, '"', collapse = ", ")`.
+#' * An optimizer made in Python: a `tf$keras$optimizers$legacy` one, or a new one of the same name whose settings the
+#'   legacy one has too.
+#' * A function without arguments that returns such an optimizer.
+#'
+#' An optimizer is made anew for each training, so an estimator can be trained many times and on several devices. A
+#' training that goes on from a checkpoint uses the learning rate that is given now, not the one of the checkpoint.
+#'
+#' @section Errors:
+#' `tfdistribute_argument_error`: the name or a setting is not known. `tfdistribute_model_error`, when a verb runs: a
+#' Python object that canned models cannot use, such as a TensorFlow 1 optimizer.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/optimizers/legacy>
+#' @examples
+#' columns <- feature_columns(column_numeric("wt"))
+#' linear_regressor(columns, optimizer = "sgd")
+#' linear_regressor(columns, optimizer = list("adam", learning_rate = 0.01))
+#' @name optimizers
+NULL
+
+check_optimizer <- function(value, argument = "optimizer") {
+  if (inherits(value, "tfdistribute_optimizer")) {
+    return(value)
+  }
+  if (is_python_object(value)) {
+    return(new_description("optimizer", "object", object = value))
+  }
+  if (is.function(value)) {
+    return(new_description("optimizer", "function", `function` = value))
+  }
+  expected <- "a name, a list such as list(\"adam\", learning_rate = 0.01), or a function"
+  parts <- named_settings(value, argument, expected)
+  name <- tolower(parts$name)
+  if (!name %in% names(optimizer_settings)) {
+    abort_unknown_name(argument, parts$name, names(optimizer_settings), "optimizer")
+  }
+  known <- c(common_settings, optimizer_settings[[name]])
+  unknown <- setdiff(names(parts$settings), known)
+  if (length(unknown) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`",
+        argument,
+        "` \"",
+        parts$name,
+        "\" has no setting `",
+        unknown[[1]],
+        "`."
+      ),
+      remedy = paste0("Its settings are ", paste(known, collapse = ", "), "."),
+      argument = argument,
+      value = unknown[[1]]
+    )
+  }
+  settings <- Map(check_setting, parts$settings, names(parts$settings))
+  new_named("optimizer", name, settings)
+}
+
+check_setting <- function(value, setting) {
+  if (setting == "learning_rate" && is.list(value)) {
+    return(check_schedule(value))
+  }
+  if (setting %in% c("amsgrad", "centered", "nesterov")) {
+    return(check_flag(value, setting))
+  }
+  # Follow-the-regularized-leader lowers the rate by a power that is not positive.
+  check_number(value, setting, minimum = if (setting == "learning_rate_power") -Inf else 0)
+}
+
+check_schedule <- function(value) {
+  parts <- named_settings(
+    value,
+    "learning_rate",
+    "a number or a list such as list(\"exponential_decay\", ...)"
+  )
+  if (!parts$name %in% schedule_names) {
+    abort_unknown_name("learning_rate", parts$name, schedule_names, "schedule")
+  }
+  c(list(schedule = parts$name), parts$settings)
+}
+
+abort_unknown_name <- function(argument, name, known, what) {
+  close <- known[utils::adist(tolower(name), known, ignore.case = TRUE) <= 2]
+  abort_tfdistribute(
+    "argument",
+    problem = paste0("`", argument, "` \"", name, "\" is no ", what, "."),
+    remedy = paste0(
+      if (length(close) > 0) paste0("Did you mean \"", close[[1]], "\"? "),
+      "Use one of ",
+      paste0("\"", known, "\"", collapse = ", "),
+      "."
+    ),
+    argument = argument,
+    value = name
+  )
+}
+
+#' @export
+format.tfdistribute_optimizer <- function(x, ...) {
+  if (x$kind == "function") {
+    return("made by a function")
+  }
+  if (x$kind == "object") {
+    return(paste0("Python's ", sub("^.*[.]", "", class(x$object)[[1]])))
+  }
+  settings <- vapply(
+    names(x$settings),
+    function(name) {
+      value <- x$settings[[name]]
+      paste0(name, " = ", if (is.list(value)) value$schedule else format(value))
+    },
+    ""
+  )
+  paste0(x$name, if (length(settings) > 0) paste0(" (", paste(settings, collapse = ", "), ")"))
+}
+
+#' @export
+print.tfdistribute_optimizer <- function(x, ...) {
+  cat("<optimizer> ", format(x), "\n", sep = "")
+  invisible(x)
+}

@@ -1,0 +1,266 @@
+# What all estimators have in common: the constructor, checks of their arguments, and how they are printed.
+
+#' Estimators: what is trained
+#'
+#' An estimator is a plain R value that says what is trained and where its checkpoints are. It can be printed, compared,
+#' saved and sent to other processes. Making one starts neither Python nor TensorFlow and reads no data; verbs such as
+#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()] do.
+#'
+#' * [linear_regressor()], [linear_classifier()]: a weight per number and per category.
+#' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
+#' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").
+#' * [baseline_regressor()], [baseline_classifier()]: no features; what every other model must beat.
+#'
+#' @section Classes of a classifier:
+#' Responses are whole numbers from 0 to `n_classes - 1` (also TRUE and FALSE), or strings. For a factor
+#' `label_vocabulary` is taken from its levels.
+#' @section Where checkpoints are:
+#' In `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is chosen when the
+#' estimator is made, and deleted when R ends.
+#' @section Loss:
+#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does; with `"sum"`, which
+#' was TensorFlow 1's default, the size of a step grows with the batch.
+#' @section Source:
+#' <https://www.tensorflow.org/guide/estimator>
+#' @examples
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), model_dir = "runs/cars")
+#' model
+#' model_dir(model)
+#' @name estimators
+NULL
+
+#' Make an estimator
+#'
+#' @param kind Kind of the model, as in Python.
+#' @param ... Fields, already checked, named as the Python dataclass names them.
+#' @param model_dir,config As the user gave them.
+#' @return A description of class `tfdistribute_<kind>_estimator`, `tfdistribute_estimator`. The attribute
+#'   `temporary` says that model_dir was chosen here.
+#' @noRd
+new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
+  config <- check_class(
+    config,
+    "config",
+    "tfdistribute_run_config",
+    "what run_config() returns",
+    null = TRUE
+  )
+  directory <- chosen_model_dir(model_dir, config$model_dir)
+  estimator <- new_description(
+    "estimator",
+    kind,
+    ...,
+    model_dir = directory %||% tempfile("tfdistribute-model-"),
+    config = config
+  )
+  structure(estimator, temporary = is.null(directory))
+}
+
+chosen_model_dir <- function(model_dir, configured) {
+  model_dir <- check_string(model_dir, "model_dir", null = TRUE)
+  if (is.null(model_dir)) {
+    return(configured)
+  }
+  model_dir <- path.expand(model_dir)
+  if (!is.null(configured) && !identical(plain_path(model_dir), plain_path(configured))) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`model_dir` is \"",
+        model_dir,
+        "\", but `config` has `model_dir` \"",
+        configured,
+        "\"."
+      ),
+      remedy = "Give `model_dir` in one place.",
+      argument = "model_dir",
+      value = model_dir
+    )
+  }
+  model_dir
+}
+
+plain_path <- function(path) {
+  sub("/+$", "", normalizePath(path, winslash = "/", mustWork = FALSE))
+}
+
+# Arguments that several estimators share ----------------------------------------------------------
+
+loss_reductions <- c("sum_over_batch_size", "sum")
+sparse_combiners <- c("sum", "mean", "sqrtn")
+
+activations <- c(
+  "crelu",
+  "elu",
+  "exponential",
+  "gelu",
+  "hard_sigmoid",
+  "leaky_relu",
+  "linear",
+  "mish",
+  "relu",
+  "relu6",
+  "selu",
+  "sigmoid",
+  "silu",
+  "softmax",
+  "softplus",
+  "softsign",
+  "swish",
+  "tanh"
+)
+
+check_activation <- function(value, argument = "activation_fn") {
+  if (is.function(value) || is_python_object(value)) {
+    return(value)
+  }
+  if (!is.character(value) || length(value) != 1 || is.na(value)) {
+    abort_argument(argument, value, "a name such as \"relu\", or a function")
+  }
+  if (!value %in% activations) {
+    abort_unknown_name(argument, value, activations, "activation function")
+  }
+  value
+}
+
+check_dropout <- function(value, argument = "dropout") {
+  value <- check_number(value, argument, minimum = 0, null = TRUE)
+  if (!is.null(value) && value >= 1) {
+    abort_argument(argument, value, "a share below 1, or NULL")
+  }
+  value
+}
+
+# tfestimators also takes a numeric column.
+check_weight_column <- function(value) {
+  if (is_feature_column(value) && value$kind == "numeric" && is.null(value$normalizer_fn)) {
+    return(value$key)
+  }
+  check_string(value, "weight_column", null = TRUE)
+}
+
+check_deep_columns <- function(columns, argument) {
+  columns <- check_some_columns(columns, argument)
+  bare <- Filter(function(column) !is_dense(column), columns)
+  if (length(bare) > 0) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0(
+        "`",
+        argument,
+        "` has the categorical column \"",
+        column_name(bare[[1]]),
+        "\", which layers cannot take as it is."
+      ),
+      remedy = "Wrap it in column_indicator() or column_embedding().",
+      argument = argument,
+      value = column_name(bare[[1]])
+    )
+  }
+  columns
+}
+
+check_label_vocabulary <- function(value, n_classes) {
+  if (is.null(value)) {
+    return(NULL)
+  }
+  value <- check_strings(if (is.factor(value)) levels(value) else value, "label_vocabulary")
+  twice <- anyDuplicated(value)
+  if (twice > 0) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0("`label_vocabulary` names ", show_value(value[[twice]]), " twice."),
+      remedy = "Name each class once.",
+      argument = "label_vocabulary",
+      value = value[[twice]]
+    )
+  }
+  if (length(value) != n_classes) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0(
+        "`n_classes` is ",
+        n_classes,
+        ", but `label_vocabulary` names ",
+        length(value),
+        " classes: ",
+        show_value(value),
+        "."
+      ),
+      remedy = paste0("Give n_classes = ", length(value), "."),
+      argument = "n_classes",
+      value = show_value(n_classes)
+    )
+  }
+  value
+}
+
+# TensorFlow 2's canned models divide no variables.
+refuse_partitioner <- function(value, argument) {
+  if (!is.null(value)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = paste0(
+        "`",
+        argument,
+        "` cannot be used: TensorFlow 2's ready-made models divide no variables."
+      ),
+      remedy = paste0("Leave `", argument, "` out."),
+      argument = argument
+    )
+  }
+}
+
+# Printing ------------------------------------------------------------------------------------------
+
+#' @export
+print.tfdistribute_estimator <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_estimator <- function(x, ...) {
+  shown <- describe_fields(x)
+  labels <- format(names(shown))
+  width <- nchar(labels[[1]]) + 4L
+  lines <- Map(
+    function(label, text) {
+      strwrap(text, width = 100, initial = paste0("  ", label, "  "), prefix = strrep(" ", width))
+    },
+    labels,
+    shown
+  )
+  c(paste0("<", x$kind, ">"), unlist(lines, use.names = FALSE))
+}
+
+# What is worth a line, by its argument's name; methods of kinds add theirs before these.
+describe_fields <- function(x) {
+  fields <- setdiff(names(x), c("kind", "model_dir", "config"))
+  usual <- list(batch_norm = FALSE, loss_reduction = "sum_over_batch_size", label_dimension = 1L)
+  usual <- c(usual, list(sparse_combiner = "sum", linear_sparse_combiner = "sum"))
+  fields <- Filter(
+    function(name) !is.null(x[[name]]) && !identical(x[[name]], usual[[name]]),
+    fields
+  )
+  shown <- lapply(rlang::set_names(fields), function(name) describe_field(x[[name]]))
+  shown <- Filter(nzchar, shown)
+  shown$model_dir <- paste0(x$model_dir, if (isTRUE(attr(x, "temporary"))) " (temporary)")
+  strategy <- x$config$train_distribute
+  shown$strategy <- if (is.null(strategy)) "none (one device)" else format(strategy)
+  shown
+}
+
+describe_field <- function(value) {
+  if (inherits(value, "tfdistribute_feature_columns")) {
+    paste(vapply(value, column_name, ""), collapse = ", ")
+  } else if (inherits(value, "tfdistribute_optimizer")) {
+    format(value)
+  } else if (is.function(value)) {
+    "a function"
+  } else if (is.atomic(value)) {
+    paste(value, collapse = ", ")
+  } else {
+    show_value(value)
+  }
+}

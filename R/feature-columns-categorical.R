@@ -1,0 +1,251 @@
+# Columns of categories: which of a number of buckets a value belongs to.
+
+category_dtypes <- c("string", "int32", "int64")
+
+#' A column of categories that are listed
+#'
+#' Each value is one of the listed categories. Linear models learn a weight per category; for deep models wrap the column
+#' in [column_indicator()] or [column_embedding()].
+#'
+#' @inheritParams column_numeric
+#' @param vocabulary_list The categories: strings or whole numbers, each once, such as `levels(x)`. The first has index
+#'   0\.
+#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype; NULL follows
+#'   `vocabulary_list`.
+#' @param default_value Index of the category that stands for values which are not listed, a whole number; -1 ignores
+#'   such values.
+#' @param num_oov_buckets Buckets for values that are not listed, a count; then `default_value` must be -1.
+#' @return A description of class `tfdistribute_categorical_with_vocabulary_list_feature_column`, or several in a list
+#'   of class `tfdistribute_feature_columns`.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` for a category that is listed twice, or both
+#' `default_value` and `num_oov_buckets`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
+#' @family feature columns
+#' @examples
+#' column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
+#' @export
+column_categorical_with_vocabulary_list <- function(
+  ...,
+  vocabulary_list,
+  dtype = NULL,
+  default_value = -1L,
+  num_oov_buckets = 0L
+) {
+  verb <- "column_categorical_with_vocabulary_list"
+  known <- c("vocabulary_list", "dtype", "default_value", "num_oov_buckets")
+  names <- select_features(rlang::quos(...), verb, known)
+  vocabulary_list <- check_vocabulary(vocabulary_list, "vocabulary_list")
+  dtype <- check_dtype(dtype, "dtype", category_dtypes, null = TRUE)
+  default_value <- check_count(default_value, "default_value", minimum = -1L)
+  num_oov_buckets <- check_count(num_oov_buckets, "num_oov_buckets", minimum = 0L)
+  check_unlisted(default_value != -1L, num_oov_buckets)
+  columns_of(names, function(name) {
+    new_feature_column(
+      "categorical_with_vocabulary_list",
+      key = name,
+      vocabulary_list = vocabulary_list,
+      dtype = dtype,
+      default_value = default_value,
+      num_oov_buckets = num_oov_buckets
+    )
+  })
+}
+
+#' A column of categories that stand in a file
+#'
+#' Like [column_categorical_with_vocabulary_list()], for long lists. The file is read when a model is trained, not here.
+#'
+#' @inheritParams column_numeric
+#' @param vocabulary_file Path of a text file with one category a line.
+#' @param vocabulary_size Number of lines to use, a count; NULL for all.
+#' @param num_oov_buckets Buckets for values that are not in the file, a count; then `default_value` must be NULL.
+#' @param default_value Index of the category that stands for values which are not in the file, a whole number; NULL
+#'   ignores such values.
+#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @return A description of class `tfdistribute_categorical_with_vocabulary_file_feature_column`, or several in a list
+#'   of class `tfdistribute_feature_columns`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, and `tfdistribute_model_error` for both `default_value` and `num_oov_buckets`. When a
+#' verb runs and the file is not there: `tfdistribute_input_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
+#' @family feature columns
+#' @examples
+#' file <- tempfile(fileext = ".txt")
+#' writeLines(levels(iris$Species), file)
+#' column_categorical_with_vocabulary_file("Species", vocabulary_file = file, vocabulary_size = 3)
+#' @export
+column_categorical_with_vocabulary_file <- function(
+  ...,
+  vocabulary_file,
+  vocabulary_size = NULL,
+  num_oov_buckets = 0L,
+  default_value = NULL,
+  dtype = "string"
+) {
+  verb <- "column_categorical_with_vocabulary_file"
+  known <- c(
+    "vocabulary_file",
+    "vocabulary_size",
+    "num_oov_buckets",
+    "default_value",
+    "dtype"
+  )
+  names <- select_features(rlang::quos(...), verb, known)
+  vocabulary_file <- path.expand(check_string(vocabulary_file, "vocabulary_file"))
+  vocabulary_size <- check_count(vocabulary_size, "vocabulary_size", null = TRUE)
+  num_oov_buckets <- check_count(num_oov_buckets, "num_oov_buckets", minimum = 0L)
+  default_value <- check_count(default_value, "default_value", minimum = -1L, null = TRUE)
+  dtype <- check_dtype(dtype, "dtype", category_dtypes)
+  check_unlisted(!is.null(default_value), num_oov_buckets)
+  columns_of(names, function(name) {
+    new_feature_column(
+      "categorical_with_vocabulary_file",
+      key = name,
+      vocabulary_file = vocabulary_file,
+      vocabulary_size = vocabulary_size,
+      num_oov_buckets = num_oov_buckets,
+      default_value = default_value,
+      dtype = dtype
+    )
+  })
+}
+
+#' A column of categories by their hash
+#'
+#' For categories that are too many or not known: each value falls into a bucket by its hash. Different values may share
+#' a bucket.
+#'
+#' @inheritParams column_numeric
+#' @param hash_bucket_size Number of buckets, a count of at least 2.
+#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @return A description of class `tfdistribute_categorical_with_hash_bucket_feature_column`, or several in a list of
+#'   class `tfdistribute_feature_columns`.
+#' @section Errors:
+#' `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket>
+#' @family feature columns
+#' @examples
+#' column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
+#' @export
+column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "string") {
+  verb <- "column_categorical_with_hash_bucket"
+  names <- select_features(rlang::quos(...), verb, c("hash_bucket_size", "dtype"))
+  hash_bucket_size <- check_count(hash_bucket_size, "hash_bucket_size", minimum = 2L)
+  dtype <- check_dtype(dtype, "dtype", category_dtypes)
+  columns_of(names, function(name) {
+    new_feature_column(
+      "categorical_with_hash_bucket",
+      key = name,
+      hash_bucket_size = hash_bucket_size,
+      dtype = dtype
+    )
+  })
+}
+
+#' A column of categories that are numbered
+#'
+#' For features that hold whole numbers from 0 to `num_buckets - 1`, such as factors given by [input_fn()] with
+#' `factors = "codes"`.
+#'
+#' @inheritParams column_numeric
+#' @param num_buckets Number of categories, a count.
+#' @param default_value Category that stands for numbers outside the range, a whole number; NULL makes them an error of
+#'   training.
+#' @return A description of class `tfdistribute_categorical_with_identity_feature_column`, or several in a list of class
+#'   `tfdistribute_feature_columns`.
+#' @section Errors:
+#' `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity>
+#' @family feature columns
+#' @examples
+#' column_categorical_with_identity("gear", num_buckets = 6)
+#' @export
+column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
+  verb <- "column_categorical_with_identity"
+  names <- select_features(rlang::quos(...), verb, c("num_buckets", "default_value"))
+  num_buckets <- check_count(num_buckets, "num_buckets")
+  default_value <- check_count(default_value, "default_value", minimum = 0L, null = TRUE)
+  if (!is.null(default_value) && default_value >= num_buckets) {
+    abort_argument(
+      "default_value",
+      default_value,
+      paste0("below `num_buckets` (", num_buckets, ")")
+    )
+  }
+  columns_of(names, function(name) {
+    new_feature_column(
+      "categorical_with_identity",
+      key = name,
+      num_buckets = num_buckets,
+      default_value = default_value
+    )
+  })
+}
+
+# Listed categories: strings, or whole numbers.
+check_vocabulary <- function(value, argument) {
+  if (is.factor(value)) {
+    value <- levels(value)
+  }
+  if (is.list(value)) {
+    value <- unlist(value)
+  }
+  if (is.numeric(value) && length(value) > 0 && is_whole(value)) {
+    value <- as.integer(value)
+  } else if (!is.character(value) || length(value) == 0 || anyNA(value)) {
+    abort_argument(argument, value, "strings or whole numbers, such as levels(x)")
+  }
+  twice <- anyDuplicated(value)
+  if (twice > 0) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0("`", argument, "` lists ", show_value(value[[twice]]), " twice."),
+      remedy = "List each category once, for example with unique().",
+      argument = argument,
+      value = show_value(value[[twice]])
+    )
+  }
+  if (is.character(value)) enc2utf8(as.vector(value)) else value
+}
+
+check_unlisted <- function(has_default, num_oov_buckets) {
+  if (has_default && num_oov_buckets > 0) {
+    abort_tfdistribute(
+      "model",
+      problem = "A column cannot have both `default_value` and `num_oov_buckets`.",
+      remedy = "Give one of them.",
+      argument = "num_oov_buckets",
+      value = show_value(num_oov_buckets)
+    )
+  }
+}
+
+#' @export
+format.tfdistribute_categorical_with_vocabulary_list_feature_column <- function(x, ...) {
+  paste0(
+    "categorical, ",
+    length(x$vocabulary_list),
+    " listed: ",
+    show_several(x$vocabulary_list, 3)
+  )
+}
+
+#' @export
+format.tfdistribute_categorical_with_vocabulary_file_feature_column <- function(x, ...) {
+  paste0("categorical, listed in ", x$vocabulary_file)
+}
+
+#' @export
+format.tfdistribute_categorical_with_hash_bucket_feature_column <- function(x, ...) {
+  paste0("categorical, ", x$hash_bucket_size, " hash buckets")
+}
+
+#' @export
+format.tfdistribute_categorical_with_identity_feature_column <- function(x, ...) {
+  paste0("categorical, numbered 0 to ", x$num_buckets - 1L)
+}

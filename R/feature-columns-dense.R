@@ -1,0 +1,237 @@
+# Columns made of other columns: weighted and crossed categories, and categories as vectors.
+
+#' A column of categories with weights
+#'
+#' Each row's category counts with the number that another feature holds.
+#'
+#' @param categorical_column A column of categories, such as [column_categorical_with_vocabulary_list()] makes. Several
+#'   make several columns.
+#' @param weight_feature_key Name of the feature that holds the weights, a string.
+#' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @return A description of class `tfdistribute_categorical_weighted_feature_column`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
+#' @family feature columns
+#' @examples
+#' word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 100)
+#' column_categorical_weighted(word, weight_feature_key = "frequency")
+#' @export
+column_categorical_weighted <- function(
+  categorical_column,
+  weight_feature_key,
+  dtype = "float32"
+) {
+  weight_feature_key <- check_string(weight_feature_key, "weight_feature_key")
+  dtype <- check_dtype(dtype, "dtype", number_dtypes)
+  wrap_columns(categorical_column, "categorical_column", function(column) {
+    new_feature_column(
+      "categorical_weighted",
+      categorical_column = check_categorical(column, "column_categorical_weighted"),
+      weight_feature_key = weight_feature_key,
+      dtype = dtype
+    )
+  })
+}
+
+#' A column of combined categories
+#'
+#' Every combination of the features' categories falls into a bucket by its hash: what one feature means may depend on
+#' another. For deep models wrap it in [column_indicator()] or [column_embedding()].
+#'
+#' @param keys At least two: names of features that hold strings or whole numbers, categorical columns, or
+#'   [column_bucketized()] columns; a character vector or a list.
+#' @param hash_bucket_size Number of buckets, a count of at least 2.
+#' @param hash_key Key of the hash, a whole number; NULL for TensorFlow's.
+#' @return A description of class `tfdistribute_crossed_feature_column`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for keys that cannot be crossed: numeric columns, and
+#' columns with hash buckets (give the feature's name instead).
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
+#' @family feature columns
+#' @examples
+#' column_crossed(c("cut", "color"), hash_bucket_size = 50)
+#' carat <- column_bucketized(column_numeric("carat"), boundaries = c(0.5, 1, 2))
+#' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
+#' @export
+column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
+  hash_bucket_size <- check_count(hash_bucket_size, "hash_bucket_size", minimum = 2L)
+  hash_key <- check_count(hash_key, "hash_key", minimum = 0L, null = TRUE)
+  expected <- "at least two names of features or columns"
+  if (is_feature_column(keys) || !(is.character(keys) || is.list(keys)) || length(keys) < 2) {
+    abort_argument("keys", keys, expected)
+  }
+  keys <- lapply(unname(as.list(unclass(keys))), function(key) {
+    if (is_feature_column(key)) check_crossed(key) else check_string(key, "keys")
+  })
+  new_feature_column(
+    "crossed",
+    keys = keys,
+    hash_bucket_size = hash_bucket_size,
+    hash_key = hash_key
+  )
+}
+
+#' A column of categories as counts
+#'
+#' One number per category, which says how often the category occurs in the row: for deep models, and categories that are
+#' few. For many categories see [column_embedding()].
+#'
+#' @inheritParams column_categorical_weighted
+#' @return A description of class `tfdistribute_indicator_feature_column`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
+#' @family feature columns
+#' @examples
+#' species <- column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
+#' column_indicator(species)
+#' @export
+column_indicator <- function(categorical_column) {
+  wrap_columns(categorical_column, "categorical_column", function(column) {
+    new_feature_column(
+      "indicator",
+      categorical_column = check_categorical(column, "column_indicator")
+    )
+  })
+}
+
+#' A column of categories as learned vectors
+#'
+#' Each category becomes a vector of numbers that is learned with the model: for deep models, and categories that are
+#' many.
+#'
+#' @inheritParams column_categorical_weighted
+#' @param dimension Length of the vectors, a count.
+#' @param combiner How several categories of one row are joined: `"mean"`, `"sqrtn"` or `"sum"`.
+#' @param initializer Starting values: NULL for a truncated normal with standard deviation `1 / sqrt(dimension)`, a
+#'   name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape` and `dtype`. Names:
+#'   `r paste0('"', initializer_names, '"', collapse = ", ")`.
+#' @param ckpt_to_load_from Checkpoint that holds trained vectors, a path; together with `tensor_name_in_ckpt`.
+#' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
+#' @param max_norm Greatest length of a vector, a positive number; NULL for no limit.
+#' @param trainable Whether training changes the vectors, TRUE or FALSE.
+#' @return A description of class `tfdistribute_embedding_feature_column`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
+#' @family feature columns
+#' @examples
+#' city <- column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
+#' column_embedding(city, dimension = 8)
+#' column_embedding(city, dimension = 8, initializer = list("truncated_normal", stddev = 0.1))
+#' @export
+column_embedding <- function(
+  categorical_column,
+  dimension,
+  combiner = "mean",
+  initializer = NULL,
+  ckpt_to_load_from = NULL,
+  tensor_name_in_ckpt = NULL,
+  max_norm = NULL,
+  trainable = TRUE
+) {
+  dimension <- check_count(dimension, "dimension")
+  combiner <- check_choice(combiner, "combiner", c("mean", "sqrtn", "sum"))
+  initializer <- check_initializer(initializer)
+  ckpt_to_load_from <- check_string(ckpt_to_load_from, "ckpt_to_load_from", null = TRUE)
+  tensor_name_in_ckpt <- check_string(tensor_name_in_ckpt, "tensor_name_in_ckpt", null = TRUE)
+  if (is.null(ckpt_to_load_from) != is.null(tensor_name_in_ckpt)) {
+    given <- if (is.null(tensor_name_in_ckpt)) "ckpt_to_load_from" else "tensor_name_in_ckpt"
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`", given, "` was given alone."),
+      remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.",
+      argument = given
+    )
+  }
+  max_norm <- check_number(max_norm, "max_norm", minimum = 0, null = TRUE)
+  trainable <- check_flag(trainable, "trainable")
+  wrap_columns(categorical_column, "categorical_column", function(column) {
+    new_feature_column(
+      "embedding",
+      categorical_column = check_categorical(column, "column_embedding"),
+      dimension = dimension,
+      combiner = combiner,
+      initializer = initializer,
+      ckpt_to_load_from = ckpt_to_load_from,
+      tensor_name_in_ckpt = tensor_name_in_ckpt,
+      max_norm = max_norm,
+      trainable = trainable
+    )
+  })
+}
+
+# Columns that say which bucket a value belongs to; layers take only bucketized ones as they are.
+is_categorical <- function(column) {
+  startsWith(column$kind, "categorical_") || column$kind %in% c("bucketized", "crossed")
+}
+
+is_dense <- function(column) {
+  column$kind == "bucketized" || !is_categorical(column)
+}
+
+check_categorical <- function(column, verb) {
+  if (!is_categorical(column)) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0(
+        verb,
+        "() needs a categorical column, but ",
+        column_name(column),
+        " is ",
+        column$kind,
+        "."
+      ),
+      remedy = "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
+      argument = "categorical_column",
+      value = column_name(column)
+    )
+  }
+  column
+}
+
+# A hash of a hash would only add collisions, so TensorFlow refuses it.
+check_crossed <- function(column) {
+  if (!is_categorical(column) || column$kind == "categorical_with_hash_bucket") {
+    abort_tfdistribute(
+      "model",
+      problem = paste0(
+        "`keys` of column_crossed() cannot hold ",
+        column_name(column),
+        ", which is ",
+        column$kind,
+        "."
+      ),
+      remedy = "Give a feature's name, or a categorical column without hashing, or column_bucketized().",
+      argument = "keys",
+      value = column_name(column)
+    )
+  }
+  column
+}
+
+#' @export
+format.tfdistribute_categorical_weighted_feature_column <- function(x, ...) {
+  paste0(format(x$categorical_column), ", weighted by ", x$weight_feature_key)
+}
+
+#' @export
+format.tfdistribute_crossed_feature_column <- function(x, ...) {
+  names <- paste(crossed_names(x), collapse = " x ")
+  paste0("crossed ", names, ", ", x$hash_bucket_size, " hash buckets")
+}
+
+#' @export
+format.tfdistribute_indicator_feature_column <- function(x, ...) {
+  paste0("indicator (", format(x$categorical_column), ")")
+}
+
+#' @export
+format.tfdistribute_embedding_feature_column <- function(x, ...) {
+  paste0("embedding in ", x$dimension, " dimensions (", format(x$categorical_column), ")")
+}

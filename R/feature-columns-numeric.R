@@ -1,0 +1,136 @@
+# Columns of numbers, as they are or in ranges.
+
+number_dtypes <- c("float32", "float64", "int32", "int64")
+
+#' A column of numbers
+#'
+#' Hands the numbers of a feature to the model as they are. It does not scale them: see `normalizer_fn`.
+#'
+#' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
+#'   Several names make several columns.
+#' @param shape Dimensions of one row's value, counts; `1` for a vector of the data, `3` for a matrix of three columns.
+#' @param default_value Number (or numbers) for examples without the feature, when an exported model reads
+#'   `tf.train.Example`; NULL makes such examples an error. Missing values in R data are a matter of [input_fn()].
+#' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"` or `"int64"`; also a TensorFlow dtype such as
+#'   `tf$float32`.
+#' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
+#' @return A description of class `tfdistribute_numeric_feature_column`, or several in a list of class
+#'   `tfdistribute_feature_columns`.
+#' @section Errors:
+#' `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/numeric_column>
+#' @family feature columns
+#' @examples
+#' column_numeric("wt")
+#' column_numeric("wt", "hp")
+#' feature_columns(column_numeric(everything(), -mpg), names = mtcars)
+#' @export
+column_numeric <- function(
+  ...,
+  shape = c(1L),
+  default_value = NULL,
+  dtype = "float32",
+  normalizer_fn = NULL
+) {
+  known <- c("shape", "default_value", "dtype", "normalizer_fn")
+  names <- select_features(rlang::quos(...), "column_numeric", known)
+  shape <- check_counts(shape, "shape")
+  default_value <- check_default_numbers(default_value, prod(shape))
+  dtype <- check_dtype(dtype, "dtype", number_dtypes)
+  normalizer_fn <- check_callable(normalizer_fn, "normalizer_fn")
+  columns_of(names, function(name) {
+    new_feature_column(
+      "numeric",
+      key = name,
+      shape = shape,
+      default_value = default_value,
+      dtype = dtype,
+      normalizer_fn = normalizer_fn
+    )
+  })
+}
+
+#' A column of numbers in ranges
+#'
+#' Turns each number into the range that it falls into. Linear models learn a weight per range; deep models take it as
+#' it is.
+#'
+#' @param source_column A [column_numeric()] of one number per row. Several make several columns.
+#' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` makes three ranges: below 0, from 0 to below
+#'   10, and from 10.
+#' @return A description of class `tfdistribute_bucketized_feature_column`.
+#' @section Errors:
+#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a source that is no column of numbers.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
+#' @family feature columns
+#' @examples
+#' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
+#' @export
+column_bucketized <- function(source_column, boundaries) {
+  if (
+    !is.numeric(boundaries) ||
+      length(boundaries) == 0 ||
+      !all(is.finite(boundaries)) ||
+      is.unsorted(boundaries, strictly = TRUE)
+  ) {
+    abort_argument("boundaries", boundaries, "increasing numbers")
+  }
+  boundaries <- as.double(boundaries)
+  wrap_columns(source_column, "source_column", function(source) {
+    if (source$kind != "numeric" || length(source$shape) > 1) {
+      abort_tfdistribute(
+        "model",
+        problem = paste0(
+          "`source_column` must be numbers in one dimension, not ",
+          column_name(source),
+          " (",
+          format(source),
+          ")."
+        ),
+        remedy = "Give a column_numeric() with one dimension.",
+        argument = "source_column",
+        value = column_name(source)
+      )
+    }
+    new_feature_column("bucketized", source_column = source, boundaries = boundaries)
+  })
+}
+
+check_default_numbers <- function(value, width) {
+  if (is.null(value)) {
+    return(NULL)
+  }
+  if (!is.numeric(value) || anyNA(value) || !length(value) %in% c(1L, width)) {
+    abort_argument("default_value", value, "a number, as many numbers as `shape` has, or NULL")
+  }
+  as.double(value)
+}
+
+# A function of R or of Python.
+check_callable <- function(value, argument, null = TRUE) {
+  if (is_python_object(value)) value else check_function(value, argument, null = null)
+}
+
+#' @export
+format.tfdistribute_numeric_feature_column <- function(x, ...) {
+  paste0(
+    "numeric",
+    if (!identical(x$shape, 1L)) paste0(" of shape ", paste(x$shape, collapse = " x ")),
+    if (x$dtype != "float32") paste0(" (", x$dtype, ")"),
+    if (!is.null(x$normalizer_fn)) ", normalized"
+  )
+}
+
+#' @export
+format.tfdistribute_bucketized_feature_column <- function(x, ...) {
+  ranges <- length(x$boundaries) + 1
+  paste0("bucketized into ", ranges, " ranges at ", show_several(x$boundaries))
+}
+
+# "1, 2, 3, ..." without quotes, for prints.
+show_several <- function(values, shown = 5) {
+  text <- paste(utils::head(values, shown), collapse = ", ")
+  if (length(values) > shown) paste0(text, ", ...") else text
+}

@@ -1,0 +1,250 @@
+# Which features the tidyselect helpers in column_*() choose from.
+
+#' Say which names feature columns choose from
+#'
+#' Inside a scope, the `...` of functions such as [column_numeric()] take tidyselect helpers and bare names, and names
+#' that the scope does not have are refused. Without a scope only names can be given, and any name is taken.
+#'
+#' `scoped_columns()` sets a scope until the calling function ends, `with_columns()` for one expression, and
+#' `set_columns()` until it is set again. [feature_columns()] has `names` for the same purpose.
+#'
+#' @param columns Names of features: a character vector, or an object with names or column names, such as a data
+#'   frame. For `set_columns()` also NULL, for no scope.
+#' @param expr Expression to evaluate in the scope.
+#' @return `with_columns()` the value of `expr`; the others, invisibly, the names of the scope before, or NULL.
+#' @section Errors:
+#' `tfdistribute_argument_error`: `columns` has no names.
+#' @section Source:
+#' The interface is that of tfestimators.
+#' @family feature columns
+#' @examples
+#' with_columns(mtcars, feature_columns(column_numeric(starts_with("d"), -disp)))
+#'
+#' columns_of_cars <- function() {
+#'   scoped_columns(mtcars)
+#'   feature_columns(column_numeric(wt:qsec))
+#' }
+#' columns_of_cars()
+#' @export
+scoped_columns <- function(columns) {
+  old <- the$feature_scope
+  names <- scope_names(columns, "columns")
+  rlang::local_bindings(feature_scope = names, .env = the, .frame = parent.frame())
+  invisible(old)
+}
+
+#' @rdname scoped_columns
+#' @export
+with_columns <- function(columns, expr) {
+  rlang::local_bindings(feature_scope = scope_names(columns, "columns"), .env = the)
+  expr
+}
+
+#' @rdname scoped_columns
+#' @export
+set_columns <- function(columns) {
+  old <- the$feature_scope
+  the$feature_scope <- if (!is.null(columns)) scope_names(columns, "columns")
+  invisible(old)
+}
+
+scope_names <- function(columns, argument) {
+  names <- if (is.character(columns)) columns else colnames(columns) %||% names(columns)
+  if (!is.character(names) || length(names) == 0 || anyNA(names) || !all(nzchar(names))) {
+    abort_argument(argument, columns, "names of features, or a data frame or matrix that has them")
+  }
+  unique(enc2utf8(as.vector(names)))
+}
+
+# Names from `...` ---------------------------------------------------------------------------------
+
+#' Names of features that a column function was given
+#'
+#' @param dots Quosures of the function's `...`.
+#' @param verb Name of the function.
+#' @param known Names of its other arguments.
+#' @return Names, at least one.
+#' @noRd
+select_features <- function(dots, verb, known) {
+  named <- names(dots)[nzchar(names(dots))]
+  if (length(named) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`", named[[1]], "` is no argument of ", verb, "()."),
+      remedy = paste0(
+        "Use only ",
+        paste0("`", known, "`", collapse = ", "),
+        ", and names of features."
+      ),
+      argument = named[[1]]
+    )
+  }
+  scope <- the$feature_scope
+  names <- if (is.null(scope)) {
+    unlist(lapply(dots, name_without_scope, verb = verb))
+  } else {
+    names_in_scope(dots, scope, verb)
+  }
+  if (length(names) == 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(verb, "() was given no feature."),
+      remedy = if (is.null(scope)) {
+        "Give the name of a feature."
+      } else {
+        paste0("The scope has ", show_value(scope), ".")
+      },
+      argument = "..."
+    )
+  }
+  check_strings(unique(unname(names)), "...")
+}
+
+names_in_scope <- function(dots, scope, verb) {
+  selection <- lapply(dots, quote_own_names, scope = scope)
+  positions <- tryCatch(
+    tidyselect::eval_select(
+      rlang::expr(c(!!!selection)),
+      data = stats::setNames(as.list(seq_along(scope)), scope)
+    ),
+    error = function(error) abort_feature_selection(error, scope, verb)
+  )
+  scope[positions]
+}
+
+# A variable of the user that holds names stands for these names, unless the scope has its name.
+quote_own_names <- function(quosure, scope) {
+  if (!rlang::quo_is_symbol(quosure)) {
+    return(quosure)
+  }
+  name <- rlang::as_string(rlang::quo_get_expr(quosure))
+  value <- get0(name, envir = rlang::quo_get_env(quosure))
+  if (!name %in% scope && is.character(value)) {
+    return(rlang::expr(tidyselect::all_of(!!value)))
+  }
+  quosure
+}
+
+abort_feature_selection <- function(error, scope, verb) {
+  unknown <- if (is.character(error$i)) setdiff(error$i, scope)
+  abort_tfdistribute(
+    "argument",
+    problem = if (length(unknown) > 0) {
+      paste0(
+        "The feature ",
+        show_value(unknown[[1]]),
+        " that ",
+        verb,
+        "() was given is not in the scope."
+      )
+    } else {
+      paste0(verb, "() cannot choose features: ", conditionMessage(error))
+    },
+    remedy = paste0("The scope has ", show_value(scope), "."),
+    argument = "...",
+    value = if (length(unknown) > 0) unknown[[1]],
+    parent = error
+  )
+}
+
+# Helpers that choose among names need names to choose from.
+choosing_helpers <- c(
+  "contains",
+  "ends_with",
+  "everything",
+  "last_col",
+  "matches",
+  "num_range",
+  "starts_with",
+  "where",
+  "-",
+  "!",
+  ":"
+)
+naming_helpers <- c("all_of", "any_of", "one_of")
+
+name_without_scope <- function(quosure, verb) {
+  expression <- rlang::quo_get_expr(quosure)
+  env <- rlang::quo_get_env(quosure)
+  if (is.symbol(expression)) {
+    name <- rlang::as_string(expression)
+    value <- get0(name, envir = env)
+    return(if (is.character(value)) value else name)
+  }
+  called <- if (is.call(expression)) rlang::call_name(expression) %||% "" else ""
+  if (called %in% choosing_helpers) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        verb,
+        "() cannot choose features with ",
+        rlang::as_label(expression),
+        ": it does not know which there are."
+      ),
+      remedy = "Give feature_columns(names = ) the data frame, or see scoped_columns().",
+      argument = "...",
+      value = rlang::as_label(expression)
+    )
+  }
+  if (called %in% c("c", naming_helpers)) {
+    parts <- lapply(as.list(expression)[-1], rlang::new_quosure, env = env)
+    return(unlist(lapply(parts, name_without_scope, verb = verb)))
+  }
+  value <- rlang::eval_tidy(quosure)
+  if (!is.character(value)) {
+    abort_argument("...", value, "names of features")
+  }
+  value
+}
+
+#' Choose features by their names
+#'
+#' Helpers of the tidyselect package, for the `...` of functions such as [column_numeric()] inside a scope (see
+#' [scoped_columns()]), and for [input_fn()].
+#'
+#' @name reexports
+#' @keywords internal
+#' @aliases all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
+#' @examples
+#' feature_columns(column_numeric(starts_with("d")), names = mtcars)
+NULL
+
+#' @importFrom tidyselect all_of
+#' @export
+tidyselect::all_of
+
+#' @importFrom tidyselect any_of
+#' @export
+tidyselect::any_of
+
+#' @importFrom tidyselect contains
+#' @export
+tidyselect::contains
+
+#' @importFrom tidyselect ends_with
+#' @export
+tidyselect::ends_with
+
+#' @importFrom tidyselect everything
+#' @export
+tidyselect::everything
+
+#' @importFrom tidyselect last_col
+#' @export
+tidyselect::last_col
+
+#' @importFrom tidyselect matches
+#' @export
+tidyselect::matches
+
+#' @importFrom tidyselect num_range
+#' @export
+tidyselect::num_range
+
+#' @importFrom tidyselect one_of
+#' @export
+tidyselect::one_of
+
+#' @importFrom tidyselect starts_with
+#' @export
+tidyselect::starts_with

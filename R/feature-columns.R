@@ -1,0 +1,218 @@
+# What feature columns have in common: names, checks, lists of columns, and how they are printed.
+
+#' Put feature columns together
+#'
+#' Feature columns say how the features of an input become numbers for a model. They are plain R values: making them
+#' reads no data and starts neither Python nor TensorFlow. This function puts them into one list and sees that their
+#' names do not clash; it does not look at data.
+#'
+#' Numbers: [column_numeric()], [column_bucketized()]. Categories: [column_categorical_with_vocabulary_list()],
+#' [column_categorical_with_vocabulary_file()], [column_categorical_with_hash_bucket()],
+#' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep models:
+#' [column_indicator()], [column_embedding()].
+#'
+#' @param ... Feature columns, or lists of them.
+#' @param names Names of features that tidyselect helpers such as [starts_with()] choose from: a character vector, or an
+#'   object with names or column names, such as the data frame. See [scoped_columns()].
+#' @return A list of class `tfdistribute_feature_columns`.
+#' @section Names:
+#' Features may have any name ("petal length", "gr\u00f6\u00dfe"). In the names of a model's variables, characters that
+#' TensorFlow does not take become `_`, and letters outside ASCII their code (`gru00f6u00dfe`).
+#' @section Errors:
+#' `tfdistribute_argument_error`: something is no feature column, or a helper finds nothing to choose from.
+#' `tfdistribute_model_error`: two columns have the same name, or names that become the same in TensorFlow, such as
+#' "a b" and "a_b".
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
+#' @family feature columns
+#' @examples
+#' feature_columns(
+#'   column_numeric("wt", "hp"),
+#'   column_indicator(column_categorical_with_identity("gear", num_buckets = 6))
+#' )
+#' feature_columns(column_numeric(starts_with("d")), names = mtcars)
+#' @export
+feature_columns <- function(..., names = NULL) {
+  if (!is.null(names)) {
+    rlang::local_bindings(feature_scope = scope_names(names, "names"), .env = the)
+  }
+  # Not before the scope is set: helpers in the arguments look into it.
+  columns <- as_feature_columns(list(...), "...")
+  check_distinct_columns(columns, "feature_columns()")
+  columns
+}
+
+new_feature_column <- function(kind, ...) {
+  new_description("feature_column", kind, ...)
+}
+
+new_feature_columns <- function(columns) {
+  structure(columns, class = "tfdistribute_feature_columns")
+}
+
+is_feature_column <- function(x) {
+  inherits(x, "tfdistribute_feature_column")
+}
+
+# One column per name: the column itself where there is one name, else a list of columns.
+columns_of <- function(names, make) {
+  columns <- lapply(names, make)
+  if (length(columns) == 1) columns[[1]] else new_feature_columns(columns)
+}
+
+# A column that wraps others: given several, it wraps each.
+wrap_columns <- function(columns, argument, wrap) {
+  columns <- as_feature_columns(columns, argument)
+  if (length(columns) == 0) {
+    abort_argument(argument, columns, "a feature column")
+  }
+  columns_of(columns, wrap)
+}
+
+# A column, or lists of columns within lists, as one list without names.
+as_feature_columns <- function(columns, argument) {
+  if (is.null(columns)) {
+    return(new_feature_columns(list()))
+  }
+  if (is_feature_column(columns)) {
+    return(new_feature_columns(list(columns)))
+  }
+  if (is_python_object(columns) || !is.list(columns)) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        if (argument == "...") "Feature columns" else paste0("`", argument, "`"),
+        " must be made by column_numeric() and its like, not ",
+        show_value(columns),
+        "."
+      ),
+      remedy = if (is.character(columns)) {
+        paste0("For a feature of numbers write column_numeric(", show_value(columns[[1]]), ").")
+      } else {
+        "Give columns that column_*() functions return."
+      },
+      argument = argument,
+      value = show_value(columns)
+    )
+  }
+  flat <- lapply(unname(unclass(columns)), function(each) {
+    unclass(as_feature_columns(each, argument))
+  })
+  new_feature_columns(unlist(flat, recursive = FALSE) %||% list())
+}
+
+check_some_columns <- function(columns, argument) {
+  columns <- as_feature_columns(columns, argument)
+  if (length(columns) == 0) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0("`", argument, "` is empty."),
+      remedy = "Give at least one column.",
+      argument = argument
+    )
+  }
+  check_distinct_columns(columns, argument)
+  columns
+}
+
+# Names -----------------------------------------------------------------------------------------
+
+# The name that TensorFlow gives a column, with the features' own names.
+column_name <- function(column) {
+  switch(
+    column$kind,
+    bucketized = paste0(column_name(column$source_column), "_bucketized"),
+    categorical_weighted = paste0(
+      column_name(column$categorical_column),
+      "_weighted_by_",
+      column$weight_feature_key
+    ),
+    # In the order of bytes, as Python sorts.
+    crossed = paste(sort(crossed_names(column), method = "radix"), collapse = "_X_"),
+    embedding = paste0(column_name(column$categorical_column), "_embedding"),
+    indicator = paste0(column_name(column$categorical_column), "_indicator"),
+    column$key
+  )
+}
+
+crossed_names <- function(column) {
+  unlist(lapply(column$keys, function(key) {
+    if (is.character(key)) {
+      key
+    } else if (key$kind == "crossed") {
+      crossed_names(key)
+    } else {
+      column_name(key)
+    }
+  }))
+}
+
+# A name as it stands in the names of variables; the same rule as safe_key() in Python.
+safe_key <- function(name) {
+  letters <- utf8ToInt(enc2utf8(name))
+  coded <- ifelse(letters < 128L, intToUtf8(letters, multiple = TRUE), sprintf("u%04x", letters))
+  gsub("[^A-Za-z0-9_.-]", "_", paste(coded, collapse = ""))
+}
+
+check_distinct_columns <- function(columns, argument) {
+  names <- vapply(columns, column_name, "")
+  keys <- vapply(names, safe_key, "", USE.NAMES = FALSE)
+  twice <- anyDuplicated(keys)
+  if (twice == 0) {
+    return(invisible())
+  }
+  second <- names[[twice]]
+  first <- names[[match(keys[[twice]], keys)]]
+  same <- identical(first, second)
+  abort_tfdistribute(
+    "model",
+    problem = if (same) {
+      paste0("`", argument, "` has two feature columns with the name \"", first, "\".")
+    } else {
+      paste0(
+        "`",
+        argument,
+        "` has feature columns \"",
+        first,
+        "\" and \"",
+        second,
+        "\", which both become \"",
+        keys[[twice]],
+        "\" in TensorFlow."
+      )
+    },
+    remedy = if (same) "Keep one of them." else "Rename one of them in the data.",
+    argument = argument,
+    value = second
+  )
+}
+
+# Printing --------------------------------------------------------------------------------------
+
+#' @export
+print.tfdistribute_feature_column <- function(x, ...) {
+  cat("<feature_column> ", column_name(x), ": ", format(x), "\n", sep = "")
+  invisible(x)
+}
+
+#' @export
+print.tfdistribute_feature_columns <- function(x, ...) {
+  cat("<feature_columns> ", length(x), if (length(x) == 1) " column\n" else " columns\n", sep = "")
+  names <- encodeString(vapply(x, column_name, ""), width = NA)
+  kinds <- vapply(x, format, "")
+  if (length(x) > 0) {
+    cat(paste0("  ", names, "  ", kinds, "\n"), sep = "")
+  }
+  invisible(x)
+}
+
+# A list of columns stays one when a part is taken.
+#' @export
+`[.tfdistribute_feature_columns` <- function(x, i) {
+  new_feature_columns(unclass(x)[i])
+}
+
+#' @export
+c.tfdistribute_feature_columns <- function(...) {
+  as_feature_columns(list(...), "...")
+}
