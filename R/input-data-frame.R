@@ -48,7 +48,11 @@ input_arguments <- function() {
 #' @return Names in the order of the selection; none for NULL.
 #' @noRd
 select_columns <- function(selection, data, argument) {
-  columns <- if (is.matrix(data)) rlang::set_names(as.list(seq_len(ncol(data))), colnames(data)) else as.list(data)
+  columns <- if (is.matrix(data)) {
+    rlang::set_names(as.list(seq_len(ncol(data))), colnames(data))
+  } else {
+    as.list(data)
+  }
   if (rlang::quo_is_missing(selection)) {
     abort_tfdistribute(
       "input",
@@ -58,9 +62,12 @@ select_columns <- function(selection, data, argument) {
     )
   }
   chosen <- tryCatch(
-    tidyselect::eval_select(vector_of_names(selection, names(columns)), columns, allow_rename = FALSE),
-    vctrs_error_subscript_oob = function(error) abort_unknown_column(error$i, names(columns), argument),
-    error = function(error) abort_selection(error, argument)
+    tidyselect::eval_select(
+      vector_of_names(selection, names(columns)),
+      columns,
+      allow_rename = FALSE
+    ),
+    error = function(error) abort_selection(error, names(columns), argument)
   )
   names(columns)[chosen]
 }
@@ -80,7 +87,11 @@ select_response <- function(selection, data) {
   if (length(chosen) > 1) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`response` selects ", length(chosen), " columns: ", backquoted(chosen), "."),
+      problem = sprintf(
+        "`response` selects %d columns: %s.",
+        length(chosen),
+        backquoted(chosen)
+      ),
       remedy = "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2).",
       argument = "response"
     )
@@ -88,41 +99,46 @@ select_response <- function(selection, data) {
   if (length(chosen) == 0) NULL else chosen
 }
 
-abort_selection <- function(error, argument) {
-  if (inherits(error, "tfdistribute_error")) {
-    rlang::cnd_signal(error)
+abort_selection <- function(error, names, argument) {
+  # all_of() wraps what went wrong.
+  unknown <- if (inherits(error, "vctrs_error_subscript_oob")) error$i else error$parent$i
+  if (is.character(unknown)) {
+    abort_unknown_column(setdiff(unknown, names), names, argument)
   }
   abort_tfdistribute(
     "input",
-    problem = paste0("`", argument, "` does not select columns: ", conditionMessage(error)),
+    problem = if (is.numeric(unknown)) {
+      sprintf("`%s` names column %s of %d.", argument, unknown[[1]], length(names))
+    } else {
+      paste0("`", argument, "` does not select columns: ", root_message(error))
+    },
     remedy = "Use names of columns or tidyselect helpers.",
     argument = argument,
     parent = error
   )
 }
 
-abort_unknown_column <- function(unknown, names, argument) {
-  if (!is.character(unknown)) {
-    abort_tfdistribute(
-      "input",
-      problem = paste0(
-        "`", argument, "` names column ", unknown[[1]], ", but there are ", length(names), " columns."
-      ),
-      remedy = "Use names of columns.",
-      argument = argument,
-      value = show_value(unknown)
-    )
+root_message <- function(error) {
+  while (inherits(error$parent, "condition")) {
+    error <- error$parent
   }
-  unknown <- setdiff(unknown, names)
+  conditionMessage(error)
+}
+
+abort_unknown_column <- function(unknown, names, argument, who = paste0("`", argument, "`")) {
   abort_tfdistribute(
     "input",
-    problem = paste0(
-      "`", argument, "` names ", backquoted(unknown), ", but the data has no such column",
-      if (length(unknown) > 1) "s", "."
+    problem = sprintf(
+      "%s names %s, but the data has no such column%s.",
+      who,
+      backquoted(unknown),
+      if (length(unknown) > 1) "s" else ""
     ),
-    remedy = paste0(
-      "Did you mean `", nearest_name(unknown[[1]], names), "`? The columns are ",
-      backquoted(utils::head(names, 10)), if (length(names) > 10) ", ..." else "."
+    remedy = sprintf(
+      "Did you mean `%s`? The columns are %s%s",
+      nearest_name(unknown[[1]], names),
+      backquoted(utils::head(names, 10)),
+      if (length(names) > 10) ", ..." else "."
     ),
     argument = argument,
     value = show_value(unknown)

@@ -9,9 +9,9 @@
 #'   (a `tf.distribute.InputContext`, NULL without a strategy) if it has an argument of that name.
 #' @return A description of class `tfdistribute_input`.
 #' @section Errors:
-#' `tfdistribute_input_error`: `fn` is no function, or has an argument that nobody gives it; when a verb runs: it returned
-#' no dataset (without a strategy, tensors will do). `tfdistribute_callback_error`: it failed; its own error is the
-#' `parent`.
+#' `tfdistribute_input_error`: `fn` is no function, or has an argument that nobody gives it; when a verb runs: it
+#' returned no dataset (without a strategy, tensors will do). `tfdistribute_callback_error`: it failed; its own error is
+#' the `parent`.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
 #' @seealso [input_fn()] for data in R.
@@ -29,7 +29,11 @@ input_dataset <- function(fn) {
   if (!is.function(fn)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`fn` must be a function that returns a tf.data.Dataset, not ", show_kind(fn), "."),
+      problem = paste0(
+        "`fn` must be a function that returns a tf.data.Dataset, not ",
+        show_kind(fn),
+        "."
+      ),
       remedy = "Give a function; data in R goes to input_fn().",
       argument = "fn"
     )
@@ -69,7 +73,11 @@ check_dataset_formals <- function(fn) {
   if (length(needed) > 0) {
     abort_tfdistribute(
       "input",
-      problem = paste0("The input function has an argument `", needed[[1]], "` that nobody gives it."),
+      problem = paste0(
+        "The input function has an argument `",
+        needed[[1]],
+        "` that nobody gives it."
+      ),
       remedy = "Let it have no argument, or only `input_context`, and return a tf.data.Dataset.",
       argument = "input_fn",
       value = needed[[1]]

@@ -16,8 +16,8 @@
 #'   is divided by the number of replicas, and has to be a multiple of it.
 #' @param shuffle Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only.
 #'   Predictions always come in the order of the rows.
-#' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting takes
-#'   one pass.
+#' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting
+#'   takes one pass.
 #' @param queue_capacity,num_threads Accepted for scripts written for tfestimators, and ignored: there is no queue.
 #' @param impute What stands for missing values: NULL refuses them, one value fills every feature that it fits, a named
 #'   list gives a value per feature. A response is never filled.
@@ -41,13 +41,13 @@
 #'
 #' NA and NaN are missing. Columns of other kinds (complex, raw, difftime, POSIXlt, ...) are refused by name.
 #' @section Last batch:
-#' No row is dropped. What is left at the end of the last epoch is a smaller step; where it has fewer rows than there are
-#' replicas it is joined to the step before.
+#' No row is dropped. What is left at the end of the last epoch is a smaller step; where it has fewer rows than there
+#' are replicas it is joined to the step before.
 #' @section Errors:
 #' `tfdistribute_input_error`: unknown or duplicated columns, no rows, no features, missing values, a response that is
-#' missing or also a feature, columns of a kind or size that cannot be used. `tfdistribute_argument_error`: `batch_size`,
-#' `num_epochs`, `shuffle`, `factors` or `seed` is no such value. When a verb runs, `tfdistribute_sharding_error`: the
-#' batch cannot be divided over the replicas.
+#' missing or also a feature, columns of a kind or size that cannot be used. `tfdistribute_argument_error`:
+#' `batch_size`, `num_epochs`, `shuffle`, `factors`, `impute` or `seed` is no such value. When a verb runs,
+#' `tfdistribute_sharding_error`: the batch cannot be divided over the replicas.
 #' @section Source:
 #' <https://www.tensorflow.org/guide/estimator>, the interface is that of tfestimators' `input_fn()`.
 #' @seealso [numpy_input_fn()] for arrays, [input_dataset()] for a `tf.data.Dataset` of your own.
@@ -112,7 +112,12 @@ new_in_memory_input <- function(
   }
   rows <- check_rows(data)
   columns <- lapply(c(features, response), function(name) {
-    describe_column(input_column(data, name), name, factors, is_response = identical(name, response))
+    describe_column(
+      input_column(data, name),
+      name,
+      factors,
+      is_response = identical(name, response)
+    )
   })
   names(columns) <- c(features, response)
   impute <- check_impute(impute, data, columns, response)

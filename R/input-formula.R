@@ -22,6 +22,10 @@ input_fn.formula <- function(object, data, ...) {
   response <- if (length(object) == 3) formula_name(object[[2]])
   available <- if (is.matrix(data)) colnames(data) else names(data)
   features <- formula_features(object[[length(object)]], setdiff(available, response))
+  unknown <- setdiff(c(response, features), available)
+  if (length(unknown) > 0 && length(available) > 0) {
+    abort_unknown_column(unknown, available, "object", who = "The formula")
+  }
   input_fn(
     data,
     features = tidyselect::all_of(features),
@@ -66,7 +70,7 @@ formula_name <- function(expression) {
   if (is.numeric(expression)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`", text, "` in the formula stands for an intercept, and an input has none."),
+      problem = sprintf("`%s` in the formula is an intercept, and an input has none.", text),
       remedy = "Name columns only; the model decides about its intercept.",
       argument = "object",
       value = text
@@ -74,7 +78,7 @@ formula_name <- function(expression) {
   }
   abort_tfdistribute(
     "input",
-    problem = paste0("`", text, "` in the formula is a computation, and an input computes nothing."),
+    problem = sprintf("`%s` in the formula is a computation, and an input computes nothing.", text),
     remedy = paste0(
       "Compute it first, as in data$new <- ...; ",
       "for an interaction give the model column_crossed()."

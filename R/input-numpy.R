@@ -1,7 +1,7 @@
 #' Describe arrays as examples
 #'
-#' For arrays whose first dimension counts the examples, under the name that tfestimators gave it. It is [input_fn()] for
-#' a list, with the response apart. It does not take NumPy arrays: give R's.
+#' For arrays whose first dimension counts the examples, under the name that tfestimators gave it. It is [input_fn()]
+#' for a list, with the response apart. It does not take NumPy arrays: give R's.
 #'
 #' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
 #' @param y Response: a vector, factor or array with that first dimension; NULL where there is none.

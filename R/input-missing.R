@@ -1,0 +1,170 @@
+# Missing values: which they are, that they are refused, and what is taken instead when the user says so.
+
+# Which elements are missing, as a logical vector; NaN is, and a factor's level NA.
+missing_in <- function(values) {
+  if (inherits(values, "integer64")) {
+    # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have those of NaN.
+    bits <- as.vector(unclass(values))
+    return(!is.nan(bits) & bits == 0 & 1 / bits < 0)
+  }
+  if (is.list(values) && !is.object(values)) {
+    return(is.na(unlist(values)))
+  }
+  if (is.factor(values)) {
+    return(is.na(as.vector(values)))
+  }
+  is.na(values)
+}
+
+# anyNA() needs no memory; only integer64 and factors have missing values that it does not see.
+has_missing <- function(values) {
+  if (inherits(values, "integer64") || (is.factor(values) && anyNA(levels(values)))) {
+    return(any(missing_in(values)))
+  }
+  anyNA(values, recursive = is.list(values))
+}
+
+check_missing <- function(data, columns, response, impute) {
+  unfilled <- Filter(
+    function(name) has_missing(input_column(data, name)),
+    setdiff(names(columns), names(impute))
+  )
+  if (length(unfilled) == 0) {
+    return(invisible())
+  }
+  counts <- vapply(unfilled, function(name) sum(missing_in(input_column(data, name))), numeric(1))
+  listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
+  in_response <- response %in% unfilled
+  abort_tfdistribute(
+    "input",
+    problem = paste0(
+      if (any(in_response)) "Missing values, also in the response: " else "Missing values: ",
+      listed,
+      "."
+    ),
+    remedy = if (any(in_response)) {
+      paste0("Remove these rows, for example those where is.na(", response, ").")
+    } else {
+      paste0(
+        "Remove these rows, or say what to take instead: impute = list(`",
+        unfilled[[1]],
+        "` = ",
+        impute_example(columns[[unfilled[[1]]]]),
+        ")."
+      )
+    },
+    argument = unfilled[[1]],
+    value = listed
+  )
+}
+
+impute_example <- function(column) {
+  switch(
+    column$type,
+    string = "\"unknown\"",
+    logical = "FALSE",
+    date = "as.Date(\"1970-01-01\")",
+    datetime = "as.POSIXct(0, origin = \"1970-01-01\")",
+    "0"
+  )
+}
+
+# One value per feature that has missing values, as the column stores it.
+check_impute <- function(impute, data, columns, response) {
+  features <- setdiff(names(columns), response)
+  if (is.null(impute)) {
+    return(list())
+  }
+  if (is.null(names(impute)) && length(impute) == 1) {
+    value <- if (is.list(impute)) impute[[1]] else impute
+    fits <- Filter(
+      function(name) !is.null(filling(value, columns[[name]], input_column(data, name))),
+      features
+    )
+    return(used_fillings(lapply(rlang::set_names(fits), function(name) value), data, columns))
+  }
+  named <- !is.null(names(impute)) && all(nzchar(names(impute))) && !anyDuplicated(names(impute))
+  if (!named) {
+    abort_argument("impute", impute, "one value, a named list or NULL")
+  }
+  unknown <- setdiff(names(impute), features)
+  if (length(unknown) > 0) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0(
+        "`impute` names `",
+        unknown[[1]],
+        "`, which is ",
+        if (unknown[[1]] %in% response) "the response." else "no feature."
+      ),
+      remedy = paste0("Name only features: ", backquoted(utils::head(features, 10)), "."),
+      argument = "impute",
+      value = unknown[[1]]
+    )
+  }
+  for (name in names(impute)) {
+    check_filling(impute[[name]], columns[[name]], input_column(data, name))
+  }
+  used_fillings(as.list(impute), data, columns)
+}
+
+used_fillings <- function(impute, data, columns) {
+  used <- Filter(function(name) has_missing(input_column(data, name)), names(impute))
+  lapply(rlang::set_names(used), function(name) {
+    filling(impute[[name]], columns[[name]], input_column(data, name))
+  })
+}
+
+check_filling <- function(value, column, values) {
+  if (is.null(filling(value, column, values))) {
+    expected <- if (is.factor(values)) {
+      paste0("one of its levels (", paste(utils::head(levels(values), 5), collapse = ", "), ")")
+    } else {
+      paste0("one value like ", impute_example(column))
+    }
+    abort_argument(paste0("impute$", column$name), value, expected)
+  }
+}
+
+# The value as the column stores it, or NULL where it does not fit.
+filling <- function(value, column, values) {
+  if (length(value) != 1 || !is.atomic(value) || anyNA(value)) {
+    return(NULL)
+  }
+  if (is.factor(values)) {
+    return(if (as.character(value) %in% levels(values)) as.character(value))
+  }
+  plain_number <- is.numeric(value) && !is.object(value)
+  fits <- switch(
+    column$type,
+    float = plain_number,
+    integer = plain_number && is_whole(value),
+    integer64 = inherits(value, "integer64") || (plain_number && is_whole(value)),
+    logical = is.logical(value),
+    string = is.character(value),
+    date = inherits(value, "Date"),
+    datetime = inherits(value, "POSIXct")
+  )
+  if (!fits) {
+    return(NULL)
+  }
+  switch(column$type, integer = as.integer(value), string = enc2utf8(value), value)
+}
+
+fill_missing <- function(values, filling) {
+  if (is.factor(values)) {
+    codes <- as.integer(values)
+    codes[missing_in(values)] <- match(filling, levels(values))
+    return(structure(codes, levels = levels(values), class = "factor"))
+  }
+  missing <- missing_in(values)
+  if (inherits(values, "integer64")) {
+    # The bits are kept as doubles: small integers are denormal ones, so the value is converted, not its bits.
+    filling <- unclass(bit64::as.integer64(filling))
+    values <- unclass(values)
+    values[missing] <- filling
+    return(structure(values, class = "integer64"))
+  }
+  values[missing] <- filling
+  values
+}
