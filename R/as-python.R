@@ -3,9 +3,10 @@
 #' For code that talks to TensorFlow itself, such as constructors of tfestimators. Starts Python and TensorFlow. The
 #' verbs of this package do this by themselves.
 #'
-#' @param x A [run_config()].
+#' @param x A [run_config()] or one of the [hooks].
 #' @param ... Not used.
-#' @return For a [run_config()], a Python `tf.estimator.RunConfig`. It cannot be saved, nor sent to another process.
+#' @return For a [run_config()], a Python `tf.estimator.RunConfig`; for a hook, a `tf.estimator.SessionRunHook`.
+#'   It cannot be saved, nor sent to another process.
 #' @section Errors:
 #' `tfdistribute_strategy_error` for devices that this machine does not have, `tfdistribute_run_config_error` for
 #' settings that TensorFlow does not take, `tfdistribute_unsupported_error` for a strategy that this version does not
@@ -22,7 +23,7 @@ as_python <- function(x, ...) {
 
 #' @export
 as_python.default <- function(x, ...) {
-  abort_argument("x", x, "a run_config()")
+  abort_argument("x", x, "a run_config() or a hook")
 }
 
 #' @rdname as_python

@@ -17,7 +17,10 @@ is_number <- function(value) {
 }
 
 is_whole <- function(value) {
-  is.numeric(value) && !anyNA(value) && all(is.finite(value)) && all(value == trunc(value)) &&
+  is.numeric(value) &&
+    !anyNA(value) &&
+    all(is.finite(value)) &&
+    all(value == trunc(value)) &&
     all(abs(value) <= .Machine$integer.max)
 }
 
@@ -26,7 +29,11 @@ check_count <- function(value, argument, minimum = 1L, null = FALSE) {
     return(NULL)
   }
   if (!is_number(value) || !is_whole(value) || value < minimum) {
-    abort_argument(argument, value, paste0("a whole number of at least ", minimum, if (null) " or NULL"))
+    abort_argument(
+      argument,
+      value,
+      paste0("a whole number of at least ", minimum, if (null) " or NULL")
+    )
   }
   as.integer(value)
 }
@@ -148,4 +155,26 @@ check_no_more <- function(..., verb, known) {
     remedy = paste0("Use only ", paste0("`", known, "`", collapse = ", "), "."),
     argument = name
   )
+}
+
+# Python objects that go to TensorFlow as they are: NULL, one, or a list of them.
+check_python_objects <- function(values, argument, expected) {
+  if (is.null(values)) {
+    return(list())
+  }
+  if (is_python_object(values)) {
+    values <- list(values)
+  }
+  if (!is.list(values) || !all(vapply(values, is_python_object, NA))) {
+    abort_argument(argument, values, paste0(expected, ", one or a list, or NULL"))
+  }
+  unname(values)
+}
+
+# One Python object that goes to TensorFlow as it is.
+check_python_object <- function(value, argument, expected) {
+  if (!is.null(value) && !is_python_object(value)) {
+    abort_argument(argument, value, paste0(expected, " or NULL"))
+  }
+  value
 }

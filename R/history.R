@@ -11,7 +11,8 @@
 #'   `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` gives a list with the steps, the
 #'   first and last loss, the examples per second and the last evaluation. The list itself has `losses` (a tibble:
 #'   `step`, `loss`, `seconds` since the first step, `examples_per_second`), `evaluations` (a tibble: `global_step`
-#'   and a column for each metric), `examples_per_second`, `global_step` and `model_dir`.
+#'   and a column for each metric), `examples_per_second`, `global_step`, `model_dir`, and `stopped_by` (the
+#'   hook that ended training before its steps or its data did, or NULL).
 #' @section Errors:
 #' None.
 #' @section Source:
@@ -42,7 +43,8 @@ new_history <- function(answer) {
       evaluations = evaluations,
       examples_per_second = answer$examples_per_second,
       global_step = as.integer(answer$global_step),
-      model_dir = answer$model_dir
+      model_dir = answer$model_dir,
+      stopped_by = answer$stopped_by
     ),
     class = c("tfdistribute_history", "tf_estimator_history")
   )
@@ -63,6 +65,9 @@ print.tfdistribute_history <- function(x, ...) {
     metrics <- facts$evaluation[setdiff(names(facts$evaluation), "global_step")]
     shown <- paste0(names(metrics), " = ", vapply(metrics, format_number, ""), collapse = ", ")
     cat("  evaluation at step ", facts$evaluation$global_step, ": ", shown, "\n", sep = "")
+  }
+  if (!is.null(x$stopped_by)) {
+    cat("  stopped by ", x$stopped_by, "\n", sep = "")
   }
   cat("  model_dir: ", x$model_dir, "\n", sep = "")
   invisible(x)

@@ -7,7 +7,7 @@
 #' @param steps Batches of one evaluation, a count; NULL for all rows. (tfestimators stopped after 100 batches
 #'   without a word; here every row counts unless you say otherwise.)
 #' @param name Name of the evaluation, a string or NULL.
-#' @param hooks TensorFlow session hooks, one or a list.
+#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param exporters `tf.estimator.Exporter` objects, one or a list.
 #' @param start_delay_secs Seconds before the first evaluation, a count; only in a cluster.
 #' @param throttle_secs Least number of seconds between two evaluations, a count. Without a cluster an
@@ -55,7 +55,7 @@ eval_spec <- function(
       steps = check_count(steps, "steps", null = TRUE),
       name = check_string(name, "name", null = TRUE),
       hooks = check_hooks(hooks),
-      exporters = check_hooks(exporters, "exporters"),
+      exporters = check_python_objects(exporters, "exporters", "tf.estimator.Exporter objects"),
       start_delay_secs = check_count(start_delay_secs, "start_delay_secs", minimum = 0L),
       throttle_secs = check_count(throttle_secs, "throttle_secs", minimum = 0L)
     ),

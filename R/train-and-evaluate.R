@@ -29,7 +29,7 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
   check_no_more(..., verb = "train_and_evaluate", known = c("train_spec", "eval_spec"))
   check_class(train_spec, "train_spec", "tfdistribute_train_spec", "a train_spec()")
   check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()")
-  progress <- new_progress()
+  progress <- new_progress(show = shows_progress(train_spec$hooks))
   on.exit(progress$finish())
   answer <- call_backend(
     "train_and_evaluate",

@@ -10,7 +10,7 @@
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param input_fn What to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
 #' @param steps Steps to take from here, a count; NULL until the input ends.
-#' @param hooks TensorFlow session hooks, one or a list.
+#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
 #' @param ... For methods; nothing else is taken.
@@ -51,7 +51,8 @@ train.tfdistribute_estimator <- function(
   input <- as_input(input_fn)
   steps <- check_count(steps, "steps", null = TRUE)
   max_steps <- check_count(max_steps, "max_steps", null = TRUE)
-  progress <- new_progress()
+  hooks <- check_hooks(hooks)
+  progress <- new_progress(show = shows_progress(hooks))
   on.exit(progress$finish())
   answer <- call_backend(
     "train",
@@ -59,8 +60,12 @@ train.tfdistribute_estimator <- function(
     input = input,
     steps = steps,
     max_steps = max_steps,
-    hooks = check_hooks(hooks),
-    saving_listeners = check_hooks(saving_listeners, "saving_listeners"),
+    hooks = hooks,
+    saving_listeners = check_python_objects(
+      saving_listeners,
+      "saving_listeners",
+      "CheckpointSaverListener objects"
+    ),
     listener = progress$listener
   )
   invisible(new_history(answer))

@@ -1,0 +1,102 @@
+#' End training when a metric does not improve any more
+#'
+#' Looks at a metric now and then, and ends training when its best value is `patience_steps` steps old. The last
+#' step's checkpoint is written, and `history$stopped_by` says what was best and when. Weights are those of the last
+#' step, not of the best one.
+#'
+#' It works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
+#' (TensorFlow's own `stop_if_no_decrease_hook()` fails under a mirrored strategy and takes no seconds.) Between
+#' several processes only the training's loss by steps is the same for all, so only that is taken there, and no
+#' parameter servers.
+#'
+#' A metric of evaluations needs [train_and_evaluate()] and evaluations that are made often enough: after each
+#' checkpoint (see `save_checkpoints_steps` of [run_config()]), but not more often than `throttle_secs` of
+#' [eval_spec()], which is ten minutes unless you say otherwise.
+#'
+#' @param monitor Name of the metric, a string: `"loss"`, or what evaluations give, such as `"accuracy"` or
+#'   `"average_loss"`.
+#' @param patience_steps Steps without an improvement after which training ends, a count.
+#' @param min_delta What a value must differ by from the best one to be an improvement, a number of at least 0.
+#' @param mode `"min"` where less is better, `"max"` where more is; `"auto"`: `"max"` for names with accuracy, auc,
+#'   precision or recall, else `"min"`.
+#' @param data `"training"` for the mean loss of the training batches since the last look, `"evaluation"` for
+#'   metrics of evaluations; `"auto"`: `"training"` for `"loss"`, else `"evaluation"`.
+#' @param min_steps Global step before which nothing counts and training does not end, a count.
+#' @param every_n_steps,every_secs Steps (a count) or seconds between two looks, not both. NULL: each evaluation is
+#'   looked at, and the loss of training ten times in `patience_steps`.
+#' @return A description of class `tfdistribute_early_stopping_hook`.
+#' @section Errors: `tfdistribute_argument_error`: an argument is no such value; [train()] is given a metric of
+#' evaluations; evaluations have no such metric. `tfdistribute_unsupported_error`: the tasks of a cluster would end
+#' at different steps.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook> and
+#' `callback_early_stopping()` of keras.
+#' @family hooks
+#' @examples
+#' # The mean training loss has not fallen for 500 steps.
+#' hook_early_stopping(patience_steps = 500)
+#'
+#' # The accuracy of evaluations has not risen by 0.001 for 2000 steps.
+#' hook_early_stopping("accuracy", patience_steps = 2000, min_delta = 0.001)
+#' @export
+hook_early_stopping <- function(
+  monitor = "loss",
+  patience_steps = 1000,
+  min_delta = 0,
+  mode = c("auto", "min", "max"),
+  data = c("auto", "training", "evaluation"),
+  min_steps = 0,
+  every_n_steps = NULL,
+  every_secs = NULL
+) {
+  monitor <- check_monitor(monitor)
+  mode <- check_default_choice(mode, "mode", c("auto", "min", "max"))
+  data <- check_default_choice(data, "data", c("auto", "training", "evaluation"))
+  if (data == "auto") {
+    data <- if (monitor == "loss") "training" else "evaluation"
+  }
+  if (data == "training" && monitor != "loss") {
+    abort_argument("monitor", monitor, "\"loss\" where `data = \"training\"`")
+  }
+  if (!is.null(every_n_steps) && !is.null(every_secs)) {
+    check_one_given(
+      list(every_n_steps = every_n_steps, every_secs = every_secs),
+      "hook_early_stopping"
+    )
+  }
+  more_is_better <- grepl("accuracy|auc|precision|recall", monitor, ignore.case = TRUE)
+  new_hook(
+    "early_stopping",
+    monitor = monitor,
+    data = data,
+    mode = if (mode == "auto") {
+      if (more_is_better) "max" else "min"
+    } else {
+      mode
+    },
+    patience_steps = check_count(patience_steps, "patience_steps"),
+    min_delta = check_number(min_delta, "min_delta", minimum = 0),
+    min_steps = check_count(min_steps, "min_steps", minimum = 0L),
+    every_n_steps = check_count(every_n_steps, "every_n_steps", null = TRUE),
+    every_secs = check_seconds(every_secs, "every_secs")
+  )
+}
+
+check_monitor <- function(monitor) {
+  monitor <- check_string(monitor, "monitor")
+  if (startsWith(monitor, "val_")) {
+    name <- sub("^val_", "", monitor)
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`monitor` ",
+        show_value(monitor),
+        " is keras's word; here evaluations keep the metric's name."
+      ),
+      remedy = paste0("Use monitor = ", show_value(name), ", data = \"evaluation\"."),
+      argument = "monitor",
+      value = monitor
+    )
+  }
+  monitor
+}

@@ -1,0 +1,164 @@
+#' Call R functions before, during and after the steps
+#'
+#' The functions run on R's own thread, between TensorFlow's steps, and cost about a tenth of a millisecond each:
+#' leave out those that you do not need. An error in one of them stops the verb and is raised;
+#' `context$request_stop()` in `after_run` ends training with a checkpoint, and `history$stopped_by` tells of it.
+#'
+#' @param begin Function without arguments, called before there is a session, while operations can still be added to
+#'   the graph.
+#' @param after_create_session Function of `session` (a `tf.compat.v1.Session`) and `coord` (a
+#'   `tf.train.Coordinator`), both Python objects.
+#' @param before_run Function of `context` (a Python `tf.estimator.SessionRunContext`), called before each step. It
+#'   returns what to fetch with the step, as [session_run_args()], or NULL.
+#' @param after_run Function of `context` and `values`, called after each step. `values` is a list: `results`, the
+#'   values that were fetched as a list of R values by their names (or NULL); `options` and `run_metadata`, Python
+#'   objects.
+#' @param end Function of `session`, called when the session ends without an error.
+#' @return A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
+#' @section Errors:
+#' `tfdistribute_argument_error` where an argument is no function that can be called like this. When a verb runs,
+#' `tfdistribute_callback_error` where a function fails; its own error is the `parent`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
+#' @family hooks
+#' @examples
+#' # Ends training when a batch has a loss below 0.1.
+#' session_run_hook(
+#'   before_run = function(context) session_run_args(loss = "loss"),
+#'   after_run = function(context, values) {
+#'     if (values$results$loss < 0.1) {
+#'       context$request_stop()
+#'     }
+#'   }
+#' )
+#' @export
+session_run_hook <- function(
+  begin = NULL,
+  after_create_session = NULL,
+  before_run = NULL,
+  after_run = NULL,
+  end = NULL
+) {
+  new_hook(
+    "session_run",
+    begin = check_moment(begin, "begin", character()),
+    after_create_session = check_moment(
+      after_create_session,
+      "after_create_session",
+      c("session", "coord")
+    ),
+    before_run = check_moment(before_run, "before_run", "context"),
+    after_run = check_moment(after_run, "after_run", c("context", "values")),
+    end = check_moment(end, "end", "session")
+  )
+}
+
+#' Say what to fetch with a step
+#'
+#' For `before_run` of [session_run_hook()]. The values come to `after_run` as `values$results`, by the same names.
+#'
+#' @param ... Names of tensors or Python tensors, with the names to have them by; a tensor given by its name needs
+#'   none. See "Tensors by name" in [hooks].
+#' @return A list of class `tfdistribute_session_run_args`.
+#' @section Errors:
+#' `tfdistribute_argument_error` where something is neither a name nor a Python object.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
+#' @family hooks
+#' @examples
+#' session_run_args("loss", step = "global_step")
+#' @export
+session_run_args <- function(...) {
+  tensors <- list(...)
+  structure(
+    if (length(tensors) > 0) check_tensors(tensors, "...") else tensors,
+    class = "tfdistribute_session_run_args"
+  )
+}
+
+#' @export
+print.tfdistribute_session_run_args <- function(x, ...) {
+  values <- vapply(unclass(x), format_field, "")
+  cat("<session_run_args>", paste(names(x), values, sep = " = ", collapse = ", "), "\n")
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_session_run_hook <- function(x, ...) {
+  moments <- names(Filter(is.function, unclass(x)))
+  paste0("session_run_hook(", paste(moments, collapse = ", "), ")")
+}
+
+#' @export
+as_wire.tfdistribute_session_run_hook <- function(x) {
+  x <- unclass(x)
+  before_run <- x$before_run
+  if (!is.null(before_run)) {
+    x$before_run <- function(context) fetches_of(before_run(context))
+  }
+  # What the other functions return is of no use to TensorFlow.
+  for (moment in setdiff(names(x), c("kind", "before_run"))) {
+    x[moment] <- list(returning_nothing(x[[moment]]))
+  }
+  as_wire(x)
+}
+
+returning_nothing <- function(callback) {
+  force(callback)
+  if (is.null(callback)) {
+    return(NULL)
+  }
+  function(...) {
+    callback(...)
+    NULL
+  }
+}
+
+# What before_run() returned, as Python takes it.
+fetches_of <- function(result) {
+  if (
+    is.null(result) ||
+      inherits(result, "tensorflow.python.training.session_run_hook.SessionRunArgs")
+  ) {
+    return(result)
+  }
+  if (!inherits(result, "tfdistribute_session_run_args")) {
+    abort_argument("before_run", result, "a function that returns session_run_args() or NULL")
+  }
+  if (length(result) == 0) NULL else unclass(result)
+}
+
+check_moment <- function(callback, argument, parameters) {
+  if (is.null(callback)) {
+    return(NULL)
+  }
+  wanted <- function_of(parameters)
+  if (!is.function(callback)) {
+    abort_argument(argument, callback, paste(wanted, "or NULL"))
+  }
+  formals <- formals(args(callback))
+  takes <- "..." %in% names(formals) || length(formals) >= length(parameters)
+  needs <- sum(vapply(formals, is_required, NA)) - "..." %in% names(formals)
+  if (!takes || needs > length(parameters)) {
+    given <- function_of(names(formals))
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`", argument, "` must be ", wanted, ", not ", given, "."),
+      remedy = paste0("Give `", argument, "` as ", wanted, "."),
+      argument = argument,
+      value = given
+    )
+  }
+  callback
+}
+
+function_of <- function(parameters) {
+  if (length(parameters) == 0) {
+    return("a function without arguments")
+  }
+  paste0("a function of (", paste(parameters, collapse = ", "), ")")
+}
+
+is_required <- function(default) {
+  is.name(default) && !nzchar(as.character(default))
+}

@@ -1,0 +1,198 @@
+# What the hooks have in common: how verbs take them, and how they are printed.
+
+#' Hooks: what takes part in every step
+#'
+#' A hook is given to [train()], [evaluate()], [predict()][predict.tfdistribute_estimator], [train_spec()] or
+#' [eval_spec()] as `hooks`, alone or in a list. It is a plain R value that starts nothing; R functions may be in it.
+#' TensorFlow's own hooks, such as `tf$estimator$StopAtStepHook(last_step = 10L)`, are taken too.
+#'
+#' * [hook_early_stopping()] and [hook_stop_at_step()] end training, [hook_nan_tensor()] does when a value is not a
+#'   number, [hook_global_step_waiter()] lets it begin later.
+#' * [hook_history_saver()], [hook_progress_bar()] and [hook_logging_tensor()] record and show.
+#' * [hook_checkpoint_saver()], [hook_summary_saver()] and [hook_step_counter()] write files.
+#' * [session_run_hook()] calls R functions.
+#'
+#' Hooks run on R's own thread, under every strategy of one machine. What happens in a hook stops the verb when it
+#' is an error; nothing is swallowed. Checkpoints that were written before stay, and training goes on from there.
+#'
+#' @section Tensors by name: Where a hook looks at a tensor, it is a name or a Python object. `"loss"` is the loss
+#' that is trained on, over all devices; `"global_step"` the step; else the name of a variable as [variable_names()]
+#' gives it, or of any tensor of the graph. A value that every replica has is replica 0's.
+#'
+#' @section Which tensors there are:
+#' The graph is that of `tf.estimator`; a name that it does not have is refused with names that sound like it.
+#'
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
+#' @examples
+#' hook_stop_at_step(last_step = 1000)
+#' hook_early_stopping(patience_steps = 200)
+#' @name hooks
+NULL
+
+new_hook <- function(kind, ...) {
+  new_description("hook", kind, ...)
+}
+
+# Hooks as verbs take them: NULL, one, or a list; descriptions and Python objects. A list of them in any case.
+check_hooks <- function(hooks, argument = "hooks") {
+  if (is.null(hooks)) {
+    return(list())
+  }
+  if (is_hook(hooks)) {
+    hooks <- list(hooks)
+  }
+  if (!is.list(hooks)) {
+    abort_not_hook(hooks, argument)
+  }
+  for (hook in hooks) {
+    if (!is_hook(hook)) {
+      abort_not_hook(hook, argument)
+    }
+  }
+  unname(hooks)
+}
+
+is_hook <- function(x) {
+  inherits(x, "tfdistribute_hook") || is_python_object(x)
+}
+
+abort_not_hook <- function(value, argument) {
+  abort_tfdistribute(
+    "argument",
+    problem = paste0(
+      "`",
+      argument,
+      "` must be a hook, a list of hooks or NULL, not ",
+      show_value(value),
+      "."
+    ),
+    remedy = "Make hooks with hook_early_stopping(), session_run_hook() or another function of ?hooks.",
+    argument = argument,
+    value = show_value(value)
+  )
+}
+
+#' @export
+format.tfdistribute_hook <- function(x, ...) {
+  fields <- Filter(Negate(is.null), unclass(x)[-1])
+  fields <- fields[lengths(fields) > 0 | vapply(fields, is_python_object, NA)]
+  values <- vapply(fields, format_field, "")
+  paste0("hook_", x$kind, "(", paste(names(fields), values, sep = " = ", collapse = ", "), ")")
+}
+
+#' @export
+print.tfdistribute_hook <- function(x, ...) {
+  cat("<hook> ", format(x), "\n", sep = "")
+  invisible(x)
+}
+
+format_field <- function(value) {
+  if (is.function(value)) {
+    "<function>"
+  } else if (is_python_object(value)) {
+    paste0("<", class(value)[[1]], ">")
+  } else if (is.list(value)) {
+    items <- vapply(value, format_field, "")
+    named <- if (is.null(names(value))) items else paste(names(value), items, sep = " = ")
+    paste0("list(", paste(named, collapse = ", "), ")")
+  } else {
+    show_value(value)
+  }
+}
+
+#' @rdname as_python
+#' @export
+as_python.tfdistribute_hook <- function(x, ...) {
+  made <- call_backend("session_hook", hook = x)
+  if (is.null(made)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = paste0(
+        format(x),
+        " is no session hook of TensorFlow: it changes what train() records and shows."
+      ),
+      remedy = "Give it to train() or train_spec().",
+      argument = "x"
+    )
+  }
+  made
+}
+
+# Checks that hooks share ------------------------------------------------------------------------
+
+# Steps or seconds: exactly one of two arguments, given as a list with both names.
+check_one_given <- function(given, hook) {
+  count <- sum(!vapply(given, is.null, NA))
+  if (count == 1) {
+    return(invisible())
+  }
+  names <- paste0("`", names(given), "`")
+  abort_tfdistribute(
+    "argument",
+    problem = paste0(
+      hook,
+      "() takes ",
+      names[[1]],
+      " or ",
+      names[[2]],
+      ", and ",
+      if (count == 0) "neither was" else "both were",
+      " given."
+    ),
+    remedy = paste0("Give one of ", names[[1]], " and ", names[[2]], "."),
+    argument = names(given)[[1]]
+  )
+}
+
+check_seconds <- function(value, argument) {
+  if (!is.null(value) && (!is_number(value) || value <= 0)) {
+    abort_argument(argument, value, "seconds above 0 or NULL")
+  }
+  if (is.null(value)) NULL else as.double(value)
+}
+
+check_directory <- function(value, argument) {
+  value <- check_string(value, argument, null = TRUE)
+  if (is.null(value)) NULL else path.expand(value)
+}
+
+# A tensor as hooks take it: a name or a Python object.
+check_tensor <- function(value, argument) {
+  if (is_python_object(value)) {
+    return(value)
+  }
+  if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
+    abort_argument(argument, value, "a tensor or the name of one")
+  }
+  enc2utf8(unname(value))
+}
+
+# Several tensors with a name for each: its own, the tensor's, or "tensor_1".
+check_tensors <- function(values, argument) {
+  if (is_python_object(values)) {
+    values <- list(values)
+  }
+  if (!(is.list(values) || is.character(values)) || length(values) == 0) {
+    abort_argument(argument, values, "tensors or names of tensors")
+  }
+  given <- names(values) %||% rep("", length(values))
+  tensors <- lapply(unname(as.list(values)), check_tensor, argument = argument)
+  own <- vapply(seq_along(tensors), function(i) tensor_name(tensors[[i]], i), "")
+  names <- ifelse(is.na(given) | !nzchar(given), own, given)
+  twice <- anyDuplicated(names)
+  if (twice > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`", argument, "` has the name ", show_value(names[[twice]]), " twice."),
+      remedy = "Name each tensor once.",
+      argument = argument,
+      value = names[[twice]]
+    )
+  }
+  stats::setNames(tensors, names)
+}
+
+tensor_name <- function(tensor, index) {
+  if (is.character(tensor)) tensor else paste0("tensor_", index)
+}
