@@ -103,28 +103,33 @@ as_wire.tfdistribute_generator_input <- function(x) {
 #'
 #' @param input Description by [input_generator()].
 #' @return `begin` begins a pass and says whether the data starts anew; `next_batch` gives the columns of the next batch,
-#'   NULL after the last, or what is wrong with it.
+#'   NULL after the last, what is wrong with it, or that the user interrupted it.
 #' @noRd
 batch_source <- function(input) {
   pass <- new.env(parent = emptyenv())
+  # Ctrl-C interrupts the R code that runs, here; Python must be told, or it goes on.
+  interruption <- list(interrupted = TRUE)
   begin <- function() {
-    given <- input$fn()
+    given <- tryCatch(input$fn(), interrupt = function(interrupt) interruption)
     starts_anew <- is.function(given)
     pass$draw <- if (starts_anew) given else input$fn
     # What a function of batches returned is a batch already.
     pass$ahead <- if (!starts_anew) list(given)
     starts_anew
   }
-  next_batch <- function() {
+  draw <- function() {
     batch <- if (length(pass$ahead) > 0) pass$ahead[[1]] else pass$draw()
     pass$ahead <- NULL
-    if (is.null(batch)) {
-      return(NULL)
+    if (is.null(batch) || identical(batch, interruption)) {
+      return(batch)
     }
     tryCatch(
       list(columns = batch_columns(batch, input$features, input$response)),
       tfdistribute_error = function(error) error[c("problem", "remedy", "argument")]
     )
+  }
+  next_batch <- function() {
+    tryCatch(draw(), interrupt = function(interrupt) interruption)
   }
   list(begin = begin, next_batch = next_batch)
 }
@@ -159,7 +164,7 @@ batch_columns <- function(batch, features, response) {
     column <- describe_column(values, name, "labels", is_response = identical(name, response))
     if (has_missing(values)) {
       abort_batch(
-        paste0("missing values: `", name, "` ", sum(missing_in(values)), "."),
+        paste0("The column `", name, "` has ", count_missing(sum(missing_in(values))), "."),
         "Remove these rows or fill them before you return the batch.",
         name
       )
@@ -172,15 +177,19 @@ batch_columns <- function(batch, features, response) {
 check_batch <- function(batch) {
   if (!(is.list(batch) || is.matrix(batch)) || is_python_object(batch)) {
     abort_batch(
-      paste0("it is ", show_kind(batch), "."),
+      paste0("It is ", show_kind(batch), "."),
       "Return a data frame or a named list, and NULL at the end."
     )
   }
   names <- if (is.matrix(batch)) colnames(batch) else names(batch)
   if (is.null(names) || anyNA(names) || !all(nzchar(names)) || anyDuplicated(names) > 0) {
-    abort_batch("its columns need names, each another one.", "Return a data frame or a named list.")
+    abort_batch("Its columns need names, each another one.", "Return a data frame or a named list.")
   }
   names
+}
+
+count_missing <- function(count) {
+  paste(count, if (count == 1) "missing value" else "missing values")
 }
 
 # Python adds the number of the batch.

@@ -256,9 +256,9 @@ def _lines_into(graph: Any) -> list[_Line]:
 
 def _run_and_serve(self: Any, *arguments: Any) -> Any:
     """Run a step; see ``BaseSession._call_tf_sessionrun`` in tensorflow/python/client/session.py."""
-    desk = getattr(_own, "desk", None)
+    desk: _Desk | None = getattr(_own, "desk", None)
     lines = [line for line in _lines_into(self.graph) if line.desk is desk]
-    if not lines:
+    if desk is None or not lines:
         return _run_in_tensorflow(self, *arguments)
     for line in lines:
         line.accept()

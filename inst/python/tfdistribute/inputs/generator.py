@@ -28,8 +28,8 @@ class Generator(Input, kind="generator"):
         begin: Begins a pass over the data. Says whether the data starts anew (True), or goes on where it
             stands because it has one pass only (False).
         next_batch: Gives the next batch of the pass: None after the last; a mapping with ``columns``, a list
-            of the fields of Column with the values themselves; or a mapping of ``problem``, ``remedy`` and
-            ``argument`` where a batch cannot be used.
+            of the fields of Column with the values themselves; a mapping of ``problem``, ``remedy`` and
+            ``argument`` where a batch cannot be used; or of ``interrupted`` where the user interrupted it.
         response: Name of the column that is the label; None: there is none.
         num_epochs: Passes over the data; None: without end. Predicting always takes one.
     """
@@ -58,13 +58,20 @@ class Generator(Input, kind="generator"):
         label = None if self.response is None else facts.pop(self.response)
         return InputFacts(features=facts, label=label, epochs=self.num_epochs)
 
-    def serving(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
         """Call the functions on this thread while TensorFlow draws from the input.
 
-        Returns:
-            A context manager. It raises what the functions raised in place of TensorFlow's error.
+        Raises:
+            CallbackError, InputError: what the functions raised, in place of the error of TensorFlow that it
+                led to.
+            KeyboardInterrupt: a function was interrupted. To TensorFlow that is the end of the data, so that a
+                training ends with the checkpoint of its last step.
         """
-        return self._served.serving()
+        with self._served.serving():
+            yield
+        if self._batches.interrupted:
+            raise KeyboardInterrupt
 
     def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
         """Make the function that an Estimator calls for its data.
@@ -95,6 +102,10 @@ class Generator(Input, kind="generator"):
         return generator_input
 
 
+class _DrawInterrupt(KeyboardInterrupt):
+    """R interrupted the function that gives batches, and told nobody else."""
+
+
 class _Batches:
     """The batches as the functions give them, one after another; for the thread that serves only."""
 
@@ -104,6 +115,7 @@ class _Batches:
         self._restarts = False
         self._ahead: Packed | None = None
         self._passes_left: int | None = 0
+        self.interrupted = False
 
     @cached_property
     def first(self) -> Packed:
@@ -126,8 +138,15 @@ class _Batches:
             replicas: Over how many replicas it will be divided.
 
         Returns:
-            The batch; None after the last pass.
+            The batch; None after the last pass, and where a function was interrupted.
         """
+        try:
+            return self._next(epochs, replicas)
+        except _DrawInterrupt:
+            self.interrupted = True
+            return None
+
+    def _next(self, epochs: int | None, replicas: int) -> Packed | None:
         if epochs != 0:
             self._passes_left = epochs
             batch = self._ahead or self._begin_pass()
@@ -142,7 +161,7 @@ class _Batches:
             batch = self._begin_pass()
         if batch.rows < replicas:
             raise ShardingError(
-                f"Batch {self._number} has {batch.rows} rows, which cannot be split over {replicas} replicas.",
+                f"Batch {self._number} has too few rows ({batch.rows}) to be split over {replicas} replicas.",
                 f"Give batches of at least {replicas} rows.",
                 argument="generator",
             )
@@ -170,6 +189,8 @@ class _Batches:
         answer = self._called(self._source.next_batch, self._number)
         if answer is None:
             return None
+        if answer.get("interrupted"):
+            raise _DrawInterrupt
         if answer.get("problem") is not None:
             raise self._refusal(
                 str(answer["problem"]), answer.get("remedy"), answer.get("argument")
@@ -202,11 +223,11 @@ class _Batches:
         for name in [*known, *given]:
             if name not in given:
                 raise self._refusal(
-                    f"the column `{name}` of the first batch is missing.", argument=name
+                    f"The column `{name}` of the first batch is missing.", argument=name
                 )
             if name not in known:
                 raise self._refusal(
-                    f"there is a column `{name}`, which the first batch does not have.",
+                    f"There is a column `{name}`, which the first batch does not have.",
                     argument=name,
                 )
             new, old = given[name].facts, known[name]
@@ -214,7 +235,7 @@ class _Batches:
                 here, there = getattr(new, what), getattr(old, what)
                 if here != there:
                     raise self._refusal(
-                        f"the {what} of the column `{name}` is {_shown(here)}, but {_shown(there)} in the first batch.",
+                        f"The {what} of the column `{name}` is {_shown(here)}, but {_shown(there)} in the first batch.",
                         argument=name,
                     )
         return [given[name] for name in known]
