@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from tensorflow.python.distribute import (
     distribute_lib,
@@ -33,8 +33,6 @@ from tfdistribute.engine.graph_state import GraphState
 from tfdistribute.engine.merge_calls import MergeCalls
 from tfdistribute.errors import ModelError, UnsupportedError
 
-Strategy = TypeVar("Strategy", bound="distribute_lib.StrategyBase | None")
-
 # Strategies are told apart by how they call their replicas: a subclass may inherit it or replace it.
 _ON_OWN_THREADS = (
     mirrored_strategy.MirroredExtended._call_for_each_replica,
@@ -46,7 +44,7 @@ _ON_CALLING_THREAD = (
 )
 
 
-def adopt(strategy: Strategy) -> Strategy:
+def adopt(strategy: Any) -> Any:
     """Make a strategy run its replicas one after another on the thread that calls it.
 
     The object itself is changed, and deep copies of it behave likewise; Estimators copy the
