@@ -122,7 +122,7 @@ test_that("what stands for missing values has to fit", {
     said(input_fn(data, count, impute = list(count = 0.5)))
     said(input_fn(data, word, impute = list(word = 0)))
     said(input_fn(data, group, impute = list(group = "b")))
-    said(input_fn(data, number, impute = list(nmber = 0)))
+    said(input_fn(data, number, impute = list(num = 0)))
     said(input_fn(data, number, y, impute = list(number = 0, y = 0)))
     said(input_fn(data, number, impute = c(1, 2)))
     said(input_fn(data, c(number, word), impute = 0))

@@ -88,7 +88,7 @@ test_that("columns that are not there are refused with the nearest name", {
   expect_snapshot({
     said(input_fn(mtcars, features = c(wt, hpp)))
     said(input_fn(mtcars, features = wt, response = "MPG"))
-    said(input_fn(iris, features = c("Petal.Lenght", "nonsense")))
+    said(input_fn(iris, features = c("Petal.Len", "nonsense")))
     said(input_fn(mpg ~ weight, mtcars))
     said(input_fn(mtcars, features = 20))
     said(input_fn(mtcars, features = undefined_function()))
