@@ -7,10 +7,12 @@ arguments that makes a new optimizer.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from tfdistribute.errors import ArgumentError, ModelError
 
@@ -53,7 +55,7 @@ def by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
         arguments = dict(settings)
         if "learning_rate" in arguments:
             arguments["learning_rate"] = learning_rate(arguments["learning_rate"])
-        return _with_own_rate(optimizer_class(**arguments))
+        return _with_own_settings(optimizer_class(**arguments))
 
     try:
         make()
@@ -115,10 +117,10 @@ def like(optimizer: Any) -> Callable[[], Any]:
     """
     if isinstance(optimizer, legacy.Optimizer):
         optimizer_class, config = type(optimizer), optimizer.get_config()
-        return lambda: _with_own_rate(optimizer_class.from_config(dict(config)))
+        return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
     if isinstance(optimizer, tf.keras.optimizers.Optimizer):
         optimizer_class, config = _legacy_twin(optimizer)
-        return lambda: _with_own_rate(optimizer_class.from_config(dict(config)))
+        return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
     if callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return checked(optimizer)
     raise _unusable(optimizer)
@@ -142,18 +144,18 @@ def checked(function: Callable[[], Any]) -> Callable[[], Any]:
         if not isinstance(made, tf.keras.optimizers.Optimizer):
             raise _unusable(made)
         # A new optimizer knows its learning rate only outside graphs.
-        with tf.init_scope():
+        with context.eager_mode():
             return like(function())()
 
     return make
 
 
-def _with_own_rate(optimizer: Any) -> Any:
+def _with_own_settings(optimizer: Any) -> Any:
     # A number would become a variable that the checkpoint overwrites: a training that is continued with another
     # learning rate would silently keep the first one. Keras makes no variable of a function.
-    rate = optimizer._hyper["learning_rate"]
-    if isinstance(rate, (int, float)):
-        optimizer._hyper["learning_rate"] = lambda: rate
+    for name, value in optimizer._hyper.items():
+        if isinstance(value, (int, float)):
+            optimizer._hyper[name] = functools.partial(float, value)
     return optimizer
 
 

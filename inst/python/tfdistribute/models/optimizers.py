@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.callbacks import Callback, as_callable
+from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError
 
@@ -168,11 +168,6 @@ class OptimizerFunction(Optimizer, kind="function"):
                 value=repr(self.function),
             )
         object.__setattr__(self, "function", function)
-
-    @property
-    def is_callback(self) -> bool:
-        """Whether the function comes from R."""
-        return isinstance(self.function, Callback)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
         """Make a function that calls the user's, and checks what it returns."""

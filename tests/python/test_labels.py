@@ -1,0 +1,182 @@
+"""Whether data and model fit, before TensorFlow starts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.descriptions import read
+from tfdistribute.errors import InputError, ModelError, TfdistributeError
+from tfdistribute.models import Model
+
+X = {"kind": "numeric", "key": "x"}
+
+
+def model(kind: str, **fields: Any) -> Model:
+    columns = {"feature_columns": [X]} if kind.startswith("linear") else {}
+    return read(Model, {"kind": kind, "model_dir": "m", **columns, **fields})
+
+
+def facts(
+    label: ColumnFacts | None, label_range: tuple[float, float] | None = None, **features: Any
+) -> InputFacts:
+    known = {"x": ColumnFacts("x", "float"), **features}
+    return InputFacts(features=known, label=label, label_range=label_range)
+
+
+REGRESSOR = model("linear_regressor")
+CLASSIFIER = model("linear_classifier")
+NAMED = model("linear_classifier", label_vocabulary=["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("described", "label", "label_range"),
+    [
+        (REGRESSOR, ColumnFacts("y", "float"), (-1.5, 2.0)),
+        (REGRESSOR, ColumnFacts("y", "logical"), (0.0, 1.0)),
+        (model("linear_regressor", label_dimension=2), ColumnFacts("y", "float", (2,)), None),
+        (CLASSIFIER, ColumnFacts("y", "logical"), (0.0, 1.0)),
+        (CLASSIFIER, ColumnFacts("y", "float"), (0.0, 1.0)),
+        (model("baseline_classifier", n_classes=3), ColumnFacts("y", "integer"), (0.0, 2.0)),
+        (NAMED, ColumnFacts("y", "string"), None),
+        (NAMED, ColumnFacts("y", "string", (), ("yes", "no")), None),
+    ],
+)
+def test_labels_that_fit_pass(
+    described: Model, label: ColumnFacts, label_range: tuple[float, float] | None
+) -> None:
+    described.check(facts(label, label_range))
+    assert described.with_facts(facts(label, label_range)) == described
+
+
+@pytest.mark.parametrize(
+    ("described", "label", "label_range", "message"),
+    [
+        (REGRESSOR, None, None, "The input has no response"),
+        (
+            REGRESSOR,
+            ColumnFacts("y", "string"),
+            None,
+            '"y" holds strings, but a regressor predicts numbers',
+        ),
+        (
+            REGRESSOR,
+            ColumnFacts("y", "float", (3,)),
+            None,
+            "3 values per row, but `label_dimension` is 1",
+        ),
+        (CLASSIFIER, ColumnFacts("y", "string"), None, "does not know the names of its classes"),
+        (CLASSIFIER, ColumnFacts("y", "float"), (0.5, 1.0), '"y" holds 0.5'),
+        (
+            CLASSIFIER,
+            ColumnFacts("y", "integer"),
+            (0.0, 2.0),
+            "goes from 0 to 2, but with n_classes = 2",
+        ),
+        (CLASSIFIER, ColumnFacts("y", "integer"), (-1.0, 1.0), "goes from -1 to 1"),
+        (CLASSIFIER, ColumnFacts("y", "date"), None, "holds dates"),
+        (
+            CLASSIFIER,
+            ColumnFacts("y", "integer", (2,)),
+            None,
+            "2 values per row, but a classifier takes one",
+        ),
+        (NAMED, ColumnFacts("y", "integer"), (0.0, 1.0), 'have names \\("no", "yes"\\)'),
+        (NAMED, ColumnFacts("y", "string", (), ("no", "perhaps")), None, 'level "perhaps"'),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused_by_name(
+    described: Model,
+    label: ColumnFacts | None,
+    label_range: tuple[float, float] | None,
+    message: str,
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        described.check(facts(label, label_range))
+    assert caught.value.remedy
+
+
+def test_the_remedy_for_too_many_classes_names_their_number() -> None:
+    with pytest.raises(TfdistributeError, match="n_classes = 4"):
+        CLASSIFIER.check(facts(ColumnFacts("y", "integer"), (0.0, 3.0)))
+    with pytest.raises(ModelError) as caught:
+        CLASSIFIER.with_facts(facts(ColumnFacts("y", "string", (), ("a", "b", "c"))))
+    assert caught.value.remedy is not None
+    assert "n_classes = 3" in caught.value.remedy
+
+
+def test_codes_of_a_factor_are_no_names() -> None:
+    codes = facts(ColumnFacts("y", "integer", (), ("no", "yes")), (0.0, 1.0))
+    assert CLASSIFIER.with_facts(codes) == CLASSIFIER
+
+
+def test_nothing_is_checked_that_is_not_known() -> None:
+    REGRESSOR.check(InputFacts())
+    CLASSIFIER.check(InputFacts())
+
+
+def test_predictions_need_neither_label_nor_weights() -> None:
+    weighted = model("linear_regressor", weight_column="w")
+    weighted.check(facts(None), needs_label=False)
+    with pytest.raises(InputError, match='The feature "w"'):
+        weighted.check(facts(ColumnFacts("y", "float")))
+
+
+WORD = {"kind": "categorical_with_vocabulary_list", "key": "word", "vocabulary_list": ["a"]}
+NUMBERED = {"kind": "categorical_with_identity", "key": "word", "num_buckets": 3}
+
+
+@pytest.mark.parametrize(
+    ("column", "feature", "message"),
+    [
+        (
+            {**X, "key": "Word"},
+            ColumnFacts("word", "float"),
+            r'"Word", .* is not in the input.\nDid you mean "word"\?',
+        ),
+        (
+            {**X, "key": "word"},
+            ColumnFacts("word", "string"),
+            "holds strings, but .* reads numbers",
+        ),
+        (WORD, ColumnFacts("word", "float"), "holds numbers with fractions .* reads strings"),
+        (WORD, ColumnFacts("word", "integer"), "holds whole numbers, but .* reads strings"),
+        (NUMBERED, ColumnFacts("word", "float"), "reads whole numbers"),
+        (NUMBERED, ColumnFacts("word", "string"), "holds strings, but .* reads whole numbers"),
+        (
+            {**X, "key": "word"},
+            ColumnFacts("word", "float", (3,)),
+            "3 values per row, .* shape for 1",
+        ),
+        (
+            {"kind": "crossed", "keys": ["word", "x"], "hash_bucket_size": 4},
+            ColumnFacts("word", "string"),
+            'feature "x" holds numbers with fractions .* reads strings or whole numbers',
+        ),
+    ],
+)
+def test_features_that_do_not_fit_are_refused_by_name(
+    column: dict[str, Any], feature: ColumnFacts, message: str
+) -> None:
+    described = model("linear_regressor", feature_columns=[column])
+    with pytest.raises(InputError, match=message) as caught:
+        described.check(facts(ColumnFacts("y", "float"), word=feature))
+    assert caught.value.remedy
+
+
+def test_checks_do_not_start_tensorflow(run_python: Any) -> None:
+    code = (
+        "from tfdistribute.descriptions import read\n"
+        "from tfdistribute.models import Model\n"
+        "from tfdistribute.columns import InputFacts\n"
+        "model = read(Model, {'kind': 'baseline_regressor', 'model_dir': 'm'})\n"
+        "model.check(InputFacts()); model.structure()\n"
+        "import sys; print('tensorflow' in sys.modules)"
+    )
+    assert (
+        run_python(code, timeout_s=30, env={"PYTHONPATH": ":".join(sys.path)}).stdout.strip()
+        == "False"
+    )
