@@ -57,8 +57,11 @@ class Mirrored(Strategy, kind="mirrored"):
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.MirroredStrategy``."""
         distribute = engine.tf.distribute
+        on_gpus = all(kind_of(device) == "GPU" for device in devices)
         operations = {
-            "auto": lambda: None,
+            # TensorFlow's choice for CPUs gathers the rows of sparse gradients (embeddings, linear models) and
+            # fails as soon as two replicas have different numbers of them.
+            "auto": (lambda: None) if on_gpus else distribute.ReductionToOneDevice,
             "nccl": distribute.NcclAllReduce,
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
             "one_device": distribute.ReductionToOneDevice,
