@@ -214,7 +214,7 @@ def test_evaluations_are_watched_where_they_are_made():
 def test_an_unknown_metric_is_named_with_those_that_there_are():
     history = History()
     watch = Watch(
-        early(monitor="acuracy", data="evaluation"), Run("train_and_evaluate", history=history)
+        early(monitor="rmse", data="evaluation"), Run("train_and_evaluate", history=history)
     )
     history.note_evaluation({"accuracy": 0.5, "loss": 1, "global_step": 10})
     with pytest.raises(ArgumentError, match="no metric") as caught:
