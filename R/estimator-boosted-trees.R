@@ -5,8 +5,8 @@
 #' TensorFlow Decision Forests.
 #'
 #' @inheritParams linear_estimators
-#' @param n_batches_per_layer,n_trees,max_depth,learning_rate,l1_regularization,l2_regularization,tree_complexity,min_node_weight
-#'   As in tfestimators; not used.
+#' @param n_batches_per_layer,n_trees,max_depth,learning_rate As in tfestimators; not used.
+#' @param l1_regularization,l2_regularization,tree_complexity,min_node_weight As in tfestimators; not used.
 #' @return Nothing: an error of class `tfdistribute_unsupported_error` is raised.
 #' @section Errors:
 #' `tfdistribute_unsupported_error`, always.

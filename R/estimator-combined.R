@@ -4,8 +4,9 @@
 #' generalised, trained together, each with its own optimizer. Either part may be left out.
 #'
 #' @inheritParams linear_estimators
-#' @param linear_feature_columns,dnn_feature_columns What each part reads, as [feature_columns()] returns it; NULL leaves
-#'   the part out. Categorical columns of the deep part must be wrapped in [column_indicator()] or [column_embedding()].
+#' @param linear_feature_columns,dnn_feature_columns What each part reads, as [feature_columns()] returns it; NULL
+#'   leaves the part out. Categorical columns of the deep part must be wrapped in [column_indicator()] or
+#'   [column_embedding()].
 #' @param linear_optimizer,dnn_optimizer What changes each part's weights: a name, a list, or a function. See
 #'   [optimizers].
 #' @param dnn_hidden_units Units of each hidden layer, counts.
@@ -19,8 +20,8 @@
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' `tfdistribute_argument_error`; `tfdistribute_model_error` for no columns at all, columns that clash, a categorical
-#' column that is not wrapped, or a `label_vocabulary` that is not `n_classes` long; `tfdistribute_unsupported_error` for
-#' a partitioner.
+#' column that is not wrapped, or a `label_vocabulary` that is not `n_classes` long;
+#' `tfdistribute_unsupported_error` for a partitioner.
 #' @section Source:
 #' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
 #' @family estimators

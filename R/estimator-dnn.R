@@ -5,8 +5,8 @@
 #'
 #' @inheritParams linear_estimators
 #' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
-#' @param activation_fn What each hidden layer applies: a name (`r paste0('"', activations, '"', collapse = ", ")`), or a
-#'   function of a tensor.
+#' @param activation_fn What each hidden layer applies: a name (`r paste0('"', activations, '"', collapse = ", ")`),
+#'   or a function of a tensor.
 #' @param dropout Share of units that each training step leaves out, a number below 1; NULL for none.
 #' @param input_layer_partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
 #' @param batch_norm Whether each hidden layer's values are normalised over the batch, TRUE or FALSE. Under a strategy

@@ -124,12 +124,13 @@ check_schedule <- function(value) {
 }
 
 abort_unknown_name <- function(argument, name, known, what) {
-  close <- known[utils::adist(tolower(name), known, ignore.case = TRUE) <= 2]
+  distance <- utils::adist(tolower(name), known)[1, ]
+  close <- if (min(distance) <= 2) known[[which.min(distance)]]
   abort_tfdistribute(
     "argument",
     problem = paste0("`", argument, "` \"", name, "\" is no ", what, "."),
     remedy = paste0(
-      if (length(close) > 0) paste0("Did you mean \"", close[[1]], "\"? "),
+      if (!is.null(close)) paste0("Did you mean \"", close, "\"? "),
       "Use one of ",
       paste0("\"", known, "\"", collapse = ", "),
       "."

@@ -18,8 +18,8 @@
 #' In `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is chosen when the
 #' estimator is made, and deleted when R ends.
 #' @section Loss:
-#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does; with `"sum"`, which
-#' was TensorFlow 1's default, the size of a step grows with the batch.
+#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does; with `"sum"`,
+#' which was TensorFlow 1's default, the size of a step grows with the batch.
 #' @section Source:
 #' <https://www.tensorflow.org/guide/estimator>
 #' @examples
@@ -237,6 +237,12 @@ format.tfdistribute_estimator <- function(x, ...) {
 # What is worth a line, by its argument's name; methods of kinds add theirs before these.
 describe_fields <- function(x) {
   fields <- setdiff(names(x), c("kind", "model_dir", "config"))
+  for (part in c("linear", "dnn")) {
+    # The settings of a part that was left out say nothing.
+    if (length(x[[paste0(part, "_feature_columns")]]) == 0) {
+      fields <- fields[!startsWith(fields, paste0(part, "_"))]
+    }
+  }
   usual <- list(batch_norm = FALSE, loss_reduction = "sum_over_batch_size", label_dimension = 1L)
   usual <- c(usual, list(sparse_combiner = "sum", linear_sparse_combiner = "sum"))
   fields <- Filter(

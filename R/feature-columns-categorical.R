@@ -4,8 +4,8 @@ category_dtypes <- c("string", "int32", "int64")
 
 #' A column of categories that are listed
 #'
-#' Each value is one of the listed categories. Linear models learn a weight per category; for deep models wrap the column
-#' in [column_indicator()] or [column_embedding()].
+#' Each value is one of the listed categories. Linear models learn a weight per category; for deep models wrap the
+#' column in [column_indicator()] or [column_embedding()].
 #'
 #' @inheritParams column_numeric
 #' @param vocabulary_list The categories: strings or whole numbers, each once, such as `levels(x)`. The first has index
@@ -225,8 +225,7 @@ check_unlisted <- function(has_default, num_oov_buckets) {
   }
 }
 
-#' @export
-format.tfdistribute_categorical_with_vocabulary_list_feature_column <- function(x, ...) {
+describe_vocabulary_list <- function(x) {
   paste0(
     "categorical, ",
     length(x$vocabulary_list),
@@ -235,17 +234,14 @@ format.tfdistribute_categorical_with_vocabulary_list_feature_column <- function(
   )
 }
 
-#' @export
-format.tfdistribute_categorical_with_vocabulary_file_feature_column <- function(x, ...) {
+describe_vocabulary_file <- function(x) {
   paste0("categorical, listed in ", x$vocabulary_file)
 }
 
-#' @export
-format.tfdistribute_categorical_with_hash_bucket_feature_column <- function(x, ...) {
+describe_hash_bucket <- function(x) {
   paste0("categorical, ", x$hash_bucket_size, " hash buckets")
 }
 
-#' @export
-format.tfdistribute_categorical_with_identity_feature_column <- function(x, ...) {
+describe_identity <- function(x) {
   paste0("categorical, numbered 0 to ", x$num_buckets - 1L)
 }

@@ -76,8 +76,8 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
 
 #' A column of categories as counts
 #'
-#' One number per category, which says how often the category occurs in the row: for deep models, and categories that are
-#' few. For many categories see [column_embedding()].
+#' One number per category, which says how often the category occurs in the row: for deep models, and categories
+#' that are few. For many categories see [column_embedding()].
 #'
 #' @inheritParams column_categorical_weighted
 #' @return A description of class `tfdistribute_indicator_feature_column`.
@@ -215,23 +215,19 @@ check_crossed <- function(column) {
   column
 }
 
-#' @export
-format.tfdistribute_categorical_weighted_feature_column <- function(x, ...) {
+describe_weighted <- function(x) {
   paste0(format(x$categorical_column), ", weighted by ", x$weight_feature_key)
 }
 
-#' @export
-format.tfdistribute_crossed_feature_column <- function(x, ...) {
+describe_crossed <- function(x) {
   names <- paste(crossed_names(x), collapse = " x ")
   paste0("crossed ", names, ", ", x$hash_bucket_size, " hash buckets")
 }
 
-#' @export
-format.tfdistribute_indicator_feature_column <- function(x, ...) {
+describe_indicator <- function(x) {
   paste0("indicator (", format(x$categorical_column), ")")
 }
 
-#' @export
-format.tfdistribute_embedding_feature_column <- function(x, ...) {
+describe_embedding <- function(x) {
   paste0("embedding in ", x$dimension, " dimensions (", format(x$categorical_column), ")")
 }

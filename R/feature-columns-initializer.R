@@ -36,19 +36,15 @@ check_initializer <- function(value) {
 
 # list("adam", learning_rate = 0.1), or "adam": the name, and the settings by name.
 named_settings <- function(value, argument, expected) {
-  if (is.character(value) && length(value) == 1 && !is.na(value)) {
-    return(list(name = as.vector(value), settings = list()))
-  }
-  if (!is.list(value) || is_python_object(value) || length(value) == 0) {
-    abort_argument(argument, value, expected)
+  if (is.character(value)) {
+    value <- as.list(unname(value))
   }
   labels <- names(value) %||% rep("", length(value))
-  at <- if ("name" %in% labels) match("name", labels) else match("", labels)
-  if (is.na(at) || !is.character(value[[at]]) || length(value[[at]]) != 1) {
+  at <- position_of_name(value, labels)
+  if (is.na(at)) {
     abort_argument(argument, value, expected)
   }
-  settings <- value[-at]
-  if (length(settings) > 0 && !all(nzchar(labels[-at]))) {
+  if (!all(nzchar(labels[-at]))) {
     abort_tfdistribute(
       "argument",
       problem = paste0("`", argument, "` \"", value[[at]], "\" has a setting without a name."),
@@ -57,7 +53,20 @@ named_settings <- function(value, argument, expected) {
       value = value[[at]]
     )
   }
-  list(name = value[[at]], settings = settings)
+  list(name = value[[at]], settings = value[-at])
+}
+
+# Where a list has its name: as `name`, or first of those without one. NA where it is no such list.
+position_of_name <- function(value, labels) {
+  if (!is.list(value) || is_python_object(value)) {
+    return(NA_integer_)
+  }
+  at <- if ("name" %in% labels) match("name", labels) else match("", labels)
+  is_name <- !is.na(at) &&
+    is.character(value[[at]]) &&
+    length(value[[at]]) == 1 &&
+    !is.na(value[[at]])
+  if (is_name) at else NA_integer_
 }
 
 # An empty list would reach Python as a list and not as named values.

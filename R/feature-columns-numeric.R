@@ -113,8 +113,7 @@ check_callable <- function(value, argument, null = TRUE) {
   if (is_python_object(value)) value else check_function(value, argument, null = null)
 }
 
-#' @export
-format.tfdistribute_numeric_feature_column <- function(x, ...) {
+describe_numeric <- function(x) {
   paste0(
     "numeric",
     if (!identical(x$shape, 1L)) paste0(" of shape ", paste(x$shape, collapse = " x ")),
@@ -123,8 +122,7 @@ format.tfdistribute_numeric_feature_column <- function(x, ...) {
   )
 }
 
-#' @export
-format.tfdistribute_bucketized_feature_column <- function(x, ...) {
+describe_bucketized <- function(x) {
   ranges <- length(x$boundaries) + 1
   paste0("bucketized into ", ranges, " ranges at ", show_several(x$boundaries))
 }

@@ -143,7 +143,7 @@ abort_feature_selection <- function(error, scope, verb) {
     remedy = paste0("The scope has ", show_value(scope), "."),
     argument = "...",
     value = if (length(unknown) > 0) unknown[[1]],
-    parent = error
+    parent = if (length(unknown) == 0) error
   )
 }
 

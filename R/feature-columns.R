@@ -8,8 +8,8 @@
 #'
 #' Numbers: [column_numeric()], [column_bucketized()]. Categories: [column_categorical_with_vocabulary_list()],
 #' [column_categorical_with_vocabulary_file()], [column_categorical_with_hash_bucket()],
-#' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep models:
-#' [column_indicator()], [column_embedding()].
+#' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep
+#' models: [column_indicator()], [column_embedding()].
 #'
 #' @param ... Feature columns, or lists of them.
 #' @param names Names of features that tidyselect helpers such as [starts_with()] choose from: a character vector, or an
@@ -193,6 +193,24 @@ check_distinct_columns <- function(columns, argument) {
 print.tfdistribute_feature_column <- function(x, ...) {
   cat("<feature_column> ", column_name(x), ": ", format(x), "\n", sep = "")
   invisible(x)
+}
+
+# What a column does, without its name.
+#' @export
+format.tfdistribute_feature_column <- function(x, ...) {
+  switch(
+    x$kind,
+    numeric = describe_numeric(x),
+    bucketized = describe_bucketized(x),
+    categorical_with_vocabulary_list = describe_vocabulary_list(x),
+    categorical_with_vocabulary_file = describe_vocabulary_file(x),
+    categorical_with_hash_bucket = describe_hash_bucket(x),
+    categorical_with_identity = describe_identity(x),
+    categorical_weighted = describe_weighted(x),
+    crossed = describe_crossed(x),
+    indicator = describe_indicator(x),
+    embedding = describe_embedding(x)
+  )
 }
 
 #' @export

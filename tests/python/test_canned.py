@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tfdistribute import engine
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models import Model
+from tfdistribute.models.canned import activation
+from tfdistribute.models.initializers import NAMES as NAMES_OF_INITIALIZERS
+from tfdistribute.models.optimizers import OPTIMIZERS
 
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
 NUMBER = {"kind": "numeric", "key": "x"}
@@ -407,3 +412,24 @@ def test_the_model_directory_is_no_part_of_the_model() -> None:
 def test_an_unknown_kind_is_refused_by_name() -> None:
     with pytest.raises(ArgumentError, match="'boosted_trees_regressor' is no kind of Model"):
         model("boosted_trees_regressor")
+
+
+def names_in_r(file: str, variable: str) -> list[str]:
+    """Strings of a character vector, or names of a list, in the R sources."""
+    text = (Path(__file__).parents[2] / "R" / file).read_text(encoding="utf-8")
+    body = re.search(rf"^{variable} <- (c|list)\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
+    assert body is not None
+    return re.findall(r'^  "?(\w+)"?(?:,$|$| = c)', body.group(2), re.MULTILINE)
+
+
+def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
+    assert names_in_r("estimator-optimizer.R", "optimizer_settings") == list(OPTIMIZERS)
+    assert names_in_r("estimator-optimizer.R", "schedule_names") == list(
+        engine.optimizers.SCHEDULES
+    )
+    assert names_in_r("feature-columns-initializer.R", "initializer_names") == list(
+        NAMES_OF_INITIALIZERS
+    )
+    activations = names_in_r("estimator.R", "activations")
+    assert len(activations) > 10
+    assert all(callable(activation(name)) for name in activations)

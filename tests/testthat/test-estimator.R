@@ -1,0 +1,252 @@
+numbers <- function() feature_columns(column_numeric("wt", "hp"))
+gear <- function() column_categorical_with_identity("gear", num_buckets = 6)
+
+estimators <- function(model_dir = "runs/m") {
+  list(
+    linear_regressor(numbers(), model_dir = model_dir),
+    linear_classifier(numbers(), model_dir = model_dir, n_classes = 3),
+    dnn_regressor(c(8, 4), numbers(), model_dir = model_dir),
+    dnn_classifier(8, numbers(), model_dir = model_dir),
+    dnn_linear_combined_regressor(model_dir, linear_feature_columns = gear()),
+    dnn_linear_combined_classifier(
+      model_dir,
+      dnn_feature_columns = numbers(),
+      dnn_hidden_units = 4
+    ),
+    baseline_regressor(model_dir),
+    baseline_classifier(model_dir)
+  )
+}
+
+test_that("every estimator has its kind, its classes, its directory and its configuration", {
+  for (model in estimators()) {
+    expect_s3_class(
+      model,
+      c(paste0("tfdistribute_", model$kind, "_estimator"), "tfdistribute_estimator")
+    )
+    expect_identical(model_dir(model), "runs/m")
+    expect_true("config" %in% names(model))
+  }
+})
+
+test_that("estimators have the arguments of tfestimators first, in their order", {
+  first <- list(
+    linear_regressor = c(
+      "feature_columns",
+      "model_dir",
+      "label_dimension",
+      "weight_column",
+      "optimizer",
+      "config",
+      "partitioner"
+    ),
+    linear_classifier = c(
+      "feature_columns",
+      "model_dir",
+      "n_classes",
+      "weight_column",
+      "label_vocabulary",
+      "optimizer",
+      "config",
+      "partitioner"
+    ),
+    dnn_regressor = c(
+      "hidden_units",
+      "feature_columns",
+      "model_dir",
+      "label_dimension",
+      "weight_column",
+      "optimizer",
+      "activation_fn",
+      "dropout",
+      "input_layer_partitioner",
+      "config"
+    ),
+    dnn_classifier = c(
+      "hidden_units",
+      "feature_columns",
+      "model_dir",
+      "n_classes",
+      "weight_column",
+      "label_vocabulary",
+      "optimizer",
+      "activation_fn",
+      "dropout",
+      "input_layer_partitioner",
+      "config"
+    ),
+    dnn_linear_combined_regressor = c(
+      "model_dir",
+      "linear_feature_columns",
+      "linear_optimizer",
+      "dnn_feature_columns",
+      "dnn_optimizer",
+      "dnn_hidden_units",
+      "dnn_activation_fn",
+      "dnn_dropout",
+      "label_dimension",
+      "weight_column",
+      "input_layer_partitioner",
+      "config"
+    ),
+    dnn_linear_combined_classifier = c(
+      "model_dir",
+      "linear_feature_columns",
+      "linear_optimizer",
+      "dnn_feature_columns",
+      "dnn_optimizer",
+      "dnn_hidden_units",
+      "dnn_activation_fn",
+      "dnn_dropout",
+      "n_classes",
+      "weight_column",
+      "label_vocabulary",
+      "input_layer_partitioner",
+      "config"
+    )
+  )
+  for (name in names(first)) {
+    arguments <- names(formals(get(name)))
+    expect_identical(utils::head(arguments, length(first[[name]])), first[[name]])
+  }
+})
+
+test_that("a directory is chosen once, when the estimator is made", {
+  model <- baseline_regressor()
+  expect_match(model_dir(model), "tfdistribute-model-", fixed = TRUE)
+  expect_identical(model_dir(model), model_dir(model))
+  expect_false(model_dir(baseline_regressor()) == model_dir(model))
+  expect_false(dir.exists(model_dir(model)))
+})
+
+test_that("the directory may stand in the configuration", {
+  config <- run_config(model_dir = "runs/c")
+  expect_identical(model_dir(baseline_regressor(config = config)), "runs/c")
+  expect_identical(model_dir(baseline_regressor("runs/c/", config = config)), "runs/c/")
+  expect_error(
+    baseline_regressor("runs/d", config = config),
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("estimators are plain values that can be saved", {
+  file <- withr::local_tempfile()
+  saveRDS(estimators(), file)
+  expect_identical(readRDS(file), estimators())
+})
+
+test_that("a weight column may be a column of numbers", {
+  expect_identical(baseline_regressor(weight_column = column_numeric("w"))$weight_column, "w")
+})
+
+test_that("the names of classes may be a factor", {
+  model <- baseline_classifier(n_classes = 3, label_vocabulary = iris$Species)
+  expect_identical(model$label_vocabulary, levels(iris$Species))
+})
+
+test_that("estimators print what they are", {
+  hide <- function(lines) sub("(model_dir +).*[(]temporary[)]", "\\1<path> (temporary)", lines)
+  expect_snapshot(transform = hide, {
+    linear_regressor(numbers(), label_dimension = 2, weight_column = "w")
+    dnn_classifier(
+      c(64, 32),
+      feature_columns(column_numeric("wt"), column_indicator(gear())),
+      model_dir = "runs/cars",
+      n_classes = 3,
+      label_vocabulary = c("a", "b", "c"),
+      optimizer = list("adam", learning_rate = 0.01),
+      activation_fn = function(x) x,
+      dropout = 0.1,
+      batch_norm = TRUE,
+      config = run_config(strategy_mirrored(devices = 2))
+    )
+    dnn_linear_combined_regressor(linear_feature_columns = gear())
+    baseline_regressor()
+  })
+})
+
+test_that("what no data could make right is refused by name", {
+  expect_snapshot(error = TRUE, {
+    linear_regressor(NULL)
+    linear_regressor("wt")
+    dnn_regressor(8, gear())
+    dnn_regressor(c(8, 0), numbers())
+    dnn_regressor(1.5, numbers())
+    dnn_regressor(8, numbers(), activation_fn = "rulu")
+    dnn_regressor(8, numbers(), dropout = 1)
+    dnn_regressor(8, numbers(), optimizer = "adamm")
+    dnn_regressor(8, numbers(), config = list())
+    dnn_regressor(8, numbers(), input_layer_partitioner = function(shape) shape)
+    linear_regressor(numbers(), loss_reduction = "mean")
+    linear_regressor(numbers(), label_dimension = 0)
+    linear_classifier(numbers(), n_classes = 1)
+    linear_classifier(numbers(), n_classes = 2, label_vocabulary = c("a", "b", "c"))
+    linear_classifier(numbers(), label_vocabulary = c("a", "a"))
+    dnn_linear_combined_regressor()
+    dnn_linear_combined_regressor(dnn_feature_columns = numbers())
+    linear_regressor(feature_columns(column_numeric("a b")), model_dir = "")
+  })
+})
+
+test_that("boosted trees say what replaces them", {
+  expect_snapshot(error = TRUE, {
+    boosted_trees_regressor(numbers(), n_batches_per_layer = 1)
+    boosted_trees_classifier(numbers(), n_batches_per_layer = 1)
+  })
+  expect_error(boosted_trees_regressor(), class = "tfdistribute_unsupported_error")
+})
+
+test_that("Python reads every estimator and column that R describes", {
+  skip_if_no_tensorflow()
+  listed <- column_categorical_with_vocabulary_list("cyl", vocabulary_list = c(4, 6, 8))
+  columns <- feature_columns(
+    column_numeric("wt", normalizer_fn = function(x) x),
+    column_bucketized(column_numeric("hp"), boundaries = 100),
+    column_indicator(column_crossed(list("gear", "carb"), hash_bucket_size = 20)),
+    column_embedding(listed, 2, initializer = list("truncated_normal", stddev = 0.1)),
+    column_indicator(column_categorical_with_identity("am", num_buckets = 2)),
+    column_indicator(column_categorical_weighted(
+      column_categorical_with_identity("vs", num_buckets = 2),
+      "qsec"
+    ))
+  )
+  cars <- transform(
+    mtcars,
+    cyl = as.integer(cyl),
+    gear = as.integer(gear),
+    carb = as.integer(carb),
+    am = as.integer(am),
+    vs = as.integer(vs)
+  )
+  dnn_optimizer <- list(
+    "adam",
+    learning_rate = list("cosine_decay", initial_learning_rate = 0.1, decay_steps = 9)
+  )
+  model <- dnn_linear_combined_regressor(
+    linear_feature_columns = feature_columns(column_numeric("gr\u00f6\u00dfe"), listed),
+    dnn_feature_columns = columns,
+    dnn_hidden_units = 4,
+    dnn_optimizer = dnn_optimizer,
+    dnn_activation_fn = "tanh",
+    weight_column = "disp"
+  )
+  cars[["gr\u00f6\u00dfe"]] <- cars$drat
+  train(model, input_fn(mpg ~ ., cars, batch_size = 16))
+  expect_identical(evaluate(model, input_fn(mpg ~ ., cars))$global_step, 2)
+  expect_true("linear/linear_model/gru00f6u00dfe/weights" %in% variable_names(model))
+})
+
+test_that("a classifier names its predictions as the factor it was trained on", {
+  skip_if_no_tensorflow()
+  model <- linear_classifier(column_numeric("Petal.Length"), n_classes = 3)
+  train(model, input_fn(Species ~ Petal.Length, iris, batch_size = 50, num_epochs = 5))
+  predicted <- predict(model, input_fn(~Petal.Length, iris[c(1, 150), ]))
+  expect_true(all(predicted$classes %in% levels(iris$Species)))
+  expect_error(
+    train(
+      linear_classifier(column_numeric("Petal.Length")),
+      input_fn(Species ~ Petal.Length, iris)
+    ),
+    class = "tfdistribute_model_error"
+  )
+})

@@ -1,0 +1,187 @@
+names_of <- function(columns) {
+  vapply(as_feature_columns(columns, "columns"), column_name, "")
+}
+
+listed <- function(name = "word") {
+  column_categorical_with_vocabulary_list(name, vocabulary_list = c("a", "b", "c"))
+}
+
+test_that("a column of numbers keeps what it was given", {
+  column <- column_numeric("x", shape = 3, default_value = 1, dtype = "int64")
+  expect_s3_class(column, "tfdistribute_numeric_feature_column")
+  expect_identical(column$shape, 3L)
+  expect_identical(column$default_value, 1)
+  expect_identical(column$dtype, "int64")
+})
+
+test_that("several names make several columns", {
+  columns <- column_numeric("drat", "cyl")
+  expect_s3_class(columns, "tfdistribute_feature_columns")
+  expect_identical(names_of(columns), c("drat", "cyl"))
+  expect_identical(names_of(column_indicator(listed(c("a", "b")))), c("a_indicator", "b_indicator"))
+})
+
+test_that("without a scope, names are strings, bare names, or variables that hold them", {
+  mine <- c("a", "b")
+  expect_identical(names_of(column_numeric(mine)), c("a", "b"))
+  expect_identical(names_of(column_numeric(a1, "b1", c(c1, "d1"))), c("a1", "b1", "c1", "d1"))
+  expect_identical(names_of(column_numeric(paste0("x", 1:2))), c("x1", "x2"))
+  expect_identical(names_of(column_numeric(all_of(mine))), c("a", "b"))
+  expect_identical(names_of(column_numeric(`petal length`)), "petal length")
+})
+
+test_that("inside a scope, helpers choose among its names", {
+  expect_identical(
+    names_of(feature_columns(column_numeric(starts_with("d")), names = mtcars)),
+    c("disp", "drat")
+  )
+  expect_identical(
+    names_of(with_columns(names(mtcars), column_numeric(wt:vs, -qsec, "gear"))),
+    c("wt", "vs", "gear")
+  )
+  mine <- c("wt", "hp")
+  expect_identical(names_of(with_columns(mtcars, column_numeric(mine))), mine)
+  expect_identical(names_of(with_columns(mtcars, column_numeric(everything()))), names(mtcars))
+  expect_identical(names_of(with_columns(mtcars, column_numeric(last_col()))), "carb")
+})
+
+test_that("a scope ends with its function, its expression, or when it is set again", {
+  inside <- function() {
+    scoped_columns(mtcars)
+    names_of(column_numeric(matches("^w")))
+  }
+  expect_identical(inside(), "wt")
+  expect_null(the$feature_scope)
+  expect_error(with_columns(mtcars, rlang::abort("no")), "no")
+  expect_null(the$feature_scope)
+  withr::defer(set_columns(NULL))
+  expect_null(set_columns(mtcars))
+  expect_identical(names_of(column_numeric(contains("ea"))), "gear")
+  expect_identical(set_columns(NULL), names(mtcars))
+})
+
+test_that("columns have the names that TensorFlow gives them", {
+  ranges <- column_bucketized(column_numeric("x"), boundaries = c(0, 1))
+  crossed <- column_crossed(list(ranges, "word", "Color"), hash_bucket_size = 10)
+  expect_identical(column_name(ranges), "x_bucketized")
+  expect_identical(column_name(crossed), "Color_X_word_X_x_bucketized")
+  expect_identical(
+    column_name(column_crossed(list(crossed, "a"), 10)),
+    "Color_X_a_X_word_X_x_bucketized"
+  )
+  expect_identical(
+    column_name(column_embedding(crossed, 2)),
+    paste0(column_name(crossed), "_embedding")
+  )
+  expect_identical(column_name(column_categorical_weighted(listed(), "w")), "word_weighted_by_w")
+})
+
+test_that("any name becomes one that TensorFlow accepts, as in Python", {
+  expect_identical(safe_key("petal length"), "petal_length")
+  expect_identical(safe_key("gr\u00f6\u00dfe"), "gru00f6u00dfe")
+  expect_identical(safe_key("\u9577\u3055"), "u9577u3055")
+  expect_identical(safe_key("a/b:c%"), "a_b_c_")
+})
+
+test_that("columns are plain values that can be saved", {
+  columns <- feature_columns(
+    column_embedding(listed(), 2, initializer = "zeros"),
+    column_numeric("x")
+  )
+  file <- withr::local_tempfile()
+  saveRDS(columns, file)
+  expect_identical(readRDS(file), columns)
+})
+
+test_that("lists of columns become one list", {
+  columns <- feature_columns(column_numeric("a"), list(column_numeric("b", "c"), listed("d")))
+  expect_identical(names_of(columns), c("a", "b", "c", "d"))
+  expect_s3_class(columns[2:3], "tfdistribute_feature_columns")
+  expect_identical(names_of(c(columns[1], column_numeric("e"))), c("a", "e"))
+})
+
+test_that("a list of columns reaches Python as a list of mappings", {
+  wire <- as_wire(feature_columns(column_numeric("a"), listed("b")))
+  expect_null(names(wire))
+  expect_identical(wire[[2]]$kind, "categorical_with_vocabulary_list")
+  expect_identical(wire[[2]]$vocabulary_list, list("a", "b", "c"))
+})
+
+test_that("a dtype may be TensorFlow's", {
+  skip_if_no_tensorflow()
+  tf <- call_backend("tensorflow")
+  expect_identical(column_numeric("x", dtype = tf$int64)$dtype, "int64")
+  expect_identical(
+    column_categorical_with_hash_bucket("x", hash_bucket_size = 9, dtype = tf$string)$dtype,
+    "string"
+  )
+})
+
+test_that("columns print what they are", {
+  ranges <- column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
+  expect_snapshot({
+    column_numeric("x")
+    feature_columns(
+      column_numeric("x", shape = c(2, 3), dtype = "int32", normalizer_fn = function(x) x),
+      ranges,
+      column_categorical_with_vocabulary_list("cut", vocabulary_list = letters),
+      column_categorical_with_vocabulary_file("city", vocabulary_file = "cities.txt"),
+      column_categorical_with_hash_bucket("word", hash_bucket_size = 100),
+      column_categorical_with_identity("gear", num_buckets = 6),
+      column_categorical_weighted(listed("tag"), "count"),
+      column_crossed(list(ranges, "cut"), hash_bucket_size = 50),
+      column_indicator(listed("color")),
+      column_embedding(listed("petal length"), dimension = 3)
+    )
+    feature_columns()
+  })
+})
+
+test_that("names that clash are refused by both names", {
+  expect_snapshot(error = TRUE, {
+    feature_columns(column_numeric("a b"), column_numeric("a_b"))
+    feature_columns(column_numeric("x"), column_numeric("x"))
+  })
+  expect_error(
+    feature_columns(column_numeric("x_indicator"), column_indicator(listed("x"))),
+    class = "tfdistribute_model_error"
+  )
+})
+
+test_that("what is no column or no feature is refused", {
+  expect_snapshot(error = TRUE, {
+    feature_columns("wt")
+    column_numeric()
+    column_numeric("x", shap = 2)
+    column_numeric(starts_with("d"))
+    column_numeric(3)
+    with_columns(mtcars, column_numeric("weight"))
+    with_columns(mtcars, column_numeric(starts_with("z")))
+    scoped_columns(1:3)
+  })
+})
+
+test_that("settings that TensorFlow would refuse are refused", {
+  expect_snapshot(error = TRUE, {
+    column_numeric("x", dtype = "string")
+    column_numeric("x", default_value = 1:2)
+    column_numeric("x", normalizer_fn = "log")
+    column_bucketized(column_numeric("x"), boundaries = c(1, 1))
+    column_bucketized(listed(), boundaries = 1)
+    column_categorical_with_vocabulary_list("x", vocabulary_list = c("a", "a"))
+    column_categorical_with_vocabulary_list("x", vocabulary_list = NULL)
+    column_categorical_with_vocabulary_list(
+      "x",
+      vocabulary_list = "a",
+      default_value = 0,
+      num_oov_buckets = 1
+    )
+    column_categorical_with_identity("x", num_buckets = 3, default_value = 3)
+    column_crossed("x", 10)
+    column_crossed(list("x", column_numeric("y")), 10)
+    column_indicator(column_numeric("x"))
+    column_embedding(listed(), dimension = 0)
+    column_embedding(listed(), 2, initializer = "normal")
+    column_embedding(listed(), 2, tensor_name_in_ckpt = "v")
+  })
+})
