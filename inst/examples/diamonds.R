@@ -52,7 +52,7 @@ history <- train(
 
 # The same rows for both models.
 test <- prepared[!in_training, ]
-predicted <- predict(model, input_fn(test, features = c(numbers, qualities)))$predictions
+predicted <- predict(model, input_fn(test, features = all_of(c(numbers, qualities))))$predictions
 linear <- lm(price ~ ., prepared[in_training, ])
 rmse <- function(predicted) 1000 * sqrt(mean((predicted - test$price)^2))
 

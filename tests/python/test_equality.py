@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ FEATURES = {
     "width": random.normal(size=ROWS).astype("float32"),
     "height": random.normal(size=ROWS).astype("float32"),
     "colour": random.integers(0, 3, size=ROWS),
+    # The number of different shops changes from step to step, and with it the rows of sparse gradients.
+    "shop": random.integers(0, 10, size=ROWS).astype("int32"),
 }
 NUMBER = (FEATURES["width"] - 2 * FEATURES["height"] + FEATURES["colour"]).astype("float32")
 CLASS = (np.digitize(NUMBER, [-0.5, 1.5])).astype("int32")
@@ -37,11 +40,13 @@ STRATEGIES: dict[str, dict[str, Any] | None] = {
 NUMBERS = [{"kind": "numeric", "key": "width"}, {"kind": "numeric", "key": "height"}]
 COLOUR = {"kind": "categorical_with_vocabulary_list", "key": "colour", "vocabulary_list": COLOURS}
 DEEP = [*NUMBERS, {"kind": "indicator", "categorical_column": COLOUR}]
+SHOP = {"kind": "categorical_with_identity", "key": "shop", "num_buckets": 10}
 SGD = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.05}}
 ADAM = {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.01}}
 
 MODELS: dict[str, dict[str, Any]] = {
     "linear": {"kind": "linear_regressor", "feature_columns": [*NUMBERS, COLOUR], "optimizer": SGD},
+    "sparse": {"kind": "linear_regressor", "feature_columns": [SHOP, COLOUR], "optimizer": SGD},
     "deep": {
         "kind": "dnn_classifier",
         "hidden_units": [8, 4],
@@ -72,6 +77,7 @@ def source(model: str, batch_size: int = BATCH, num_epochs: int | None = None) -
             "values": lambda: {"codes": FEATURES["colour"], "labels": COLOURS},
             "levels": COLOURS,
         },
+        {"name": "shop", "type": "integer", "values": lambda: FEATURES["shop"]},
         {"name": "y", "type": "integer" if model == "deep" else "float", "values": lambda: label},
     ]
     return read(
@@ -103,9 +109,9 @@ def trained(tf: Any, model: str, strategy: str, directory: Path) -> tuple[dict[s
 
 
 def variables(tf: Any, directory: Path) -> dict[str, Any]:
-    """Everything in the newest checkpoint but the learning rate, which this package does not keep in checkpoints."""
+    """Everything in the newest checkpoint but the optimizers' settings, which this package keeps out of checkpoints."""
     checkpoint = tf.train.latest_checkpoint(str(directory))
-    names = [name for name, _ in tf.train.list_variables(checkpoint) if not name.endswith("/learning_rate")]
+    names = [name for name, _ in tf.train.list_variables(checkpoint) if not re.fullmatch(r"training/\w+/\w+", name)]
     return {name: tf.train.load_variable(checkpoint, name) for name in names}
 
 
@@ -120,6 +126,12 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
     if model == "linear":
         estimator = tf.estimator.LinearRegressor(
             [*numbers, colour], optimizer=lambda: optimizers.SGD(0.05), config=config
+        )
+    elif model == "sparse":
+        estimator = tf.estimator.LinearRegressor(
+            [column.categorical_column_with_identity("shop", 10), colour],
+            optimizer=lambda: optimizers.SGD(0.05),
+            config=config,
         )
     elif model == "deep":
         estimator = tf.estimator.DNNClassifier(
@@ -141,6 +153,7 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
         "width": FEATURES["width"],
         "height": FEATURES["height"],
         "colour": np.array(COLOURS)[FEATURES["colour"]],
+        "shop": FEATURES["shop"],
     }
     if model == "baseline":
         # TensorFlow's baseline reads no feature, and takes one at most.

@@ -59,8 +59,8 @@ class Mirrored(Strategy, kind="mirrored"):
         distribute = engine.tf.distribute
         on_gpus = all(kind_of(device) == "GPU" for device in devices)
         operations = {
-            # TensorFlow's choice for CPUs gathers the rows of sparse gradients (embeddings, linear models) and
-            # fails as soon as two replicas have different numbers of them.
+            # TensorFlow's choice for CPUs gathers the rows of sparse gradients (embeddings, linear models), and
+            # fails in the first step that has another number of them than the step before.
             "auto": (lambda: None) if on_gpus else distribute.ReductionToOneDevice,
             "nccl": distribute.NcclAllReduce,
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
