@@ -68,6 +68,7 @@ class Generator(Input, kind="generator"):
             KeyboardInterrupt: a function was interrupted. To TensorFlow that is the end of the data, so that a
                 training ends with the checkpoint of its last step.
         """
+        self._batches.interrupted = False
         with self._served.serving():
             yield
         if self._batches.interrupted:
@@ -235,7 +236,7 @@ class _Batches:
                 here, there = getattr(new, what), getattr(old, what)
                 if here != there:
                     raise self._refusal(
-                        f"The {what} of the column `{name}` is {_shown(here)}, but {_shown(there)} in the first batch.",
+                        f"The column `{name}` has {what} {_shown(here)}, in the first batch {_shown(there)}.",
                         argument=name,
                     )
         return [given[name] for name in known]
