@@ -147,7 +147,7 @@ batch_columns <- function(batch, features, response) {
   if (length(unknown) > 0) {
     abort_batch(
       paste0(
-        "it has no column `",
+        "It has no column `",
         unknown[[1]],
         "`, only ",
         backquoted(utils::head(available, 10)),
