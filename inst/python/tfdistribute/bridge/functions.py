@@ -12,7 +12,7 @@ from tfdistribute.bridge.situation import situation
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model
+from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
@@ -132,9 +132,20 @@ def _predicted(
     )
 
 
-def _export_savedmodel(estimator: Wire, export_dir_base: str, **arguments: Any) -> str:
+def _export_savedmodel(
+    estimator: Wire,
+    export_dir_base: str,
+    serving_input_receiver_fn: Any = None,
+    input: Wire | Sequence[Wire] | None = None,  # noqa: A002
+    **arguments: Any,
+) -> str:
     model, settings = _model(estimator)
-    return export_savedmodel(model, settings, export_dir_base, **arguments)
+    request: Any = as_callable(serving_input_receiver_fn)
+    if isinstance(input, Mapping):
+        request = read(Input, input)
+    elif input is not None:
+        request = tuple(read(FeatureColumn, column) for column in input)
+    return export_savedmodel(model, settings, export_dir_base, request=request, **arguments)
 
 
 def _build_run_config(config: Wire) -> Any:

@@ -57,6 +57,7 @@ def __getattr__(name: str) -> Any:
 _MODULES = (
     "call_location",
     "devices",
+    "exports",
     "fetches",
     "hook_functions",
     "hook_savers",

@@ -14,6 +14,8 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns import FeatureColumn, Need, safe_key
 from tfdistribute.models.initializers import Initializer
 from tfdistribute.models.optimizers import Optimizer
+from tfdistribute.models.parsing import labelled_spec
+from tfdistribute.models.serving import examples_receiver, tensors_receiver
 
 # Importing a module registers its members with their family.
 MEMBERS = (
@@ -27,4 +29,15 @@ MEMBERS = (
     feature_columns_numeric,
 )
 
-__all__ = ["MEMBERS", "FeatureColumn", "Initializer", "Model", "Need", "Optimizer", "safe_key"]
+__all__ = [
+    "MEMBERS",
+    "FeatureColumn",
+    "Initializer",
+    "Model",
+    "Need",
+    "Optimizer",
+    "examples_receiver",
+    "labelled_spec",
+    "safe_key",
+    "tensors_receiver",
+]

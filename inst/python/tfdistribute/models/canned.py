@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import ModelError
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns import (
@@ -20,6 +20,7 @@ from tfdistribute.models.feature_columns import (
 )
 from tfdistribute.models.features import check_features
 from tfdistribute.models.labels import check_class_label, check_regression_label, check_vocabulary
+from tfdistribute.models.serving import examples_receiver
 
 LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
 
@@ -115,14 +116,12 @@ class Canned(Model):
         self.adapt(estimator)
         return estimator
 
-    def serving_input_receiver_fn(self) -> Callable[[], Any]:
+    def serving_input_receiver_fn(
+        self, features: Mapping[str, ColumnFacts] | None = None
+    ) -> Callable[[], Any]:
         """Read the columns' features from serialised examples; weights are not needed for predictions."""
-        tf = engine.tf
-        columns = [column.build() for part in self.columns().values() for column in part]
-        names = {safe_key(need.feature): need.feature for need in self.needed_features()}
-        parsed = tf.feature_column.make_parse_example_spec(columns)
-        own = {names[key]: feature for key, feature in parsed.items()}
-        return tf.estimator.export.build_parsing_serving_input_receiver_fn(own)
+        columns = [column for part in self.columns().values() for column in part]
+        return examples_receiver(columns, features)
 
     def adapt(self, estimator: Any) -> None:
         """Put the repairs of TensorFlow's canned models in place."""

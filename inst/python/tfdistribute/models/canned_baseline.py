@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
+from tfdistribute.columns import ColumnFacts
 from tfdistribute.models.canned import Canned, Classifier, Regressor
 from tfdistribute.models.feature_columns import FeatureColumn, safe_key
 from tfdistribute.models.optimizers import FTRL, Optimizer
@@ -36,7 +37,9 @@ class Baseline(Canned):
         """Make the optimizer."""
         return {"optimizer": self.optimizer.factory(LEARNING_RATE)}
 
-    def serving_input_receiver_fn(self) -> Callable[[], Any]:
+    def serving_input_receiver_fn(
+        self, features: Mapping[str, ColumnFacts] | None = None
+    ) -> Callable[[], Any]:
         """Count the serialised examples; nothing is read from them."""
         return engine.model_functions.count_examples
 

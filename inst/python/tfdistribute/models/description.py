@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.callbacks import Callback
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import Description
+from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.feature_columns import Need
+from tfdistribute.models.serving import tensors_receiver
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,31 @@ class Model(Description):
         """
         raise NotImplementedError
 
-    def serving_input_receiver_fn(self) -> Callable[[], Any]:
-        """Make what turns serialised examples into features, for an exported model.
+    def serving_input_receiver_fn(
+        self, features: Mapping[str, ColumnFacts] | None = None
+    ) -> Callable[[], Any]:
+        """Make what turns a request to an exported model into features.
+
+        Here a request holds a tensor for each feature that the model was trained on; members with feature columns
+        read serialised ``tf.train.Example`` messages.
+
+        Args:
+            features: What is known of the features that the model was trained on; None for nothing.
 
         Returns:
-            A function without arguments that returns a ``ServingInputReceiver``: strings that each hold a
-            ``tf.train.Example``, whose features have the names of the data.
+            A function without arguments that returns a ``ServingInputReceiver``.
+
+        Raises:
+            UnsupportedError: nothing is known of the features.
         """
-        raise NotImplementedError
+        if features is None:
+            raise UnsupportedError(
+                "What a request holds is not known: the model was trained on a function's dataset.",
+                "Give `input`, an input_fn() with the features, or `serving_input_receiver_fn`.",
+                argument="input",
+                value="NULL",
+            )
+        return tensors_receiver(features)
 
     def needed_features(self) -> tuple[Need, ...]:
         """List the features that the model reads, and what they must hold."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.models import Model
+from tfdistribute import engine
+from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
+from tfdistribute.inputs import Input
+from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.failures import explained
+from tfdistribute.training.model_directory import read_features
 from tfdistribute.training.preparation import prepare_use
+
+Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
+
+SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 
 
 def export_savedmodel(
@@ -20,22 +28,24 @@ def export_savedmodel(
     settings: RunSettings,
     export_dir_base: str,
     *,
-    serving_input_receiver_fn: Callable[[], Any] | None = None,
+    request: Request | None = None,
     assets_extra: Mapping[str, str] | None = None,
     as_text: bool = False,
     checkpoint_path: str | None = None,
     overwrite: bool = True,
     versioned: bool = False,
 ) -> str:
-    """Write a SavedModel.
+    """Write a SavedModel: complete, or not at all.
 
     Args:
         model: A trained model.
         settings: The run configuration.
-        export_dir_base: Directory of the export, or of its versions.
-        serving_input_receiver_fn: Makes the serving input; None for serialised tf.train.Example of the
-            model's feature columns.
-        assets_extra: Files to copy beside the model: path in the export to source path.
+        export_dir_base: Directory of the export, or of its versions; on this machine.
+        request: What a request to the exported model holds. An input: a tensor for each of its features; its data is
+            not read. Feature columns: serialised ``tf.train.Example`` messages with their features. A function: the
+            ``ServingInputReceiver`` that it returns. None: what the model's kind takes, which is examples for models
+            with feature columns.
+        assets_extra: Files to copy beside the model: path below ``assets.extra`` to source path.
         as_text: Write the graph as text.
         checkpoint_path: A checkpoint's prefix; None for the newest.
         overwrite: Replace an export that stands there already.
@@ -45,39 +55,166 @@ def export_savedmodel(
         The directory that holds the SavedModel.
 
     Raises:
-        ModelDirectoryError: the model was not trained, or the export stands there already.
+        ArgumentError: a file of assets_extra does not exist, or would be copied elsewhere.
+        InputError: the model reads a feature that the request does not hold.
+        ModelDirectoryError: the model was not trained, or something stands where the export is to go.
+        ModelError: two columns read one feature in ways that one example cannot serve.
+        UnsupportedError: what a request holds is not known, or export_dir_base is remote.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model
     """
-    export_dir_base = os.path.abspath(os.path.expanduser(export_dir_base))
-    if not versioned and not overwrite and os.path.exists(export_dir_base):
-        raise ModelDirectoryError(
-            f'`export_dir_base` "{export_dir_base}" exists already.',
-            "Give another directory, `overwrite = TRUE`, or `versioned = TRUE`.",
-            argument="export_dir_base",
-            value=export_dir_base,
-        )
+    target = _local(export_dir_base)
+    _check_target(target, overwrite, versioned)
+    assets = _checked_assets(assets_extra or {})
     prepared, checkpoint = prepare_use("export", model, settings, None, checkpoint_path)
-    receiver = serving_input_receiver_fn or prepared.model.serving_input_receiver_fn()
-    os.makedirs(export_dir_base if versioned else os.path.dirname(export_dir_base), exist_ok=True)
-    # Beside the target, so that the finished export can be moved there whole.
-    workplace = export_dir_base if versioned else tempfile.mkdtemp(prefix=".export-", dir=os.path.dirname(export_dir_base))
-    try:
+    receiver = _receiver(prepared.model, request)
+    with _workplace(target if versioned else os.path.dirname(target)) as workplace:
         with explained("export_savedmodel"):
             written = prepared.estimator.export_saved_model(
                 workplace,
-                receiver,
-                assets_extra=dict(assets_extra) if assets_extra else None,
+                engine.exports.answering(prepared.estimator, receiver),
+                assets_extra=assets or None,
                 as_text=as_text,
                 checkpoint_path=checkpoint,
             )
         written = written.decode() if isinstance(written, bytes) else str(written)
         if versioned:
-            return written
-        shutil.rmtree(export_dir_base, ignore_errors=True)
-        os.replace(written, export_dir_base)
+            return _moved(written, _free_version(target, int(os.path.basename(written))))
+        return _put_in_place(written, target, workplace)
+
+
+def _receiver(model: Model, request: Request | None) -> Callable[[], Any]:
+    if request is None:
+        return model.serving_input_receiver_fn(read_features(model.model_dir))
+    if isinstance(request, Input):
+        return _tensors_of(model, request)
+    if isinstance(request, Sequence):
+        return examples_receiver(request, read_features(model.model_dir))
+    return request
+
+
+def _tensors_of(model: Model, source: Input) -> Callable[[], Any]:
+    facts = source.facts()
+    if facts.features is None:
+        raise UnsupportedError(
+            "`input` is a function, which does not say what features a request holds.",
+            "Give an input_fn() with the features, or `serving_input_receiver_fn`.",
+            argument="input",
+        )
+    model.check(facts, needs_label=False)
+    read = {need.feature for need in model.needed_features()}
+    read.discard(getattr(model, "weight_column", None) or "")
+    features = {name: each for name, each in facts.features.items() if name in read or not read}
+    return tensors_receiver(features)
+
+
+def _local(path: str) -> str:
+    if "://" in path:
+        raise UnsupportedError(
+            f'`export_dir_base` "{path}" is no directory of this machine.',
+            "Export to a directory here, and copy it.",
+            argument="export_dir_base",
+            value=path,
+        )
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
+    if not os.path.lexists(target) or (versioned and os.path.isdir(target)):
+        return
+    if versioned or not os.path.isdir(target):
+        raise _in_the_way(target, "is a file.", "Give a directory.")
+    found = os.listdir(target)
+    if not overwrite:
+        raise _in_the_way(
+            target,
+            "exists already.",
+            "Give another directory, `overwrite = TRUE`, or `versioned = TRUE`.",
+        )
+    if found and not any(name in found for name in SAVED_MODEL):
+        raise _in_the_way(
+            target,
+            f'holds something else than an export ("{sorted(found)[0]}"), which is not replaced.',
+            "Give a new directory, or `versioned = TRUE` to write into one below it.",
+        )
+
+
+def _in_the_way(target: str, why: str, remedy: str) -> ModelDirectoryError:
+    return ModelDirectoryError(
+        f'`export_dir_base` "{target}" {why}', remedy, argument="export_dir_base", value=target
+    )
+
+
+def _checked_assets(assets: Mapping[str, str]) -> dict[str, str]:
+    checked: dict[str, str] = {}
+    for place, path in assets.items():
+        source = os.path.expanduser(path)
+        if not os.path.isfile(source):
+            problem = f'`assets_extra` names "{path}", which is no file.'
+            remedy = "Give paths of files, named by their place in the export."
+            raise ArgumentError(problem, remedy, argument="assets_extra", value=path)
+        if os.path.isabs(place) or os.path.normpath(place).startswith(".."):
+            problem = f'`assets_extra` puts a file at "{place}", outside of the export.'
+            remedy = "Name files by paths below the export's directory assets.extra."
+            raise ArgumentError(problem, remedy, argument="assets_extra", value=place)
+        checked[place] = os.path.abspath(source)
+    return checked
+
+
+@contextlib.contextmanager
+def _workplace(parent: str) -> Iterator[str]:
+    """Make a directory where the export is put together, on the disk where it will stand.
+
+    Whatever happens it is gone afterwards; where the export failed, so are the directories above it that were made.
+    """
+    made = _missing(parent)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        workplace = tempfile.mkdtemp(prefix=".export-", dir=parent)
+    except OSError as error:
+        raise _in_the_way(
+            parent,
+            f"cannot be written: {error.strerror}.",
+            "Choose a directory that you may write to.",
+        ) from error
+    try:
+        yield workplace
+    except BaseException:
+        shutil.rmtree(made or workplace, ignore_errors=True)
+        raise
     finally:
-        if not versioned:
-            shutil.rmtree(workplace, ignore_errors=True)
-    return export_dir_base
+        shutil.rmtree(workplace, ignore_errors=True)
+
+
+def _missing(path: str) -> str | None:
+    """Find the topmost directory of a path that does not exist yet."""
+    missing = None
+    while not os.path.lexists(path):
+        missing, path = path, os.path.dirname(path)
+    return missing
+
+
+def _free_version(base: str, version: int) -> str:
+    # Two exports within one second must not share a version.
+    while os.path.lexists(os.path.join(base, str(version))):
+        version += 1
+    return os.path.join(base, str(version))
+
+
+def _moved(written: str, place: str) -> str:
+    os.rename(written, place)
+    return place
+
+
+def _put_in_place(written: str, target: str, workplace: str) -> str:
+    before = os.path.join(workplace, "before")
+    replaced = os.path.isdir(target)
+    if replaced:
+        os.rename(target, before)
+    try:
+        return _moved(written, target)
+    except OSError:
+        if replaced:
+            os.rename(before, target)
+        raise

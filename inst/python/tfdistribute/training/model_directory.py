@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ModelDirectoryError
 
 SIGNATURE = "tfdistribute-model.json"
@@ -121,21 +122,53 @@ def read_signature(model_dir: str) -> dict[str, Any] | None:
     Returns:
         The structure that was signed, or None where this package never trained.
     """
-    path = Path(model_dir) / SIGNATURE
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))["model"]
-    except (ValueError, KeyError, TypeError):
-        return None
+    signed = _read_signed(model_dir).get("model")
+    return signed if isinstance(signed, dict) else None
 
 
-def sign(model_dir: str, structure: Mapping[str, Any]) -> None:
-    """Note in model_dir whose checkpoints will stand there; complete or not at all."""
-    text = json.dumps({"format": 1, "model": _plain(structure)}, indent=1, sort_keys=True)
+def read_features(model_dir: str) -> dict[str, ColumnFacts] | None:
+    """Read what is known of the features that the model was trained on.
+
+    Returns:
+        Features by name, or None where the training did not know them.
+    """
+    signed = _read_signed(model_dir).get("features")
+    if not isinstance(signed, list):
+        return None
+    features = [ColumnFacts(each["name"], each["type"], tuple(each["shape"])) for each in signed]
+    return {feature.name: feature for feature in features}
+
+
+def sign(
+    model_dir: str, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
+) -> None:
+    """Note in model_dir whose checkpoints will stand there, and what they are trained on; complete or not at all.
+
+    Args:
+        model_dir: Directory of the model.
+        structure: Plain values that identify what a checkpoint of the model holds.
+        features: What is known of the features; None keeps what is known from before.
+    """
+    known = features if features is not None else read_features(model_dir)
+    noted: dict[str, Any] = {"format": 1, "model": _plain(structure)}
+    if known is not None:
+        noted["features"] = [
+            {"name": each.name, "type": each.type, "shape": list(each.shape)}
+            for each in known.values()
+        ]
+    text = json.dumps(noted, indent=1, sort_keys=True)
     with tempfile.NamedTemporaryFile("w", dir=model_dir, delete=False, encoding="utf-8") as file:
         file.write(text)
     os.replace(file.name, os.path.join(model_dir, SIGNATURE))
+
+
+def _read_signed(model_dir: str) -> dict[str, Any]:
+    path = Path(model_dir) / SIGNATURE
+    try:
+        signed = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return signed if isinstance(signed, dict) else {}
 
 
 def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:

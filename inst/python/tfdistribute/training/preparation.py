@@ -73,7 +73,7 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
     check_owner(model.model_dir, model.structure())
     check_writable(model.model_dir)
     prepared = _build(verb, model, settings, facts)
-    sign(model.model_dir, model.structure())
+    sign(model.model_dir, model.structure(), facts.features)
     return prepared
 
 
