@@ -56,10 +56,20 @@ show_value <- function(value) {
     return(paste0("an object of class ", class(value)[[1]]))
   }
   shown <- utils::head(value, 5)
-  shown <- if (is.character(value)) encodeString(shown, quote = "\"", na.encode = FALSE) else format(shown, trim = TRUE)
+  shown <- if (is.character(value)) {
+    encodeString(shown, quote = "\"", na.encode = FALSE)
+  } else {
+    format(shown, trim = TRUE)
+  }
   text <- paste(shown, collapse = ", ")
   if (length(value) > 5) {
     text <- paste0(text, ", ... (", length(value), " values)")
   }
-  if (length(value) == 1) text else if (length(value) == 0) paste0("an empty ", typeof(value)) else paste0("c(", text, ")")
+  if (length(value) == 1) {
+    text
+  } else if (length(value) == 0) {
+    paste0("an empty ", typeof(value))
+  } else {
+    paste0("c(", text, ")")
+  }
 }

@@ -9,7 +9,7 @@ category_dtypes <- c("string", "int32", "int64")
 #'
 #' @inheritParams column_numeric
 #' @param vocabulary_list The categories: strings or whole numbers, each once, such as `levels(x)`. The first has index
-#'   0\.
+#'   0\. Where it is not named, the last value given is taken if it holds several categories.
 #' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype; NULL follows
 #'   `vocabulary_list`.
 #' @param default_value Index of the category that stands for values which are not listed, a whole number; -1 ignores
@@ -35,7 +35,12 @@ column_categorical_with_vocabulary_list <- function(
 ) {
   verb <- "column_categorical_with_vocabulary_list"
   known <- c("vocabulary_list", "dtype", "default_value", "num_oov_buckets")
-  names <- select_features(rlang::quos(...), verb, known)
+  selections <- rlang::quos(...)
+  if (missing(vocabulary_list)) {
+    vocabulary_list <- unnamed_vocabulary(selections)
+    selections <- selections[-length(selections)]
+  }
+  names <- select_features(selections, verb, known)
   vocabulary_list <- check_vocabulary(vocabulary_list, "vocabulary_list")
   dtype <- check_dtype(dtype, "dtype", category_dtypes, null = TRUE)
   default_value <- check_count(default_value, "default_value", minimum = -1L)
@@ -51,6 +56,22 @@ column_categorical_with_vocabulary_list <- function(
       num_oov_buckets = num_oov_buckets
     )
   })
+}
+
+# column_categorical_with_vocabulary_list("cut", levels(cut)): the last value, unless it could be a column's name.
+unnamed_vocabulary <- function(selections) {
+  last <- if (length(selections) > 1) {
+    tryCatch(rlang::eval_tidy(selections[[length(selections)]]), error = function(error) NULL)
+  }
+  if (!is.atomic(last) || length(last) < 2) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`vocabulary_list` is missing: column_categorical_with_vocabulary_list() needs the categories.",
+      remedy = "Give `vocabulary_list`, such as vocabulary_list = levels(x).",
+      argument = "vocabulary_list"
+    )
+  }
+  last
 }
 
 #' A column of categories that stand in a file

@@ -197,18 +197,6 @@ name_without_scope <- function(quosure, verb) {
   value
 }
 
-#' Choose features by their names
-#'
-#' Helpers of the tidyselect package, for the `...` of functions such as [column_numeric()] inside a scope (see
-#' [scoped_columns()]), and for [input_fn()].
-#'
-#' @name reexports
-#' @keywords internal
-#' @aliases all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
-#' @examples
-#' feature_columns(column_numeric(starts_with("d")), names = mtcars)
-NULL
-
 #' @importFrom tidyselect all_of
 #' @export
 tidyselect::all_of

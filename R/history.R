@@ -56,7 +56,14 @@ print.tfdistribute_history <- function(x, ...) {
   facts <- summary(x)
   cat("<history>", if (facts$steps == 0) "no step was needed" else step_range(x), "\n")
   if (facts$steps > 0) {
-    cat("  loss: ", format_number(facts$first_loss), " -> ", format_number(facts$last_loss), "\n", sep = "")
+    cat(
+      "  loss: ",
+      format_number(facts$first_loss),
+      " -> ",
+      format_number(facts$last_loss),
+      "\n",
+      sep = ""
+    )
   }
   if (is.finite(facts$examples_per_second)) {
     cat("  examples per second: ", format_count(facts$examples_per_second), "\n", sep = "")

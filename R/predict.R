@@ -48,7 +48,11 @@ predict.tfdistribute_estimator <- function(
   as_iterable <- check_flag(as_iterable, "as_iterable")
   simplify <- check_flag(simplify, "simplify")
   # The default names what canned models give; models with other outputs must not fail on it.
-  asked <- if (missing(predict_keys)) NULL else check_strings(predict_keys, "predict_keys", null = TRUE)
+  asked <- if (missing(predict_keys)) {
+    NULL
+  } else {
+    check_strings(predict_keys, "predict_keys", null = TRUE)
+  }
   arguments <- list(
     estimator = object,
     input = as_input(input_fn),

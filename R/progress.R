@@ -12,7 +12,11 @@ new_progress <- function(
   display <- if (dynamic) progress_bar() else progress_lines()
   list(
     listener = function(event) {
-      if (identical(event$event, "step")) display$step(event) else display$evaluation(event)
+      if (identical(event$event, "step")) {
+        display$step(event)
+      } else {
+        display$evaluation(event)
+      }
       NULL
     },
     finish = display$finish

@@ -198,7 +198,12 @@ make_python_environment <- function(envname, packages, python) {
     error = function(error) {
       abort_tfdistribute(
         "backend",
-        problem = paste0("`envname` \"", envname, "\" could not be made: ", conditionMessage(error)),
+        problem = paste0(
+          "`envname` \"",
+          envname,
+          "\" could not be made: ",
+          conditionMessage(error)
+        ),
         remedy = "Install Python 3.11 with its venv module, then call install_tfdistribute() again.",
         argument = "envname",
         value = envname,

@@ -35,14 +35,21 @@ tfdistribute_sitrep <- function() {
 python_report <- function() {
   python <- python_found()
   if (is.null(python)) {
-    return(list(error = "No Python was found.", fix = "Run install_tfdistribute(), then restart R."))
+    return(list(
+      error = "No Python was found.",
+      fix = "Run install_tfdistribute(), then restart R."
+    ))
   }
   call_backend("situation")
 }
 
 sitrep_versions <- function(report) {
   installed <- function(package) {
-    if (requireNamespace(package, quietly = TRUE)) as.character(utils::packageVersion(package)) else NA
+    if (requireNamespace(package, quietly = TRUE)) {
+      as.character(utils::packageVersion(package))
+    } else {
+      NA
+    }
   }
   c(
     tfdistribute = installed("tfdistribute"),

@@ -65,7 +65,11 @@ eval_spec <- function(
 
 #' @export
 print.tfdistribute_train_spec <- function(x, ...) {
-  cat("<train_spec>", if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps), "\n")
+  cat(
+    "<train_spec>",
+    if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps),
+    "\n"
+  )
   print(x$input)
   invisible(x)
 }

@@ -111,7 +111,11 @@ def trained(tf: Any, model: str, strategy: str, directory: Path) -> tuple[dict[s
 def variables(tf: Any, directory: Path) -> dict[str, Any]:
     """Everything in the newest checkpoint but the optimizers' settings, which this package keeps out of checkpoints."""
     checkpoint = tf.train.latest_checkpoint(str(directory))
-    names = [name for name, _ in tf.train.list_variables(checkpoint) if not re.fullmatch(r"training/\w+/\w+", name)]
+    names = [
+        name
+        for name, _ in tf.train.list_variables(checkpoint)
+        if not re.fullmatch(r"training/\w+/\w+", name)
+    ]
     return {name: tf.train.load_variable(checkpoint, name) for name in names}
 
 
@@ -147,7 +151,9 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
             config=config,
         )
     else:
-        estimator = tf.estimator.BaselineRegressor(optimizer=lambda: optimizers.SGD(0.05), config=config)
+        estimator = tf.estimator.BaselineRegressor(
+            optimizer=lambda: optimizers.SGD(0.05), config=config
+        )
 
     features = {
         "width": FEATURES["width"],
@@ -195,16 +201,24 @@ def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "central storage"])
-def test_the_reported_loss_is_the_mean_over_replicas(tensorflow: Any, tmp_path: Path, strategy: str):
+def test_the_reported_loss_is_the_mean_over_replicas(
+    tensorflow: Any, tmp_path: Path, strategy: str
+):
     del tensorflow
     alone = train(described("deep", tmp_path / "a"), settings("none"), source("deep"), steps=STEPS)
-    shared = train(described("deep", tmp_path / "b"), settings(strategy), source("deep"), steps=STEPS)
+    shared = train(
+        described("deep", tmp_path / "b"), settings(strategy), source("deep"), steps=STEPS
+    )
     assert shared.steps == alone.steps
     np.testing.assert_allclose(shared.losses, alone.losses, rtol=1e-5)
 
 
-@pytest.mark.parametrize("order", [("mirrored", "none", "central storage"), ("none", "mirrored", "one device")])
-def test_a_checkpoint_goes_on_under_another_strategy(tensorflow: Any, tmp_path: Path, order: tuple[str, ...]):
+@pytest.mark.parametrize(
+    "order", [("mirrored", "none", "central storage"), ("none", "mirrored", "one device")]
+)
+def test_a_checkpoint_goes_on_under_another_strategy(
+    tensorflow: Any, tmp_path: Path, order: tuple[str, ...]
+):
     undisturbed, _ = trained(tensorflow, "wide and deep", "none", tmp_path / "a")
     description = described("wide and deep", tmp_path / "b")
     # Twelve steps are two epochs, so each part begins with the same rows.

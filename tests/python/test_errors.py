@@ -21,7 +21,9 @@ def tree() -> dict[str, type[errors.TfdistributeError]]:
 
 
 def test_an_error_says_the_problem_and_then_the_remedy():
-    error = errors.ShardingError("A batch of 10.", "Use 8 or 12.", argument="batch_size", value="10")
+    error = errors.ShardingError(
+        "A batch of 10.", "Use 8 or 12.", argument="batch_size", value="10"
+    )
     assert str(error) == "A batch of 10.\nUse 8 or 12."
     assert (error.argument, error.value) == ("batch_size", "10")
 

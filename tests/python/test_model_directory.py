@@ -55,14 +55,16 @@ def test_a_chosen_checkpoint_must_exist(tmp_path: Path):
 def test_another_models_directory_is_refused_by_the_field_that_differs(tmp_path: Path):
     sign(str(tmp_path), STRUCTURE)
     with_checkpoint(tmp_path)
-    check_owner(str(tmp_path), STRUCTURE)
-    with pytest.raises(ModelDirectoryError, match=r"its hidden_units is \[8, 4\], this model's is \[8\]"):
-        check_owner(str(tmp_path), {**STRUCTURE, "hidden_units": (8,)})
+    check_owner(str(tmp_path), STRUCTURE, for_training=True)
+    with pytest.raises(
+        ModelDirectoryError, match=r"its hidden_units is \[8, 4\], this model's is \[8\]"
+    ):
+        check_owner(str(tmp_path), {**STRUCTURE, "hidden_units": (8,)}, for_training=False)
 
 
 def test_a_directory_without_checkpoints_belongs_to_nobody(tmp_path: Path):
     sign(str(tmp_path), STRUCTURE)
-    check_owner(str(tmp_path), {"kind": "linear_regressor"})
+    check_owner(str(tmp_path), {"kind": "linear_regressor"}, for_training=True)
 
 
 def test_a_damaged_signature_is_no_signature(tmp_path: Path):
@@ -87,3 +89,12 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path):
 def test_looking_whether_a_directory_can_be_written_leaves_nothing(tmp_path: Path):
     check_writable(str(tmp_path / "new" / "model"))
     assert list((tmp_path / "new" / "model").iterdir()) == []
+
+
+def test_another_optimizer_matters_for_training_only(tmp_path: Path):
+    sign(str(tmp_path), {**STRUCTURE, "optimizer": "Adam"})
+    with_checkpoint(tmp_path)
+    other = {**STRUCTURE, "optimizer": "SGD"}
+    check_owner(str(tmp_path), other, for_training=False)
+    with pytest.raises(ModelDirectoryError, match="its optimizer is"):
+        check_owner(str(tmp_path), other, for_training=True)

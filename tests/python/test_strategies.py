@@ -355,8 +355,12 @@ def model_fn(features, labels, mode):
 class Say(tf.estimator.SessionRunHook):
     def before_run(self, run_context):
         print("step begins", flush=True)
+        options = tf.compat.v1.RunOptions(output_partition_graphs=True)
+        return tf.estimator.SessionRunArgs([], options=options)
     def after_run(self, run_context, run_values):
-        print("step done", flush=True)
+        graphs = run_values.run_metadata.partition_graphs
+        devices = {{node.device[-5:] for graph in graphs for node in graph.node}}
+        print("step done on", *sorted(devices), flush=True)
 
 settings = RunSettings(train_distribute=Mirrored(2))
 config = build(settings, resolve_devices(settings))
@@ -378,14 +382,31 @@ def test_mirrored_training_over_two_cpus_ends_however_tensorflow_was_started(
 ):
     code = MIRRORED.format(start=start, change="")
     ended = run_python(code, timeout_s=90, env={"TMPDIR": str(tmp_path)})
-    assert ended.stdout.count("step done") == 2
+    assert ended.stdout.count("step done on CPU:0 CPU:1") == 2
+
+
+WITHOUT_DEVICE_COUNT = (
+    "config.session_config.device_count.clear()\nassert not config.session_config.device_count\n"
+)
+MADE_OUTSIDE_OF_GRAPHS = (
+    "config = config.replace(train_distribute=tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1']))\n"
+)
 
 
 @pytest.mark.slow
-def test_mirrored_training_over_two_cpus_hangs_without_device_count(
+def test_without_device_count_everything_runs_on_one_cpu(
     run_python: Callable[..., Any], tmp_path: Path
 ):
-    change = "config.session_config.device_count.clear()\nassert not config.session_config.device_count\n"
+    code = MIRRORED.format(start=ENOUGH_CPUS, change=WITHOUT_DEVICE_COUNT)
+    ended = run_python(code, timeout_s=90, env={"TMPDIR": str(tmp_path)})
+    assert ended.stdout.count("step done on CPU:0\n") == 2
+
+
+@pytest.mark.slow
+def test_without_its_repairs_mirrored_training_over_two_cpus_hangs(
+    run_python: Callable[..., Any], tmp_path: Path
+):
+    change = MADE_OUTSIDE_OF_GRAPHS + WITHOUT_DEVICE_COUNT
     code = MIRRORED.format(start=ENOUGH_CPUS, change=change)
     with pytest.raises(pytest.fail.Exception, match="Not finished after") as caught:
         run_python(code, timeout_s=25, env={"TMPDIR": str(tmp_path)})

@@ -1,6 +1,12 @@
 test_that("an error carries its kind, its parents, the argument and the remedy", {
   error <- tryCatch(
-    abort_tfdistribute("sharding", "A batch of 10.", "Use 8.", argument = "batch_size", value = "10"),
+    abort_tfdistribute(
+      "sharding",
+      "A batch of 10.",
+      "Use 8.",
+      argument = "batch_size",
+      value = "10"
+    ),
     error = identity
   )
   expect_s3_class(error, "tfdistribute_sharding_error")

@@ -3,12 +3,18 @@ local_package_with_generics <- function(name, generics, frame = parent.frame()) 
   folder <- withr::local_tempdir(.local_envir = frame)
   package <- file.path(folder, name)
   dir.create(file.path(package, "R"), recursive = TRUE)
-  writeLines(c(paste("Package:", name), "Version: 1.0", "Title: T", "Description: D.", "License: GPL-3"), file.path(
-    package,
-    "DESCRIPTION"
-  ))
+  writeLines(
+    c(paste("Package:", name), "Version: 1.0", "Title: T", "Description: D.", "License: GPL-3"),
+    file.path(
+      package,
+      "DESCRIPTION"
+    )
+  )
   writeLines(paste0("export(", generics, ")"), file.path(package, "NAMESPACE"))
-  writeLines(sprintf("%s <- function(object, ...) UseMethod(\"%s\")", generics, generics), file.path(package, "R", "g.R"))
+  writeLines(
+    sprintf("%s <- function(object, ...) UseMethod(\"%s\")", generics, generics),
+    file.path(package, "R", "g.R")
+  )
   library <- withr::local_tempdir(.local_envir = frame)
   utils::install.packages(package, library, repos = NULL, type = "source", quiet = TRUE)
   withr::defer(unloadNamespace(name), envir = frame)
@@ -23,7 +29,11 @@ test_that("methods answer the generics of a package tensorflow that is loaded la
   for (verb in verbs) {
     generic <- getExportedValue("tensorflow", verb)
     expect_error(generic(model, unknown_argument = 1), class = "error")
-    expect_false(is.null(utils::getS3method(verb, "tfdistribute_estimator", envir = asNamespace("tensorflow"))))
+    expect_false(is.null(utils::getS3method(
+      verb,
+      "tfdistribute_estimator",
+      envir = asNamespace("tensorflow")
+    )))
   }
 })
 

@@ -38,18 +38,23 @@ test_that("a history without a step says so", {
 })
 
 test_that("a history of one entry keeps columns of length one", {
-  expect_identical(nrow(new_history(list(
-    training = list(
-      step = array(1),
-      loss = array(3),
-      seconds = array(0),
-      examples_per_second = array(NaN)
+  expect_identical(
+    nrow(
+      new_history(list(
+        training = list(
+          step = array(1),
+          loss = array(3),
+          seconds = array(0),
+          examples_per_second = array(NaN)
+        ),
+        evaluation = list(),
+        examples_per_second = NaN,
+        global_step = 1,
+        model_dir = "x"
+      ))$losses
     ),
-    evaluation = list(),
-    examples_per_second = NaN,
-    global_step = 1,
-    model_dir = "x"
-  ))$losses), 1L)
+    1L
+  )
 })
 
 test_that("as.data.frame() gives a row for each value", {

@@ -1,6 +1,8 @@
 test_that("keys are TensorFlow's own", {
   skip_if_no_tensorflow()
-  metric <- reticulate::import("tensorflow_estimator.python.estimator.canned.metric_keys")$MetricKeys
+  metric <- reticulate::import(
+    "tensorflow_estimator.python.estimator.canned.metric_keys"
+  )$MetricKeys
   prediction <- reticulate::import(
     "tensorflow_estimator.python.estimator.canned.prediction_keys"
   )$PredictionKeys

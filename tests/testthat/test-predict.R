@@ -7,7 +7,11 @@ test_that("one value for each row becomes a vector, several a list of vectors in
 })
 
 test_that("the columns are tfestimators' where a model has them, else all of its outputs", {
-  columns <- list(all_classes = matrix("a", 1, 2), logits = matrix(1, 1, 1), classes = matrix("a", 1, 1))
+  columns <- list(
+    all_classes = matrix("a", 1, 2),
+    logits = matrix(1, 1, 1),
+    classes = matrix("a", 1, 1)
+  )
   expect_named(prediction_tibble(columns, default_outputs), c("classes", "logits"))
   expect_named(prediction_tibble(list(mine = matrix(1, 1, 1)), default_outputs), "mine")
 })

@@ -1,5 +1,11 @@
 event <- function(step, last_step = 100L, speed = 1234.5) {
-  list(event = "step", step = step, loss = 0.123456, last_step = last_step, examples_per_second = speed)
+  list(
+    event = "step",
+    step = step,
+    loss = 0.123456,
+    last_step = last_step,
+    examples_per_second = speed
+  )
 }
 
 test_that("outside a terminal a line comes at each quarter and at the end", {

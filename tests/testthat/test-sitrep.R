@@ -34,5 +34,9 @@ test_that("what is missing is told with its fix", {
   })
   output <- capture.output(report <- tfdistribute_sitrep())
   expect_identical(report$problems$problem, "tensorflow is missing")
-  expect_match(paste(output, collapse = "\n"), "! tensorflow is missing\n  -> Run install_tfdistribute()", fixed = TRUE)
+  expect_match(
+    paste(output, collapse = "\n"),
+    "! tensorflow is missing\n  -> Run install_tfdistribute()",
+    fixed = TRUE
+  )
 })

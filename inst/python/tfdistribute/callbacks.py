@@ -36,7 +36,9 @@ class Callback:
         """
         answer = self.call(*args, **kwargs)
         if answer.get("error") is not None:
-            raise CallbackError(str(answer["error"]), "Correct the function that was passed from R.")
+            raise CallbackError(
+                str(answer["error"]), "Correct the function that was passed from R."
+            )
         return answer.get("value")
 
 
@@ -49,10 +51,12 @@ def as_callable(value: Any) -> Callable[..., Any] | None:
     Returns:
         A callable, or None where the value is no function.
     """
-    if isinstance(value, Mapping) and "call" in value:
+    if isinstance(value, Mapping):
         mapping = cast(Mapping[str, Any], value)
+        if "call" not in mapping:
+            return None
         return Callback(mapping["call"], tuple(mapping.get("formals") or ()))
-    return cast("Callable[..., Any]", value) if callable(value) else None
+    return value if callable(value) else None
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:

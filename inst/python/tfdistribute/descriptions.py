@@ -79,9 +79,14 @@ def read(family: type[D], mapping: Mapping[str, Any]) -> D:
             argument=unknown[0],
         )
     for name, field in known.items():
-        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        optional = (
+            field.default is not dataclasses.MISSING
+            or field.default_factory is not dataclasses.MISSING
+        )
         if name not in fields and not optional:
-            raise ArgumentError(f"{_word(member)} needs `{name}`.", f"Give `{name}`.", argument=name)
+            raise ArgumentError(
+                f"{_word(member)} needs `{name}`.", f"Give `{name}`.", argument=name
+            )
     return member(**{name: coerce(value, hints[name], name) for name, value in fields.items()})
 
 
@@ -130,7 +135,10 @@ def coerce(value: Any, hint: Any, name: str) -> Any:
         if not isinstance(value, Mapping):
             raise _misfit(value, "named values", name)
         inner = typing.get_args(hint)[1]
-        return {str(key): coerce(item, inner, f"{name}${key}") for key, item in cast(Mapping[Any, Any], value).items()}
+        return {
+            str(key): coerce(item, inner, f"{name}${key}")
+            for key, item in cast(Mapping[Any, Any], value).items()
+        }
     if isinstance(hint, type) and issubclass(hint, Description):
         if isinstance(value, hint):
             return value
@@ -157,8 +165,7 @@ def _coerce_union(value: Any, options: tuple[Any, ...], name: str) -> Any:
 def _coerce_tuple(value: Any, item: Any, name: str) -> tuple[Any, ...]:
     if value is None:
         raise _misfit(value, "one or more values", name)
-    several = isinstance(value, (list, tuple))
-    values = cast("list[Any]", list(cast(Any, value))) if several else [value]
+    values = cast(list[Any], value) if isinstance(value, (list, tuple)) else [value]
     return tuple(coerce(each, item, name) for each in values)
 
 

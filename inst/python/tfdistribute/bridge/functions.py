@@ -55,7 +55,9 @@ def _train(
     return _history(history, model)
 
 
-def _train_and_evaluate(estimator: Wire, train_spec: Wire, eval_spec: Wire, listener: Any = None) -> dict[str, Any]:
+def _train_and_evaluate(
+    estimator: Wire, train_spec: Wire, eval_spec: Wire, listener: Any = None
+) -> dict[str, Any]:
     model, settings = _model(estimator)
     history = train_and_evaluate(
         model,
@@ -100,7 +102,7 @@ def _evaluate(
 
 
 def _predict(estimator: Wire, **arguments: Any) -> dict[str, Any]:
-    return joined(_predicted(estimator, **arguments))
+    return _as_r(joined(_predicted(estimator, **arguments)))
 
 
 class _Batches:
@@ -115,7 +117,22 @@ def _predict_batches(estimator: Wire, **arguments: Any) -> _Batches:
 
 
 def _next_batch(batches: _Batches) -> dict[str, Any] | None:
-    return next(batches.batches, None)
+    batch = next(batches.batches, None)
+    return None if batch is None else _as_r(batch)
+
+
+def _as_r(columns: dict[str, Any]) -> dict[str, Any]:
+    # R has no integers of 64 bits: what fits comes as its integers, not as doubles.
+    small = np.iinfo(np.int32)
+    return {
+        name: values.astype(np.int32)
+        if values.dtype == np.int64
+        and values.size
+        and values.min() > small.min
+        and values.max() <= small.max
+        else values
+        for name, values in columns.items()
+    }
 
 
 def _predicted(
@@ -128,7 +145,12 @@ def _predicted(
     model, settings = _model(estimator)
     keys = [predict_keys] if isinstance(predict_keys, str) else predict_keys
     return predict(
-        model, settings, read(Input, input), checkpoint_path=checkpoint_path, predict_keys=keys, hooks=read_hooks(hooks)
+        model,
+        settings,
+        read(Input, input),
+        checkpoint_path=checkpoint_path,
+        predict_keys=keys,
+        hooks=read_hooks(hooks),
     )
 
 

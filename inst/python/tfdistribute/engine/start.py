@@ -17,6 +17,13 @@ def prepare(tensorflow: Any) -> None:
     Args:
         tensorflow: The imported module.
     """
-    tensorflow.get_logger().setLevel(logging.WARNING)
+    logger = tensorflow.get_logger()
+    logger.setLevel(logging.WARNING)
+    logger.addFilter(_is_news)
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    # The step counter compares two reads of the step that may overtake each other, and warns for nothing.
+    return not str(record.msg).startswith("It seems that global step")

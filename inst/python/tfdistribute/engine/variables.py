@@ -1,4 +1,4 @@
-"""Repair of strategies over several devices, which give variables to the saver twice."""
+"""Variables of strategies over several devices, which TensorFlow puts into its collections twice."""
 
 from __future__ import annotations
 
@@ -27,6 +27,29 @@ class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
         graph = tf.compat.v1.get_default_graph()
         for key in graph.get_all_collection_keys():
             _drop_wrapped(graph.get_collection_ref(key))
+
+
+def trainable() -> list[Any]:
+    """List the graph's trainable variables, each once: without those that a strategy has wrapped.
+
+    Returns:
+        Variables in the order in which they were made.
+    """
+    listed = list(tf.compat.v1.trainable_variables())
+    _drop_wrapped(listed)
+    return listed
+
+
+def components(variable: Any) -> tuple[Any, ...]:
+    """List the variables that stand for one: itself, or those that a strategy has wrapped.
+
+    Args:
+        variable: A variable.
+
+    Returns:
+        Variables that have a handle of their own.
+    """
+    return _wrapped_by(variable) or (variable,)
 
 
 def _drop_wrapped(collection: list[Any]) -> None:

@@ -57,18 +57,19 @@ class Mirrored(Strategy, kind="mirrored"):
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.MirroredStrategy``."""
         distribute = engine.tf.distribute
-        on_gpus = all(kind_of(device) == "GPU" for device in devices)
         operations = {
-            # TensorFlow's choice for CPUs gathers the rows of sparse gradients (embeddings, linear models), and
-            # fails in the first step that has another number of them than the step before.
-            "auto": (lambda: None) if on_gpus else distribute.ReductionToOneDevice,
+            "auto": lambda: None,
             "nccl": distribute.NcclAllReduce,
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
             "one_device": distribute.ReductionToOneDevice,
         }
-        return distribute.MirroredStrategy(
-            devices=list(devices), cross_device_ops=operations[self.cross_device]()
-        )
+        # Estimators work in graphs. Made outside of one, the strategy wants its devices in TensorFlow's eager
+        # context, which may have started with one CPU, and sums over CPUs with collectives, which fail in the
+        # first step whose sparse gradients (linear models, embeddings) have other numbers of rows than before.
+        with engine.tf.Graph().as_default():
+            return distribute.MirroredStrategy(
+                devices=list(devices), cross_device_ops=operations[self.cross_device]()
+            )
 
     def _check_nccl(self, devices: tuple[str, ...]) -> None:
         on_cpu = [device for device in devices if kind_of(device) == "CPU"]

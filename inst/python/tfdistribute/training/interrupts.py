@@ -65,7 +65,9 @@ def finish_step_on_interrupt() -> Iterator[StopRequest]:
         raise KeyboardInterrupt
 
 
-def _exchange_python_handler(handler: Callable[[int, Any], Any] | int | signal.Handlers | None) -> None:
+def _exchange_python_handler(
+    handler: Callable[[int, Any], Any] | int | signal.Handlers | None,
+) -> None:
     library = ctypes.CDLL(None)
     kept = ctypes.create_string_buffer(_SIGACTION_BYTES)
     library.sigaction(signal.SIGINT, None, kept)

@@ -31,7 +31,9 @@ def latest_checkpoint(model_dir: str) -> str | None:
     state = Path(model_dir) / "checkpoint"
     if not state.is_file():
         return None
-    found = re.search(r'^model_checkpoint_path: "(.*)"', state.read_text(encoding="utf-8"), re.MULTILINE)
+    found = re.search(
+        r'^model_checkpoint_path: "(.*)"', state.read_text(encoding="utf-8"), re.MULTILINE
+    )
     if found is None:
         return None
     prefix = os.path.join(model_dir, found.group(1))
@@ -91,12 +93,13 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     return found
 
 
-def check_owner(model_dir: str, structure: Mapping[str, Any]) -> None:
+def check_owner(model_dir: str, structure: Mapping[str, Any], *, for_training: bool) -> None:
     """See that the checkpoints in model_dir are this model's.
 
     Args:
         model_dir: Directory of the model.
         structure: Plain values that identify what a checkpoint of the model holds.
+        for_training: Whether the optimizer matters, whose variables only training reads.
 
     Raises:
         ModelDirectoryError: they belong to a model of another structure.
@@ -105,11 +108,13 @@ def check_owner(model_dir: str, structure: Mapping[str, Any]) -> None:
     if known is None or latest_checkpoint(model_dir) is None:
         return
     wanted = _plain(structure)
-    for name in sorted(set(known) | set(wanted)):
+    unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
+    for name in sorted((set(known) | set(wanted)) - unread):
         if known.get(name) != wanted.get(name):
+            its, own = _shown(known.get(name)), _shown(wanted.get(name))
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" holds another model: '
-                f"its {name} is {_shown(known.get(name))}, this model's is {_shown(wanted.get(name))}.",
+                f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
                 "Use another `model_dir`, or delete this one if its model is not needed.",
                 argument="model_dir",
                 value=model_dir,
@@ -177,5 +182,11 @@ def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, dict) and "name" in item for item in value)
+    ):
+        return f"{', '.join(item['name'] for item in value)}"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,209 @@
+# The verbs with TensorFlow, in this process; what may hang or must be interrupted runs in a child R.
+
+columns <- function() feature_columns(column_numeric("wt", "hp"))
+
+cars_input <- function(...) input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, ...)
+
+local_script <- function(lines, frame = parent.frame()) {
+  file <- withr::local_tempfile(fileext = ".R", .local_envir = frame)
+  writeLines(c("library(tfdistribute)", "options(tfdistribute.progress = FALSE)", lines), file)
+  file
+}
+
+start_r <- function(script) {
+  processx::process$new(
+    file.path(R.home("bin"), "Rscript"),
+    script,
+    stdout = "|",
+    stderr = "2>&1",
+    cleanup_tree = TRUE
+  )
+}
+
+test_that("mirrored training over two CPUs ends, and leaves no process behind", {
+  skip_if_no_tensorflow()
+  script <- local_script(c(
+    "model <- linear_regressor(feature_columns(column_numeric('wt')),",
+    "  config = run_config(train_distribute = strategy_mirrored(2)))",
+    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 20)",
+    "cat('global step', history$global_step, '\\n')"
+  ))
+  child <- start_r(script)
+  child$wait(timeout = 90e3)
+  expect_false(child$is_alive())
+  output <- paste(child$read_all_output_lines(), collapse = "\n")
+  child$kill_tree()
+  expect_match(output, "global step 20", fixed = TRUE)
+})
+
+test_that("Ctrl-C finishes the step, keeps the work, and the next training goes on from there", {
+  skip_if_no_tensorflow()
+  directory <- withr::local_tempdir()
+  script <- local_script(c(
+    sprintf(
+      "model <- linear_regressor(feature_columns(column_numeric('wt')), model_dir = '%s')",
+      directory
+    ),
+    "cat('ready\\n')",
+    "result <- tryCatch(",
+    "  train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 1e6),",
+    "  interrupt = function(i) 'interrupted')",
+    "cat('result', format(result), '\\n')",
+    "before <- variable_value(model, 'global_step')",
+    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 5)",
+    "cat('went on', before > 0 && history$global_step == before + 5, '\\n')"
+  ))
+  child <- start_r(script)
+  withr::defer(child$kill_tree())
+  # The first checkpoint says that training has begun.
+  deadline <- Sys.time() + 60
+  while (!file.exists(file.path(directory, "checkpoint")) && Sys.time() < deadline) {
+    Sys.sleep(0.1)
+  }
+  Sys.sleep(1)
+  child$interrupt()
+  child$wait(timeout = 60e3)
+  output <- paste(child$read_all_output_lines(), collapse = "\n")
+  expect_match(output, "result interrupted", fixed = TRUE)
+  expect_match(output, "went on TRUE", fixed = TRUE)
+})
+
+test_that("a session that trained on one device trains on two next", {
+  skip_if_no_tensorflow()
+  script <- local_script(c(
+    "model <- linear_regressor(feature_columns(column_numeric('wt')))",
+    "train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8))",
+    "model$config <- run_config(train_distribute = strategy_mirrored(2))",
+    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8))",
+    "cat('global step', history$global_step, '\\n')"
+  ))
+  child <- start_r(script)
+  child$wait(timeout = 90e3)
+  output <- paste(child$read_all_output_lines(), collapse = "\n")
+  child$kill_tree()
+  expect_match(output, "global step 8", fixed = TRUE)
+})
+
+test_that("train() twice on the same estimator goes on, and tells true losses", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns(), optimizer = list("sgd", learning_rate = 1e-5))
+  first <- train(model, cars_input(num_epochs = NULL), steps = 20)
+  second <- train(model, cars_input(num_epochs = NULL), steps = 10)
+  expect_identical(first$losses$step, c(1L, 10L, 20L))
+  expect_identical(second$global_step, 30L)
+  expect_lt(utils::tail(second$losses$loss, 1), first$losses$loss[[1]])
+  third <- train(model, cars_input(num_epochs = NULL), max_steps = 30)
+  expect_identical(nrow(third$losses), 0L)
+})
+
+test_that("predictions come one for each row, in the order of the input", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns())
+  train(model, cars_input(num_epochs = 20))
+  all <- predict(model, cars_input())
+  expect_s3_class(all, "tbl_df")
+  expect_named(all, "predictions")
+  expect_identical(nrow(all), 32L)
+  weights <- variable_value(model)
+  by_hand <- mtcars$wt *
+    c(weights[["linear/linear_model/wt/weights"]]) +
+    mtcars$hp * c(weights[["linear/linear_model/hp/weights"]]) +
+    c(weights[["linear/linear_model/bias_weights"]])
+  expect_equal(all$predictions, by_hand, tolerance = 1e-5)
+  backwards <- predict(model, input_fn(mtcars[32:1, ], features = c(wt, hp)))
+  expect_equal(backwards$predictions, rev(all$predictions), tolerance = 1e-6)
+
+  next_batch <- predict(model, cars_input(), as_iterable = TRUE, yield_single_examples = FALSE)
+  batches <- list(next_batch(), next_batch(), next_batch())
+  expect_identical(vapply(batches[1:2], nrow, 1L), c(16L, 16L))
+  expect_null(batches[[3]])
+  one <- predict(model, cars_input(), as_iterable = TRUE)()
+  expect_equal(one$predictions, all$predictions[[1]])
+  expect_identical(
+    predict(model, cars_input(), simplify = FALSE)[[2]],
+    list(predictions = all$predictions[[2]])
+  )
+})
+
+test_that("evaluate() gives exact metrics: the mean over all rows, the last batch included", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns())
+  train(model, cars_input(num_epochs = 5))
+  metrics <- evaluate(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 10))
+  predicted <- predict(model, cars_input())$predictions
+  expect_equal(metrics$average_loss, mean((predicted - mtcars$mpg)^2), tolerance = 1e-5)
+  expect_type(evaluate(model, cars_input(), simplify = FALSE), "list")
+})
+
+test_that("a factor response gives the classes their names, also in later predictions", {
+  skip_if_no_tensorflow()
+  model <- dnn_classifier(
+    hidden_units = 8,
+    feature_columns = feature_columns(column_numeric("Petal.Length", "Petal.Width")),
+    n_classes = 3,
+    optimizer = list("adam", learning_rate = 0.05)
+  )
+  input <- input_fn(Species ~ Petal.Length + Petal.Width, iris, batch_size = 30, num_epochs = 30)
+  train(model, input)
+  predicted <- predict(model, input_fn(iris, features = c(Petal.Length, Petal.Width)))
+  expect_named(predicted, c("classes", "class_ids", "logits", "probabilities"))
+  expect_gt(mean(predicted$classes == iris$Species), 0.9)
+  expect_identical(predicted$class_ids + 1L, match(predicted$classes, levels(iris$Species)))
+  expect_length(predicted$probabilities[[1]], 3)
+  some <- iris[iris$Species != "setosa", ]
+  some$Species <- droplevels(some$Species)
+  metrics <- evaluate(model, input_fn(Species ~ Petal.Length + Petal.Width, some))
+  expect_gt(metrics$accuracy, 0.8)
+})
+
+test_that("train_and_evaluate() evaluates on the way and at the end", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns(), config = run_config(save_checkpoints_steps = 10))
+  history <- train_and_evaluate(
+    model,
+    train_spec(cars_input(num_epochs = NULL), max_steps = 30),
+    eval_spec(cars_input(), throttle_secs = 0)
+  )
+  expect_identical(history$evaluations$global_step, c(10L, 20L, 30L))
+  expect_true(all(c("loss", "average_loss") %in% names(history$evaluations)))
+  again <- train_and_evaluate(
+    model,
+    train_spec(cars_input(num_epochs = NULL), max_steps = 30),
+    eval_spec(cars_input(), throttle_secs = 0)
+  )
+  expect_identical(again$evaluations$global_step, 30L)
+})
+
+test_that("a function that returns a dataset is an input too", {
+  skip_if_no_tensorflow()
+  tf <- reticulate::import("tensorflow")
+  dataset <- function() {
+    features <- list(wt = as.array(mtcars$wt), hp = as.array(mtcars$hp))
+    tf$data$Dataset$from_tensor_slices(reticulate::tuple(features, as.array(mtcars$mpg)))$batch(16L)
+  }
+  model <- linear_regressor(columns())
+  history <- train(model, dataset)
+  expect_identical(history$global_step, 2L)
+  expect_identical(nrow(predict(model, dataset)), 32L)
+})
+
+test_that("an estimator that was saved and read again is the same model", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns(), model_dir = withr::local_tempdir())
+  train(model, cars_input())
+  file <- withr::local_tempfile()
+  saveRDS(model, file)
+  again <- readRDS(file)
+  expect_identical(predict(again, cars_input()), predict(model, cars_input()))
+})
+
+test_that("an exported model stands where it was asked for", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(columns())
+  train(model, cars_input())
+  path <- file.path(withr::local_tempdir(), "export")
+  expect_identical(export_savedmodel(model, path), path)
+  expect_true(file.exists(file.path(path, "saved_model.pb")))
+  versioned <- export_savedmodel(model, path, versioned = TRUE)
+  expect_identical(dirname(versioned), path)
+})
