@@ -8,6 +8,7 @@ arguments that makes a new optimizer.
 from __future__ import annotations
 
 import functools
+import numbers
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -154,7 +155,7 @@ def _with_own_settings(optimizer: Any) -> Any:
     # A number would become a variable that the checkpoint overwrites: a training that is continued with another
     # learning rate would silently keep the first one. Keras makes no variable of a function.
     for name, value in optimizer._hyper.items():
-        if isinstance(value, (int, float)):
+        if isinstance(value, numbers.Real):
             optimizer._hyper[name] = functools.partial(float, value)
     return optimizer
 

@@ -1,0 +1,170 @@
+"""Which features a Keras model's inputs read: plain checks, before a graph is built."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.errors import InputError
+
+
+@dataclass(frozen=True)
+class KerasInput:
+    """One input of a Keras model.
+
+    Args:
+        name: Name of the input.
+        shape: Shape of one example; None where a dimension may be of any size.
+        dtype: Name of the TensorFlow dtype, such as "float32".
+    """
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the input reads strings."""
+        return self.dtype == "string"
+
+    def fits(self, feature: ColumnFacts) -> bool:
+        """Say whether a feature's shape is the input's, where a single value is as good as a row of one."""
+        shape = feature.shape or ((1,) if self.shape else ())
+        shape = () if self.shape == () and shape == (1,) else shape
+        return len(shape) == len(self.shape) and all(
+            size is None or size == held for size, held in zip(self.shape, shape, strict=True)
+        )
+
+    def __str__(self) -> str:
+        sizes = " x ".join("any" if size is None else str(size) for size in self.shape)
+        return f'"{self.name}" ({sizes or "one value"} per row)'
+
+
+Routes = dict[str, tuple[str, ...]]
+
+
+def route(
+    inputs: Sequence[KerasInput],
+    features: Mapping[str, ColumnFacts],
+    side_by_side: tuple[str, ...] | None,
+) -> Routes:
+    """Say which features each input reads.
+
+    By name, where every input has a feature of its name; features that no input reads are left out. A model with
+    one input also reads the only feature, whatever its name, or all features side by side, in their order, where
+    together they have as many numbers per row as the input has units.
+
+    Args:
+        inputs: The model's inputs.
+        features: The input's features by name, in their order.
+        side_by_side: The features that the trained model reads side by side; None where that is not known.
+
+    Returns:
+        Names of features by the input's name.
+
+    Raises:
+        InputError: an input has no feature.
+    """
+    wanted = side_by_side or tuple(item.name for item in inputs)
+    missing = [name for name in wanted if name not in features]
+    if side_by_side is not None and not missing:
+        return {inputs[0].name: side_by_side}
+    if side_by_side is None and not missing:
+        return {item.name: (item.name,) for item in inputs}
+    alone = side_by_side is None and len(inputs) == 1
+    if alone and (len(features) == 1 or _fit_together(inputs[0], features)):
+        return {inputs[0].name: tuple(features)}
+    raise _unread(inputs, features, missing[0])
+
+
+def check_fit(
+    inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], routes: Routes
+) -> None:
+    """See that features have the types and shapes of the inputs that read them.
+
+    Args:
+        inputs: The model's inputs.
+        features: The input's features by name.
+        routes: What ``route`` returned.
+
+    Raises:
+        InputError: a feature is of another type or shape.
+    """
+    for item in inputs:
+        _check_types(item, [features[name] for name in routes[item.name]])
+        _check_shapes(item, [features[name] for name in routes[item.name]])
+
+
+def _width(features: Sequence[ColumnFacts]) -> int:
+    return sum(math.prod(feature.shape) for feature in features)
+
+
+def _fit_together(item: KerasInput, features: Mapping[str, ColumnFacts]) -> bool:
+    held = list(features.values())
+    flat = all(len(feature.shape) <= 1 and feature.type != "string" for feature in held)
+    return flat and len(item.shape) == 1 and item.shape[0] in (None, _width(held))
+
+
+def _listed(features: Mapping[str, ColumnFacts]) -> str:
+    shown = [f'"{name}"' for name in list(features)[:20]]
+    return ", ".join(shown) + (", ..." if len(features) > 20 else "")
+
+
+def _unread(
+    inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], missing: str
+) -> InputError:
+    if len(inputs) == 1 and missing == inputs[0].name:
+        remedy = (
+            "Give features that together have as many numbers per row, or one matrix column, or a feature "
+            f'"{missing}".'
+        )
+    else:
+        remedy = "Name the features as the model names its inputs."
+    return InputError(
+        f"The Keras model reads {', '.join(str(item) for item in inputs)}, but the features are {_listed(features)}: "
+        f'"{missing}" is not among them'
+        + (
+            f", and together they have {_width(list(features.values()))} values per row."
+            if len(inputs) == 1
+            else "."
+        ),
+        remedy,
+        argument="features",
+        value=missing,
+    )
+
+
+def _check_types(item: KerasInput, features: Sequence[ColumnFacts]) -> None:
+    for feature in features:
+        if item.is_text == (feature.type == "string"):
+            continue
+        held, wanted = ("numbers", "strings") if item.is_text else ("strings", "numbers")
+        raise InputError(
+            f'The feature "{feature.name}" holds {held}, but the Keras model\'s input "{item.name}" reads {wanted}.',
+            "Let the model look strings up, with an input of dtype string and a layer such as StringLookup."
+            if wanted == "numbers"
+            else "Give the feature as strings, with as.character().",
+            argument="features",
+            value=feature.name,
+        )
+
+
+def _check_shapes(item: KerasInput, features: Sequence[ColumnFacts]) -> None:
+    if len(features) > 1:
+        if item.shape[0] in (None, _width(features)):
+            return
+        held = f"{_width(features)} values per row together"
+    else:
+        if item.fits(features[0]):
+            return
+        held = f"{' x '.join(str(size) for size in features[0].shape) or 'one value'} per row"
+    names = ", ".join(f'"{feature.name}"' for feature in features)
+    raise InputError(
+        f"The feature{'s' if len(features) > 1 else ''} {names} ha{'ve' if len(features) > 1 else 's'} {held}, "
+        f"but the Keras model reads {item}.",
+        "Make the model with an input of the features' shape, or give features of the input's.",
+        argument="features",
+        value=names,
+    )
