@@ -36,6 +36,7 @@ def _import_tensorflow() -> Any:
             "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
         ) from error
     importlib.import_module("tfdistribute.engine.start").prepare(tensorflow)
+    importlib.import_module("tfdistribute.engine.call_location").install()
     return tensorflow
 
 
@@ -55,6 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 _MODULES = (
+    "averaging",
     "call_location",
     "devices",
     "exports",
@@ -65,7 +67,9 @@ _MODULES = (
     "hooks",
     "losses",
     "model_functions",
+    "model_graphs",
     "optimizers",
+    "placement",
     "sequential_replicas",
     "served_calls",
     "session_config",

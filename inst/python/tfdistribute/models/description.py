@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from tfdistribute.descriptions import Description
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.feature_columns import Need
 from tfdistribute.models.serving import tensors_receiver
+
+# From hooks (descriptions, TensorFlow's objects) and a mode to session hooks.
+MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,18 @@ class Model(Description):
             A model, this one where nothing was missing.
         """
         del signature
+        return self
+
+    def with_session_hooks(self, make: MakeHooks) -> Model:
+        """Say how hooks that the model itself describes become session hooks.
+
+        Args:
+            make: Makes them, for the mode in which the model is called.
+
+        Returns:
+            A model, this one where no hooks are described.
+        """
+        del make
         return self
 
     def has_callbacks(self) -> bool:

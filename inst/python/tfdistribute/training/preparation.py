@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tfdistribute import engine
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input
@@ -19,6 +20,7 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
+from tfdistribute.training.hooks import ModelHooks
 from tfdistribute.training.model_directory import (
     check_owner,
     check_writable,
@@ -37,12 +39,14 @@ class Prepared:
         estimator: The tf.estimator.Estimator.
         settings: The settings after the preflight's repairs.
         devices: The devices of the strategies.
+        model_hooks: Makes the hooks that the model itself describes.
     """
 
     model: Model
     estimator: Any
     settings: RunSettings
     devices: Devices
+    model_hooks: ModelHooks
 
     def session_hooks(self, verb: str) -> list[Any]:
         """Make the hooks without which a session of this run fails; verb is "train" or "evaluate"."""
@@ -70,7 +74,7 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
     facts = source.facts()
     model = _completed(model, facts)
     model.check(facts)
-    check_owner(model.model_dir, model.structure())
+    check_owner(model.model_dir, model.structure(), for_training=True)
     check_writable(model.model_dir)
     prepared = _build(verb, model, settings, facts)
     sign(model.model_dir, model.structure(), facts.features)
@@ -78,7 +82,11 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
 
 
 def prepare_use(
-    verb: str, model: Model, settings: RunSettings, source: Input | None, checkpoint_path: str | None
+    verb: str,
+    model: Model,
+    settings: RunSettings,
+    source: Input | None,
+    checkpoint_path: str | None,
 ) -> tuple[Prepared, str]:
     """Check an evaluation, a prediction or an export and make its Estimator.
 
@@ -101,7 +109,7 @@ def prepare_use(
     model = _completed(model, facts)
     if facts is not None:
         model.check(facts, needs_label=verb == "evaluate")
-    check_owner(model.model_dir, model.structure())
+    check_owner(model.model_dir, model.structure(), for_training=False)
     return _build(verb, model, settings, facts), checkpoint
 
 
@@ -125,7 +133,10 @@ def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
     prepared.model.check(facts)
     circumstances = _circumstances("evaluate", prepared.model, facts)
     replicas = prepared.devices.replicas("evaluate")
-    preflight(prepared.settings, replace(circumstances, replicas=replicas, devices=prepared.devices.evaluate))
+    preflight(
+        prepared.settings,
+        replace(circumstances, replicas=replicas, devices=prepared.devices.evaluate),
+    )
 
 
 def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | None) -> Prepared:
@@ -137,8 +148,14 @@ def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | N
     replicas = devices.replicas(verb)
     circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
     settings = preflight(settings, circumstances).settings
-    estimator = model.build(build(settings, devices, model.model_dir))
-    return Prepared(model, estimator, settings, devices)
+    config = build(settings, devices, model.model_dir)
+    if model.has_callbacks():
+        # Functions of R are called on R's own thread, or R aborts.
+        engine.sequential_replicas.adopt(config.train_distribute)
+        engine.sequential_replicas.adopt(config.eval_distribute)
+    model_hooks = ModelHooks(model.model_dir)
+    estimator = model.with_session_hooks(model_hooks).build(config)
+    return Prepared(model, estimator, settings, devices, model_hooks)
 
 
 def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circumstances:

@@ -100,6 +100,7 @@ def training_hooks(
     verb: str, prepared: Prepared, history: History, stop: StopRequest, hooks: Sequence[Any]
 ) -> list[Any]:
     """Make the hooks that every training gets (the record, and the stop on request), and the user's."""
+    prepared.model_hooks.history = history
     every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
     return [
         *prepared.session_hooks("train"),

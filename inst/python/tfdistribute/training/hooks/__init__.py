@@ -10,12 +10,14 @@ from tfdistribute.training.hooks.description import (
     read_hooks,
 )
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
+from tfdistribute.training.hooks.of_models import ModelHooks
 from tfdistribute.training.hooks.record import record_interval
 from tfdistribute.training.hooks.tensors import nan_may_end
 
 __all__ = [
     "EarlyStopping",
     "Hook",
+    "ModelHooks",
     "Run",
     "as_hooks",
     "check_hooks",

@@ -1,0 +1,50 @@
+"""Repair of ``all_reduce`` inside a model, as in normalisation over the global batch, where one device sums.
+
+TensorFlow looks for the variables that the sum depends on, and from one replica it finds those of the others. It takes
+them for undeclared variables of a custom gradient, or does not find them by name, and fails.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.distribute import distribute_lib
+
+
+@functools.cache
+def install() -> None:
+    """Let replicas all-reduce values that depend on variables.
+
+    The result is cut off from what it was made of. The gradient does not go that way: that of a sum over replicas is the
+    sum of the replicas' gradients, which TensorFlow declares beside it.
+
+    Source:
+        ``ReplicaContextBase.all_reduce`` in tensorflow/python/distribute/distribute_lib.py, ``_get_dependent_variables`` in
+        tensorflow/python/ops/custom_gradient.py.
+    """
+    base = distribute_lib.ReplicaContextBase
+    all_reduce = base.all_reduce
+
+    @functools.wraps(all_reduce)
+    def cut_off(self: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        sparse = any(isinstance(leaf, tf.IndexedSlices) for leaf in tf.nest.flatten(value))
+        merges = self._strategy.extended._use_merge_call()
+        context = _Cut(self) if merges and not sparse and not tf.executing_eagerly() else self
+        return all_reduce(context, reduce_op, value, options)
+
+    base.all_reduce = cut_off
+
+
+class _Cut:
+    """A replica's context, whose merge calls return values without a past."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._strategy = context._strategy
+        self.all_reduce = context.all_reduce
+
+    def merge_call(self, function: Any, args: Any) -> Any:
+        merged = self._context.merge_call(function, args=args)
+        return tf.nest.map_structure(tf.stop_gradient, merged)

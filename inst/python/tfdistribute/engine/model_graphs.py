@@ -1,0 +1,127 @@
+"""The graph that a model function of the user builds, and what must be right about it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from keras.src import backend as keras_backend
+from tensorflow.python.autograph.impl import api as autograph
+
+from tfdistribute.engine import all_reduce, averaging, placement, variables
+
+v1 = tf.compat.v1
+
+
+@contextlib.contextmanager
+def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
+    """Let a model function that is written for one device mean the same in each replica.
+
+    Keras optimizers follow the mean over replicas, reported losses are means, values can be reduced over replicas, layers
+    are initialised by the run's seed, and sessions get the CPU devices that are named inside.
+
+    Args:
+        config: The Estimator's ``tf.estimator.RunConfig``.
+        loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false where it is a
+            replica's share of a sum over all examples, or was divided by the number of replicas already.
+
+    Yields:
+        Nothing; the model function is called inside.
+
+    Raises:
+        RunConfigError: devices are named that the cluster does not have.
+    """
+    graph = v1.get_default_graph()
+    averaging.mark(graph)
+    all_reduce.install()
+    if not loss_is_mean:
+        # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
+        tf.distribute.get_strategy()._scale_loss_for_estimator = False
+    with _keras_seeded(config.tf_random_seed):
+        yield
+    averaging.report_mean(graph)
+    placement.provide_named_cpus(graph, config)
+
+
+@contextlib.contextmanager
+def _keras_seeded(seed: int | None) -> Iterator[None]:
+    """Let Keras draw its seeds from the run's: its layers, and those of tf.compat.v1.layers, ignore the graph's seed.
+
+    Keras keeps its generator per thread, so every replica begins with the same, on its own thread or not.
+    """
+    if seed is None:
+        yield
+        return
+    store = keras_backend._SEED_GENERATOR
+    before = getattr(store, "generator", None)
+    store.generator = random.Random(seed)  # noqa: S311 - as Keras itself does
+    try:
+        yield
+    finally:
+        store.generator = before
+
+
+def leave_as_written(function: Any) -> None:
+    """Keep TensorFlow from rewriting a function by AutoGraph, which it does under some strategies and not without one.
+
+    Args:
+        function: A Python function; it is marked in place, and keeps its signature.
+    """
+    autograph.autograph_artifact(function)
+
+
+def minimize(optimizer: Any, loss: Any) -> Any:
+    """Make the operation that trains all variables for one step: the collected updates, then the gradients.
+
+    Args:
+        optimizer: A new optimizer of TensorFlow 1, or a legacy one of Keras.
+        loss: The loss, a scalar tensor.
+
+    Returns:
+        An operation that also counts the step.
+    """
+    step = v1.train.get_or_create_global_step()
+    trained = variables.trainable()
+    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+        if isinstance(optimizer, v1.train.Optimizer):
+            return optimizer.minimize(loss, global_step=step, var_list=trained)
+        optimizer.iterations = step
+        return optimizer.get_updates(loss, trained)[0]
+
+
+def counting_step(train_op: Any) -> Any:
+    """See that an operation counts the global step: a training that does not count its steps has no end.
+
+    Args:
+        train_op: What the model function trains with: an operation, a tensor or several of them.
+
+    Returns:
+        An operation that trains and counts, which may be the same.
+    """
+    leaves = [getattr(leaf, "op", leaf) for leaf in tf.nest.flatten(train_op)]
+    train_op = leaves[0] if len(leaves) == 1 else tf.group(*leaves)
+    step = v1.train.get_or_create_global_step()
+    if _writes(train_op, step):
+        return train_op
+    with tf.control_dependencies([train_op]):
+        return tf.group(train_op, step.assign_add(1, read_value=False))
+
+
+def _writes(operation: Any, variable: Any) -> bool:
+    """Say whether an operation, or one that must run before it, changes a variable."""
+    handles = {each.handle.op.name for each in variables.components(variable)}
+    seen: set[str] = set()
+    waiting = [operation]
+    while waiting:
+        current = waiting.pop()
+        if current.name in seen:
+            continue
+        seen.add(current.name)
+        before = [tensor.op for tensor in current.inputs]
+        if current.type != "ReadVariableOp" and any(each.name in handles for each in before):
+            return True
+        waiting += [*before, *current.control_inputs]
+    return False

@@ -1,0 +1,56 @@
+"""The CPU devices that a model names: a session without them runs everything on CPU:0, and does not say so."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.errors import RunConfigError
+
+
+def provide_named_cpus(graph: Any, config: Any) -> None:
+    """Give the sessions of a run configuration as many CPU devices as a graph names.
+
+    Sessions are made after the graph, so this is early enough.
+
+    Args:
+        graph: The graph that a model function has built.
+        config: The Estimator's ``tf.estimator.RunConfig``; its session configuration is changed in place.
+
+    Raises:
+        RunConfigError: there are too few, and the devices are those of a cluster's servers, which run already.
+
+    Source:
+        ``allow_soft_placement`` of https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
+    """
+    named = max(map(_cpus_named, set(_devices(graph))), default=1)
+    there = config.session_config.device_count.get("CPU", 1)
+    if named <= there:
+        return
+    if config.cluster_spec.jobs:
+        raise RunConfigError(
+            f"model_fn places operations on CPU:{named - 1}, and the tasks of the cluster have "
+            f"{there} CPU device{'s' if there > 1 else ''}.",
+            f"Give run_config(session_config = list(device_count = list(CPU = {named}))).",
+            argument="session_config",
+            value=f"device_count CPU = {there}",
+        )
+    config.session_config.device_count["CPU"] = named
+
+
+def _devices(graph: Any) -> Iterator[str]:
+    for operation in graph.get_operations():
+        yield operation.device
+    # Bodies of loops and conditions are functions of the graph.
+    for function in graph._functions.values():
+        for node in function.cached_definition.node_def:
+            yield node.device
+
+
+@functools.lru_cache(maxsize=1024)
+def _cpus_named(device: str) -> int:
+    specification = tf.DeviceSpec.from_string(device)
+    return (specification.device_index or 0) + 1 if specification.device_type == "CPU" else 1

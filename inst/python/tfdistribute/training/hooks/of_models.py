@@ -1,0 +1,51 @@
+"""Hooks that a model function describes in its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfdistribute.errors import ArgumentError
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks.description import Hook, Run, as_hooks, read_hooks
+
+VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
+
+
+class ModelHooks:
+    """Makes the hooks of a model function, each time TensorFlow calls it.
+
+    Args:
+        model_dir: Directory of the model.
+    """
+
+    def __init__(self, model_dir: str) -> None:
+        self._model_dir = model_dir
+        self.history: History | None = None
+
+    def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
+        """Make session hooks.
+
+        Args:
+            hooks: Mappings that describe a ``Hook``, and ``tf.estimator.SessionRunHook`` objects.
+            mode: Mode in which the model function is called.
+
+        Returns:
+            ``tf.estimator.SessionRunHook`` objects in the same order.
+
+        Raises:
+            ArgumentError: a hook changes what the verb itself does, and must be given to it.
+        """
+        run = Run.here(VERBS[mode], self._model_dir, self.history)
+        made: list[Any] = []
+        for hook in read_hooks(hooks):
+            session_hooks = as_hooks([hook], run)
+            if not session_hooks and isinstance(hook, Hook):
+                raise ArgumentError(
+                    f"{hook.name} changes what train() records and shows, and cannot be part of a model.",
+                    "Give it to train() or train_spec().",
+                    argument="training_hooks",
+                    value=hook.name,
+                )
+            made += session_hooks
+        return made
