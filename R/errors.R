@@ -33,6 +33,8 @@ abort_tfdistribute <- function(
     value = value,
     python_traceback = traceback,
     parent = parent,
+    # What to do stands in the text; the way through this package's functions tells users nothing.
+    trace = rlang::trace_back()[0, ],
     call = NULL,
     use_cli_format = FALSE
   )

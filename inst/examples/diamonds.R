@@ -38,7 +38,7 @@ model <- dnn_linear_combined_regressor(
   dnn_feature_columns = deep,
   dnn_hidden_units = c(64, 32),
   linear_optimizer = list("ftrl", learning_rate = 0.01),
-  dnn_optimizer = list("adam", learning_rate = 0.003),
+  dnn_optimizer = list("adam", learning_rate = 0.01),
   config = run_config(train_distribute = strategy_mirrored(devices = 2), tf_random_seed = 3)
 )
 print(model)

@@ -41,3 +41,11 @@ def test_evaluations_are_kept_with_their_step():
     history = History()
     history.note_evaluation({"loss": 1, "global_step": 20})
     assert history.as_columns()["evaluation"] == [{"loss": 1.0, "global_step": 20.0}]
+
+
+def test_the_time_of_an_evaluation_does_not_count_as_training():
+    history = History(global_batch_size=8)
+    history.note_step(1, 0.5, in_record=True)
+    history.leave_out(-100.0)
+    history.note_step(2, 0.5, in_record=True)
+    assert 100 <= history.seconds[-1] < 200

@@ -69,6 +69,12 @@ class History:
             return float("nan")
         return steps * self.global_batch_size / seconds
 
+    def leave_out(self, seconds: float) -> None:
+        """Do not count time that was spent on something else than training, such as an evaluation."""
+        if self._started is not None and self._marked is not None:
+            self._started = (self._started[0] + seconds, self._started[1])
+            self._marked = (self._marked[0] + seconds, self._marked[1])
+
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         """Take the metrics of one evaluation; ``global_step`` among them says when it was."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,7 +145,9 @@ def _note_evaluations(estimator: Any, history: History) -> None:
     untold = estimator.evaluate
 
     def told(*args: Any, **kwargs: Any) -> Any:
+        began = time.monotonic()
         metrics = untold(*args, **kwargs)
+        history.leave_out(time.monotonic() - began)
         history.note_evaluation(metrics)
         return metrics
 

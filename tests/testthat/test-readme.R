@@ -1,0 +1,18 @@
+# The code of README.md runs as it stands there.
+
+readme_code <- function() {
+  lines <- readLines(file.path(source_root(), "README.md"), encoding = "UTF-8")
+  begins <- which(lines == "```r")[[1]]
+  ends <- which(lines == "```")
+  lines[(begins + 1):(ends[ends > begins][[1]] - 1)]
+}
+
+test_that("a newcomer's first model trains over two devices and has learnt something", {
+  skip_if_no_tensorflow()
+  session <- new.env(parent = globalenv())
+  withr::local_pdf(withr::local_tempfile())
+  eval(parse(text = readme_code()), session)
+  expect_s3_class(session$history, "tfdistribute_history")
+  metrics <- evaluate(session$model, input_fn(session$price, session$diamonds))
+  expect_lt(metrics$average_loss, stats::var(session$diamonds$price) / 2)
+})
