@@ -24,12 +24,14 @@ new_progress <- function(
 }
 
 progress_text <- function(event) {
+  last_step <- if (!is.null(event$last_step)) paste0("/", event$last_step)
+  paste0("step ", event$step, last_step, "  ", loss_text(event))
+}
+
+loss_text <- function(event) {
   speed <- event$examples_per_second
   paste0(
-    "step ",
-    event$step,
-    if (!is.null(event$last_step)) paste0("/", event$last_step),
-    "  loss ",
+    "loss ",
     format_number(event$loss),
     if (is.finite(speed)) paste0("  ", format_count(speed), " examples/s")
   )
@@ -57,7 +59,11 @@ progress_bar <- function() {
       cli::cli_progress_update(
         id = bar$id,
         set = event$step - bar$from,
-        extra = list(text = progress_text(event))
+        # The bar shows how far it is, and a line has 80 columns: without the step there is room for all.
+        extra = list(
+          short = if (is.null(event$last_step)) progress_text(event) else loss_text(event),
+          text = progress_text(event)
+        )
       )
     },
     evaluation = function(event) cli::cat_line(evaluation_text(event), file = stderr()),
@@ -76,12 +82,11 @@ start_bar <- function(event, bar) {
   cli::cli_progress_bar(
     total = if (known) event$last_step - bar$from else NA,
     format = paste0(
-      if (known) "{cli::pb_bar} {cli::pb_percent}  " else "{cli::pb_spin} ",
-      "{cli::pb_extra$text}",
-      if (known) "  {cli::pb_eta_str}"
+      if (known) "{cli::pb_bar} {cli::pb_percent}  {cli::pb_eta_str}  " else "{cli::pb_spin} ",
+      "{cli::pb_extra$short}"
     ),
     format_done = "{cli::pb_extra$text}",
-    extra = list(text = ""),
+    extra = list(short = "", text = ""),
     clear = FALSE,
     .auto_close = FALSE
   )
