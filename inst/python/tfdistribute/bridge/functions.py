@@ -12,8 +12,9 @@ from tfdistribute.bridge.situation import situation
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.models import FeatureColumn, Model
+from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
+from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.history import History
@@ -170,6 +171,50 @@ def _export_savedmodel(
     return export_savedmodel(model, settings, export_dir_base, request=request, **arguments)
 
 
+def _distribute(estimator: Any, config: Wire) -> Any:
+    # An estimator that R holds may have functions of R in it.
+    return distribute(estimator, read(RunSettings, config), calls_r=True)
+
+
+class _Kept:
+    """A value of Python that R is to hold as it is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _parse_example_spec(
+    feature_columns: Sequence[Wire],
+    label_key: str,
+    label_dtype: str,
+    label_default: Any = None,
+    label_dimension: float = 1,
+    weight_column: str | None = None,
+) -> _Kept:
+    tf = engine.tf
+    dtype = tf.as_dtype(label_dtype)
+    default = (
+        int(label_default) if dtype.is_integer and label_default is not None else label_default
+    )
+    label = tf.io.FixedLenFeature((int(label_dimension),), dtype, default)
+    columns = [read(FeatureColumn, column) for column in feature_columns]
+    return _Kept(labelled_spec(columns, label_key, label, weight_column))
+
+
+def _input_layer(
+    features: Wire, feature_columns: Sequence[Wire], weight_collections: Any, trainable: bool
+) -> Any:
+    tf = engine.tf
+    columns = [read(FeatureColumn, column) for column in feature_columns]
+    tensors = {safe_key(name): tensor for name, tensor in features.items()}
+    collections = (
+        [weight_collections] if isinstance(weight_collections, str) else weight_collections
+    )
+    return tf.compat.v1.feature_column.input_layer(
+        tensors, [column.build() for column in columns], collections, trainable
+    )
+
+
 def _build_run_config(config: Wire) -> Any:
     return build_run_config(read(RunSettings, config))
 
@@ -200,11 +245,14 @@ def _history(history: History, model: Model) -> dict[str, Any]:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build_run_config": _build_run_config,
+    "distribute": _distribute,
     "evaluate": _evaluate,
     "export_savedmodel": _export_savedmodel,
     "global_step": global_step,
+    "input_layer": _input_layer,
     "latest_checkpoint": latest_checkpoint,
     "next_batch": _next_batch,
+    "parse_example_spec": _parse_example_spec,
     "predict": _predict,
     "predict_batches": _predict_batches,
     "session_hook": _session_hook,

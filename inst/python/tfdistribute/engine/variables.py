@@ -26,7 +26,10 @@ class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
         """Clean the collections: after the graph is made, before a saver is."""
         graph = tf.compat.v1.get_default_graph()
         for key in graph.get_all_collection_keys():
-            _drop_wrapped(graph.get_collection_ref(key))
+            collection = graph.get_collection_ref(key)
+            for item in collection:
+                _hand_on_beginning(item)
+            _drop_wrapped(collection)
 
 
 def trainable() -> list[Any]:
@@ -62,3 +65,18 @@ def _wrapped_by(item: Any) -> tuple[Any, ...]:
     if isinstance(item, ps_values.AggregatingVariable):
         return (item.get(),)
     return item.values if isinstance(item, distributed.DistributedVariable) else ()
+
+
+def _hand_on_beginning(item: Any) -> None:
+    """Let a wrapped variable begin with what was set on its wrapper.
+
+    A warm start sets the value on the wrapper, whose initializer is the wrapped variable's, so that training would
+    begin with new values, without a word.
+
+    Source:
+        ``_set_checkpoint_initializer`` in tensorflow/python/training/checkpoint_utils.py.
+    """
+    if isinstance(item, ps_values.AggregatingVariable) and "_initializer_op" in vars(item):
+        wrapped = item.get()
+        wrapped._initializer_op = item._initializer_op
+        wrapped._initial_value = item._initial_value

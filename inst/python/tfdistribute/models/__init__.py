@@ -10,6 +10,8 @@ from tfdistribute.models import (
     feature_columns_crossed,
     feature_columns_dense,
     feature_columns_numeric,
+    keras_model,
+    wrapped,
 )
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns import FeatureColumn, Need, safe_key
@@ -17,6 +19,8 @@ from tfdistribute.models.initializers import Initializer
 from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.models.parsing import labelled_spec
 from tfdistribute.models.serving import examples_receiver, tensors_receiver
+from tfdistribute.models.warm_start import WarmStart
+from tfdistribute.models.wrapped import Wrapped
 
 # Importing a module registers its members with their family.
 MEMBERS = (
@@ -29,6 +33,8 @@ MEMBERS = (
     feature_columns_crossed,
     feature_columns_dense,
     feature_columns_numeric,
+    keras_model,
+    wrapped,
 )
 
 __all__ = [
@@ -38,6 +44,8 @@ __all__ = [
     "Model",
     "Need",
     "Optimizer",
+    "WarmStart",
+    "Wrapped",
     "examples_receiver",
     "labelled_spec",
     "safe_key",

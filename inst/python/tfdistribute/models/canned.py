@@ -21,6 +21,7 @@ from tfdistribute.models.feature_columns import (
 from tfdistribute.models.features import check_features
 from tfdistribute.models.labels import check_class_label, check_regression_label, check_vocabulary
 from tfdistribute.models.serving import examples_receiver
+from tfdistribute.models.warm_start import WarmStart
 
 LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
 
@@ -35,6 +36,7 @@ class Canned(Model):
         model_dir: Directory of the model's checkpoints.
         weight_column: Feature that holds each row's weight in the loss, or None.
         loss_reduction: "sum_over_batch_size" or "sum".
+        warm_start_from: What the first training begins with, or None for new variables.
 
     Raises:
         ModelError: columns are missing or clash, or a layer is given a bare categorical column.
@@ -44,6 +46,7 @@ class Canned(Model):
 
     weight_column: str | None = None
     loss_reduction: str = "sum_over_batch_size"
+    warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no data could make right."""
@@ -79,6 +82,10 @@ class Canned(Model):
         """Make the arguments of TensorFlow's class that say what is predicted."""
         raise NotImplementedError
 
+    def beginning(self) -> dict[str, Any]:
+        """Make the argument of TensorFlow's class that says what the first training begins with."""
+        return {} if self.warm_start_from is None else {"warm_start_from": self.warm_start_from.build()}
+
     def needed_features(self) -> tuple[Need, ...]:
         """List the features of all columns, and the weights."""
         needs = [
@@ -112,6 +119,7 @@ class Canned(Model):
             loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
             **self.head_arguments(),
             **self.arguments(),
+            **self.beginning(),
         )
         self.adapt(estimator)
         return estimator

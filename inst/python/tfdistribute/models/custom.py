@@ -13,6 +13,7 @@ from tfdistribute.columns import InputFacts
 from tfdistribute.errors import ModelError
 from tfdistribute.models.description import MakeHooks, Model
 from tfdistribute.models.specification import as_specification
+from tfdistribute.models.warm_start import WarmStart
 
 LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
 PARAMETERS = ("features", "labels", "mode", "params", "config")
@@ -40,6 +41,7 @@ class Custom(Model, kind="custom"):
         loss_reduction: "sum_over_batch_size" where the loss is the mean over the examples that the function sees;
             "sum" where it is a sum over them, or a mean that the function divided by the number of replicas, as
             ``tf.nn.compute_average_loss`` does.
+        warm_start_from: What the first training begins with, or None for new variables.
 
     Raises:
         ModelError: the function takes no features, or needs what nobody gives it.
@@ -52,6 +54,7 @@ class Custom(Model, kind="custom"):
     params: Any = None
     model_class: tuple[str, ...] = ()
     loss_reduction: str = "sum_over_batch_size"
+    warm_start_from: WarmStart | None = None
 
     _make_hooks: ClassVar[MakeHooks] = staticmethod(_no_hooks)
 
@@ -86,7 +89,10 @@ class Custom(Model, kind="custom"):
             return self._called(features, labels, mode, config)
 
         engine.model_graphs.leave_as_written(model_fn)
-        return engine.tf.estimator.Estimator(model_fn, model_dir=self.model_dir, config=config)
+        start = None if self.warm_start_from is None else self.warm_start_from.build()
+        return engine.tf.estimator.Estimator(
+            model_fn, model_dir=self.model_dir, config=config, warm_start_from=start
+        )
 
     def _called(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         offered = (features, labels, mode, self.params, config)

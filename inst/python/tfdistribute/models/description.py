@@ -126,6 +126,10 @@ class Model(Description):
         del make
         return self
 
+    def is_v1_canned(self) -> bool:
+        """Say whether the Estimator is one of tf.compat.v1.estimator's ready-made models."""
+        return False
+
     def has_callbacks(self) -> bool:
         """Say whether TensorFlow will call R functions while it builds the model's graph."""
         return _holds_callback(self)

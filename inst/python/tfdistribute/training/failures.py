@@ -17,6 +17,13 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         "Lower the learning rate, scale the features, or look for extreme values in the response.",
     ),
     (
+        # As init_from_checkpoint() says it, and nothing else.
+        r"doesn't match with shape of tensor|is not found in .* checkpoint",
+        ModelDirectoryError,
+        "A checkpoint to begin with (`warm_start_from`, or `ckpt_to_load_from` of column_embedding()) does not fit.",
+        "Choose the variables with `vars_to_warm_start`, or begin with a model of the same structure.",
+    ),
+    (
         r"not found in checkpoint|Restoring from checkpoint failed|Assign requires shapes|doesn't match with shape",
         ModelDirectoryError,
         "`model_dir` holds another model: its checkpoint does not fit this one.",

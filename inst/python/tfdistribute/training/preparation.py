@@ -24,6 +24,7 @@ from tfdistribute.training.hooks import ModelHooks
 from tfdistribute.training.model_directory import (
     check_owner,
     check_writable,
+    latest_checkpoint,
     read_signature,
     require_checkpoint,
     sign,
@@ -76,9 +77,35 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
     model.check(facts)
     check_owner(model.model_dir, model.structure(), for_training=True)
     check_writable(model.model_dir)
+    _check_beginning(model)
     prepared = _build(verb, model, settings, facts)
     sign(model.model_dir, model.structure(), facts.features)
     return prepared
+
+
+def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
+    """Make an Estimator that others will use, and check what can be known before its data is.
+
+    Args:
+        verb: The most that it will be used for.
+        model: The model.
+        settings: The run configuration.
+
+    Returns:
+        A ``tf.estimator.Estimator``.
+
+    Raises:
+        RunConfigError: a rule of the preflight table refuses the settings.
+        StrategyError: the devices are not there.
+    """
+    return _build(verb, model, settings, None).estimator
+
+
+def _check_beginning(model: Model) -> None:
+    # A model that was trained before goes on from its own checkpoint, whatever became of the other.
+    warm_start = getattr(model, "warm_start_from", None)
+    if warm_start is not None and latest_checkpoint(model.model_dir) is None:
+        warm_start.check()
 
 
 def prepare_use(
@@ -163,6 +190,7 @@ def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circums
         verb=verb,
         tf_config=read_tf_config(os.environ),
         model_kind=model.kind,
+        v1_canned=model.is_v1_canned(),
         rows=facts.rows if facts else None,
         epochs=facts.epochs if facts else None,
         global_batch_size=facts.global_batch_size if facts else None,

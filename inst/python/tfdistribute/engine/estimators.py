@@ -1,0 +1,158 @@
+"""Estimators that were made elsewhere, and what must be right about them before they are used here."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_estimator.python.estimator import estimator as estimator_lib
+
+from tfdistribute.engine import losses, model_graphs, optimizers, sequential_replicas, variables
+from tfdistribute.errors import UnsupportedError
+
+ModeKeys = tf.estimator.ModeKeys
+
+
+def is_estimator(value: Any) -> bool:
+    """Say whether a value is an Estimator, of whatever class."""
+    return isinstance(value, estimator_lib.Estimator)
+
+
+def kind_of(estimator: Any) -> str:
+    """Say who wrote an Estimator's model function.
+
+    Args:
+        estimator: A ``tf.estimator.Estimator``.
+
+    Returns:
+        "canned" (TensorFlow 2's ready-made models), "v1_canned" (those of tf.compat.v1.estimator), "keras"
+        (``tf.keras.estimator.model_to_estimator``) or "custom".
+    """
+    if ".canned." in type(estimator).__module__:
+        return "canned" if isinstance(estimator, estimator_lib.EstimatorV2) else "v1_canned"
+    written_in = getattr(estimator._model_fn, "__qualname__", "")
+    return "keras" if written_in.startswith("_create_keras_model_fn.") else "custom"
+
+
+def own_config(estimator: Any) -> Any:
+    """Copy the configuration that an Estimator was made with, and repair it.
+
+    Sessions get the CPU devices that its strategies name, without which mirrored training waits for ever. An
+    Estimator of tf.compat.v1.estimator, which fails when it is evaluated under a strategy, is evaluated on one device.
+
+    Args:
+        estimator: A ``tf.estimator.Estimator``.
+
+    Returns:
+        A ``tf.estimator.RunConfig``.
+    """
+    config = estimator.config
+    if kind_of(estimator) == "v1_canned":
+        config = config.replace(eval_distribute=None)
+    cpus = max(_cpus(config.train_distribute), _cpus(config.eval_distribute))
+    if cpus <= 1:
+        return config
+    session = tf.compat.v1.ConfigProto()
+    session.CopyFrom(config.session_config)
+    session.device_count["CPU"] = max(session.device_count["CPU"], cpus)
+    return config.replace(session_config=session)
+
+
+def rebuilt(estimator: Any, config: Any, calls_r: bool) -> Any:
+    """Make an Estimator with the same model under another configuration, with this package's repairs.
+
+    Args:
+        estimator: A ``tf.estimator.Estimator``, which stays as it is.
+        config: A ``tf.estimator.RunConfig`` with the directory of the model.
+        calls_r: Whether functions of R may be in the model: replicas then stay on the calling thread.
+
+    Returns:
+        A ``tf.estimator.Estimator``.
+
+    Raises:
+        UnsupportedError: it was made by ``model_to_estimator``, and the configuration has a strategy of several
+            replicas.
+    """
+    kind = kind_of(estimator)
+    if kind == "keras":
+        _refuse_strategies(config)
+    if calls_r:
+        sequential_replicas.adopt(config.train_distribute)
+        sequential_replicas.adopt(config.eval_distribute)
+    second = isinstance(estimator, estimator_lib.EstimatorV2)
+    library = tf.estimator if second else tf.compat.v1.estimator
+    model_fn = estimator._model_fn
+    made = library.Estimator(
+        model_fn=_with_new_optimizers(model_fn) if kind == "canned" else model_fn,
+        config=config,
+        params=estimator.params or None,
+        warm_start_from=estimator._warm_start_settings,
+    )
+    if kind == "canned":
+        losses.report_mean(made)
+    _repair_calls(made, in_graph=kind == "custom")
+    return made
+
+
+def _cpus(strategy: Any) -> int:
+    """Count the CPU devices that sessions need for a strategy: one more than the highest index it names."""
+    names = () if strategy is None else strategy.extended.worker_devices
+    devices = [tf.DeviceSpec.from_string(name) for name in names]
+    return max((d.device_index + 1 for d in devices if d.device_type == "CPU"), default=0)
+
+
+def _refuse_strategies(config: Any) -> None:
+    for strategy in (config.train_distribute, config.eval_distribute):
+        if strategy is not None and strategy.num_replicas_in_sync > 1:
+            raise UnsupportedError(
+                "An Estimator made by TensorFlow's model_to_estimator() trains and evaluates wrongly on several "
+                "devices.",
+                "Make it with keras_model_to_estimator() of this package.",
+                argument="object",
+            )
+
+
+def _with_new_optimizers(model_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy the model function of a canned Estimator, with makers of optimizers instead of optimizers.
+
+    One Keras optimizer cannot be used in two graphs: a second training fails, and so does a strategy.
+    """
+    cells = [_renewed(cell) for cell in model_fn.__closure__ or ()]
+    copied = types.FunctionType(
+        model_fn.__code__,
+        model_fn.__globals__,
+        model_fn.__name__,
+        model_fn.__defaults__,
+        tuple(cells),
+    )
+    copied.__kwdefaults__ = model_fn.__kwdefaults__
+    return copied
+
+
+def _renewed(cell: types.CellType) -> types.CellType:
+    with contextlib.suppress(ValueError):  # an empty cell
+        value = cell.cell_contents
+        keras = (tf.keras.optimizers.Optimizer, tf.keras.optimizers.legacy.Optimizer)
+        if isinstance(value, keras):
+            return types.CellType(optimizers.like(value))
+    return cell
+
+
+def _repair_calls(estimator: Any, in_graph: bool) -> None:
+    call_model_fn = estimator._call_model_fn
+
+    def calling(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        repairs = model_graphs.repaired(config, True) if in_graph else contextlib.nullcontext()
+        with repairs:
+            spec = call_model_fn(features, labels, mode, config)
+        hook = variables.KeepOneOfEachVariable()
+        if mode == ModeKeys.TRAIN:
+            return spec._replace(training_hooks=(*spec.training_hooks, hook))
+        if mode == ModeKeys.EVAL:
+            return spec._replace(evaluation_hooks=(*spec.evaluation_hooks, hook))
+        return spec
+
+    estimator._call_model_fn = calling

@@ -1,0 +1,63 @@
+"""Variables that an untrained model begins with, from another model's checkpoint."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ModelDirectoryError
+
+
+@dataclass(frozen=True)
+class WarmStart(Description):
+    """Where a model's first training begins; later ones go on from the model's own checkpoint.
+
+    Args:
+        ckpt_to_initialize_from: Directory of a trained model, prefix of a checkpoint, or directory of a SavedModel.
+        vars_to_warm_start: Regular expression over the names of trainable variables, or several over the names of all
+            variables.
+        var_name_to_prev_var_name: Names in the checkpoint, of variables that are named otherwise there.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/WarmStartSettings
+    """
+
+    ckpt_to_initialize_from: str
+    vars_to_warm_start: str | tuple[str, ...] = ".*"
+    var_name_to_prev_var_name: dict[str, str] | None = None
+
+    def check(self) -> None:
+        """See that the checkpoint is there.
+
+        Raises:
+            ModelDirectoryError: it is not.
+        """
+        path = self.ckpt_to_initialize_from
+        files = (
+            path + ".index",
+            os.path.join(path, "checkpoint"),
+            self._variables() + ".index",
+        )
+        if "://" not in path and not any(os.path.isfile(file) for file in files):
+            raise ModelDirectoryError(
+                f'`warm_start_from` "{path}" holds no checkpoint.',
+                "Give the `model_dir` of a trained model, or what latest_checkpoint() returns.",
+                argument="warm_start_from",
+                value=path,
+            )
+
+    def build(self) -> Any:
+        """Make the ``tf.estimator.WarmStartSettings``."""
+        several = not isinstance(self.vars_to_warm_start, str)
+        saved_model = os.path.isfile(self._variables() + ".index")
+        return engine.tf.estimator.WarmStartSettings(
+            self._variables() if saved_model else self.ckpt_to_initialize_from,
+            list(self.vars_to_warm_start) if several else self.vars_to_warm_start,
+            var_name_to_prev_var_name=self.var_name_to_prev_var_name,
+        )
+
+    def _variables(self) -> str:
+        return os.path.join(self.ckpt_to_initialize_from, "variables", "variables")

@@ -1,0 +1,216 @@
+"""Estimators that were made elsewhere, under this package's verbs and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute import engine
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError, RunConfigError, UnsupportedError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Wrapped
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.distribute import distribute
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.predict import joined, predict
+from tfdistribute.training.train import train
+from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
+
+ROWS, STEPS = 32, 4
+random = np.random.default_rng(5)
+X = random.normal(size=ROWS).astype("float32")
+Y = (2 * X + 0.3 * random.normal(size=ROWS) + 1).astype("float32")
+CLASS = (Y > 1).astype("int32")
+
+MIRRORED = {"kind": "mirrored", "devices": 2}
+CENTRAL = {"kind": "central_storage", "devices": 2}
+
+
+def source(label: Any = Y, num_epochs: int | None = None) -> Input:
+    kind = "float" if label.dtype == np.float32 else "integer"
+    columns = [
+        {"name": "x", "type": "float", "values": lambda: X},
+        {"name": "y", "type": kind, "values": lambda: label},
+    ]
+    fields = {"columns": columns, "response": "y", "batch_size": 8, "shuffle": False}
+    return read(Input, {"kind": "in_memory", **fields, "num_epochs": num_epochs})
+
+
+def settings(strategy: Any = None, **fields: Any) -> RunSettings:
+    return read(RunSettings, {"train_distribute": strategy, "tf_random_seed": 2, **fields})
+
+
+def canned(tf: Any, folder: Path) -> Any:
+    optimizer = tf.keras.optimizers.legacy.Adam(0.1)
+    columns = [tf.feature_column.numeric_column("x")]
+    return tf.estimator.DNNRegressor([4], columns, str(folder), optimizer=optimizer)
+
+
+def custom(tf: Any, folder: Path) -> Any:
+    def model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
+        initializer = tf.keras.initializers.GlorotUniform(seed=1)
+        layer = tf.keras.layers.Dense(1, kernel_initializer=initializer)
+        outputs = layer(features["x"][:, None])[:, 0]
+        predictions = {"estimate": outputs}
+        if mode == "infer":
+            return tf.estimator.EstimatorSpec(mode, predictions)
+        loss = tf.reduce_mean((outputs - labels) ** 2)
+        optimizer = tf.keras.optimizers.legacy.SGD(params["rate"])
+        optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
+        train_op = optimizer.get_updates(loss, layer.trainable_variables)[0]
+        return tf.estimator.EstimatorSpec(mode, predictions, loss, train_op)
+
+    return tf.estimator.Estimator(model_fn, str(folder), params={"rate": 0.1})
+
+
+def v1_regressor(tf: Any, folder: Path) -> Any:
+    columns = [tf.feature_column.numeric_column("x")]
+    return tf.compat.v1.estimator.LinearRegressor(columns, str(folder))
+
+
+def v1_classifier(tf: Any, folder: Path) -> Any:
+    columns = [tf.feature_column.numeric_column("x")]
+    return tf.compat.v1.estimator.LinearClassifier(columns, str(folder))
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "canned": canned,
+    "custom": custom,
+    "v1 regressor": v1_regressor,
+    "v1 classifier": v1_classifier,
+}
+
+
+def label_of(name: str) -> Any:
+    return CLASS if name.endswith("classifier") else Y
+
+
+def as_model(estimator: Any, **fields: Any) -> Wrapped:
+    return Wrapped(estimator.model_dir, estimator, **fields)
+
+
+def checkpoint(tf: Any, folder: Path) -> dict[str, Any]:
+    path = tf.train.latest_checkpoint(str(folder))
+    names = [name for name, _ in tf.train.list_variables(path)]
+    return {name: tf.train.load_variable(path, name) for name in names}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize(
+    ("strategy", "calls_r"),
+    [(MIRRORED, False), (CENTRAL, True)],
+    ids=["mirrored on threads", "central storage on the calling thread"],
+)
+def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
+    tensorflow: Any, tmp_path: Path, name: str, strategy: Any, calls_r: bool
+) -> None:
+    input_fn = source(label_of(name)).input_fn("train", 1)
+    originals = [MAKERS[name](tensorflow, tmp_path / folder) for folder in ("one", "two")]
+    alone = distribute(originals[0], settings())
+    together = distribute(originals[1], settings(strategy), calls_r=calls_r)
+    for copy in (alone, together):
+        # TensorFlow's own verb, twice: nothing of this package is around the copy.
+        copy.train(input_fn, steps=STEPS)
+        copy.train(input_fn, steps=STEPS)
+    assert originals[1].config.train_distribute is None
+    assert together.model_dir == originals[1].model_dir
+    expected, got = (checkpoint(tensorflow, tmp_path / folder) for folder in ("one", "two"))
+    assert got["global_step"] == 2 * STEPS
+    assert any(name.endswith(("kernel", "weights")) for name in got.keys() & expected.keys())
+    for variable in expected.keys() & got.keys():
+        np.testing.assert_allclose(
+            got[variable], expected[variable], rtol=1e-5, atol=1e-6, err_msg=variable
+        )
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path, name: str) -> None:
+    tf, label = tensorflow, label_of(name)
+    made = MAKERS[name](tf, tmp_path / "model")
+    model, nothing = as_model(made), RunSettings()
+    history = train(model, nothing, source(label), steps=STEPS)
+    assert history.steps[-1] == STEPS
+    metrics = evaluate(model, nothing, source(label, 1))
+    assert metrics == pytest.approx(made.evaluate(source(label, 1).input_fn("evaluate")), rel=1e-5)
+    outputs = joined(predict(model, nothing, source(label, 1)))
+    assert all(len(values) == ROWS for values in outputs.values())
+    spec = TrainSpec(source(label), max_steps=STEPS + 2)
+    both = train_and_evaluate(model, nothing, spec, EvalSpec(source(label, 1)))
+    assert both.evaluations[-1]["global_step"] == STEPS + 2
+    path = export_savedmodel(model, nothing, str(tmp_path / "export"))
+    answer = tf.saved_model.load(path).signatures["serving_default"](x=tf.constant(X))
+    again = joined(predict(model, nothing, source(label, 1)))
+    common = [key for key in answer if key in again and again[key].dtype != object]
+    assert common
+    for key in common:
+        np.testing.assert_allclose(answer[key].numpy(), again[key], rtol=1e-6)
+
+
+def test_an_own_mirrored_strategy_trains_instead_of_waiting_for_ever(
+    run_python: Callable[..., Any], tmp_path: Path
+) -> None:
+    # In a process of its own: without the repair it would never end.
+    finished = run_python(
+        f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import numpy as np, tensorflow as tf
+from pathlib import Path
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import test_distribute as shared
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+config = tf.estimator.RunConfig(train_distribute=strategy, tf_random_seed=2)
+columns = [tf.feature_column.numeric_column("x")]
+made = tf.estimator.DNNRegressor([4], columns, {str(tmp_path)!r}, config=config)
+history = shared.train(shared.as_model(made), shared.RunSettings(), shared.source(), steps=3)
+print(history.steps[-1])
+""",
+        timeout_s=100,
+    )
+    assert finished.stdout.split()[-1] == "3"
+
+
+def test_an_estimator_of_tensorflow_1_is_evaluated_on_one_device(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    strategy = tensorflow.distribute.OneDeviceStrategy("/cpu:0")
+    config = tensorflow.estimator.RunConfig(eval_distribute=strategy)
+    columns = [tensorflow.feature_column.numeric_column("x")]
+    library = tensorflow.compat.v1.estimator
+    made = library.LinearClassifier(columns, str(tmp_path), config=config)
+    assert engine.estimators.own_config(made).eval_distribute is None
+    train(as_model(made), RunSettings(), source(CLASS), steps=2)
+    assert evaluate(as_model(made), RunSettings(), source(CLASS, 1))["global_step"] == 2
+    with pytest.raises(RunConfigError, match=r"tf\.compat\.v1\.estimator"):
+        distribute(made, settings(eval_distribute={"kind": "mirrored", "devices": 2}))
+
+
+def test_a_model_to_estimator_is_not_distributed(tensorflow: Any, tmp_path: Path) -> None:
+    keras = tensorflow.keras
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(1,), name="x")])
+    model.compile(keras.optimizers.legacy.SGD(0.1), "mse")
+    made = keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    with pytest.raises(UnsupportedError, match="model_to_estimator"):
+        distribute(made, settings(MIRRORED))
+    assert distribute(made, settings()).model_dir == str(tmp_path)
+
+
+def test_what_is_no_estimator_is_refused(tensorflow: Any) -> None:
+    with pytest.raises(ArgumentError, match="must be a tf.estimator.Estimator, not int"):
+        distribute(3, settings())
+
+
+def test_losses_of_a_copy_are_means_over_devices(tensorflow: Any, tmp_path: Path) -> None:
+    losses = []
+    for folder, strategy in (("one", None), ("two", MIRRORED)):
+        made = canned(tensorflow, tmp_path / folder)
+        model = as_model(made, keeps_config=False)
+        losses.append(train(model, settings(strategy), source(), steps=3).losses)
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
