@@ -8,7 +8,8 @@ and trained as ``Model.fit`` does: with Keras's own containers of losses and met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from keras.src.engine import compile_utils
 
 from tfdistribute.engine import keras_classes, keras_models, model_graphs
 from tfdistribute.engine.keras_models import KerasFacts
-from tfdistribute.errors import InputError, ModelError
+from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
 
 # The loss over rows; Estimator keeps the name "loss" for its own mean over batches.
 _ROW_LOSS = "average_loss"
@@ -58,55 +59,86 @@ def estimator(parts: KerasParts, config: Any) -> Any:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator
     """
     # Outside the Estimator's graph, where weights have values.
-    initial, compiled, names = (
-        parts.known.model.get_weights(),
-        parts.known.compiled,
-        list(parts.known.outputs),
-    )
+    initial = parts.known.model.get_weights()
 
     def model_fn(features: Any, labels: Any, mode: Any) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
-        clone = _clone(parts, _input_tensors(parts, features), training, config.tf_random_seed)
-        predictions = dict(zip(names, clone.outputs, strict=True))
-        outputs = clone.outputs if len(names) > 1 else clone.outputs[0]
-        if mode == tf.estimator.ModeKeys.PREDICT:
-            return tf.estimator.EstimatorSpec(
-                mode,
-                predictions=predictions,
-                export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
-            )
-        losses = compile_utils.LossesContainer(compiled["loss"], compiled["loss_weights"], names)
-        labels = _labels(parts.known, labels)
-        penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
-        # The part that this replica has in the loss: the sum over replicas is the loss of the whole batch.
-        loss = losses(labels, outputs, regularization_losses=penalties)
-        if loss is None:
-            raise _nothing("no loss", "Give compile() a loss.")
-        if training:
-            return tf.estimator.EstimatorSpec(
-                mode,
-                predictions=predictions,
-                loss=loss,
-                train_op=_train_op(parts, clone, loss),
-                scaffold=tf.compat.v1.train.Scaffold(init_fn=_load(clone.weights, initial)),
-            )
-        metrics = compile_utils.MetricsContainer(
-            keras_metrics.clone_metrics(compiled["metrics"]),
-            keras_metrics.clone_metrics(compiled["weighted_metrics"]),
-            output_names=names,
-        )
-        metrics.update_state(labels, outputs)
-        measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
-        measured[_ROW_LOSS] = measured.pop("loss")
-        return tf.estimator.EstimatorSpec(
-            mode, predictions=predictions, loss=loss, eval_metric_ops=measured
-        )
+        with _naming_errors():
+            clone = _clone(parts, _input_tensors(parts, features), training, config.tf_random_seed)
+            if mode == tf.estimator.ModeKeys.PREDICT:
+                return _prediction(parts, clone)
+            losses, loss = _loss(parts, clone, labels)
+            if training:
+                return _training(parts, clone, loss, initial)
+            return _evaluation(parts, clone, labels, losses, loss)
 
     model_graphs.leave_as_written(model_fn)
     made = tf.estimator.Estimator(model_fn, config=config)
     _report_row_loss(made)
     keras_classes.keep(made)
     return made
+
+
+def _prediction(parts: KerasParts, clone: Any) -> Any:
+    # The clone's own names may be numbered in every replica.
+    predictions = dict(zip(parts.known.outputs, clone.outputs, strict=True))
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.PREDICT,
+        predictions=predictions,
+        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
+    )
+
+
+def _loss(parts: KerasParts, clone: Any, labels: Any) -> tuple[Any, Any]:
+    """Make Keras's container of losses, and this replica's part in the loss of the whole batch."""
+    compiled = parts.known.compiled
+    losses = compile_utils.LossesContainer(
+        compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
+    )
+    penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
+    loss = losses(_labels(parts.known, labels), _outputs(clone), regularization_losses=penalties)
+    if loss is None:
+        raise _nothing("no loss", "Give compile() a loss.")
+    return losses, loss
+
+
+def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) -> Any:
+    variables = clone.trainable_weights
+    if not variables:
+        raise _nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
+    optimizer = parts.optimizer()
+    optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
+    gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
+    # As fit() does, leave weights alone on which the loss does not depend.
+    updates = [optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])]
+    # Batch normalisation keeps its moving averages this way.
+    updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.TRAIN,
+        # Estimator adds up the replicas' parts: what it reports is the loss of the whole batch.
+        loss=loss,
+        train_op=tf.group(*updates),
+        scaffold=tf.compat.v1.train.Scaffold(init_fn=_load(clone.weights, initial)),
+    )
+
+
+def _evaluation(parts: KerasParts, clone: Any, labels: Any, losses: Any, loss: Any) -> Any:
+    compiled = parts.known.compiled
+    metrics = compile_utils.MetricsContainer(
+        keras_metrics.clone_metrics(compiled["metrics"]),
+        keras_metrics.clone_metrics(compiled["weighted_metrics"]),
+        output_names=list(parts.known.outputs),
+    )
+    metrics.update_state(_labels(parts.known, labels), _outputs(clone))
+    measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
+    measured[_ROW_LOSS] = measured.pop("loss")
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
+    )
+
+
+def _outputs(clone: Any) -> Any:
+    return clone.outputs if len(clone.outputs) > 1 else clone.outputs[0]
 
 
 def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
@@ -165,18 +197,6 @@ def _labels(known: KerasFacts, labels: Any) -> Any:
     return {names[0]: labels}
 
 
-def _train_op(parts: KerasParts, clone: Any, loss: Any) -> Any:
-    variables = clone.trainable_weights
-    if not variables:
-        raise _nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
-    optimizer = parts.optimizer()
-    optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
-    updates = optimizer.get_updates(loss, variables)
-    # Batch normalisation keeps its moving averages this way.
-    updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
-    return tf.group(*updates)
-
-
 def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
     """Put values into variables where no checkpoint does, without writing them into the graph."""
 
@@ -207,6 +227,31 @@ def _report_row_loss(made: Any) -> None:
         return metrics
 
     made.evaluate = with_row_loss
+
+
+@contextlib.contextmanager
+def _naming_errors() -> Iterator[None]:
+    """Say what failed in a function of the user; AutoGraph puts its own frames before it.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        CallbackError: a loss, metric or layer of the user failed.
+    """
+    try:
+        yield
+    except TfdistributeError:
+        raise
+    except Exception as error:
+        text = str(error).strip()
+        if not text.startswith("in user code:"):
+            raise
+        raise CallbackError(
+            f"A function of the Keras model failed: {text.splitlines()[-1].strip()}",
+            "Correct the model's loss, metric or layer.",
+            argument="keras_model",
+        ) from error
 
 
 def _nothing(what: str, remedy: str) -> ModelError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 from keras.src import backend
 from tensorflow.python.eager import context
 
@@ -32,7 +33,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
         ModelError: the file holds no Keras model, or needs an object that custom_objects does not have.
     """
     try:
-        with context.eager_mode(), _fresh_names():
+        with context.eager_mode(), _fresh_names(), _without_warnings():
             return tf.keras.models.load_model(path, custom_objects=dict(custom_objects))
     except TfdistributeError:
         raise
@@ -180,6 +181,21 @@ def _fresh_names() -> Iterator[None]:
         yield
     finally:
         backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES = counters, observed
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide that Keras does not restore the variables of a saved optimizer, which Estimators make anew anyway.
+
+    Yields:
+        Nothing.
+    """
+    level = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
 
 
 @contextlib.contextmanager
