@@ -7,7 +7,7 @@
 #' @param envname Name or path of the virtual environment.
 #' @param gpu TRUE for TensorFlow with its CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA
 #'   driver.
-#' @param python Path of a Python 3.10 or 3.11; NULL to let reticulate choose.
+#' @param python Path of a Python 3.10 or 3.11 (TensorFlow 2.15 has no builds for newer ones); NULL to look for one.
 #' @param ask TRUE to ask before anything is installed.
 #' @return Invisibly the path of the environment's Python, or NULL where you declined.
 #' @section Errors:
@@ -33,6 +33,7 @@ install_tfdistribute <- function(
   if (check_flag(ask, "ask") && !confirm_installation(envname, packages)) {
     return(invisible(NULL))
   }
+  python <- suitable_python(python)
   path <- make_python_environment(envname, packages, python)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
@@ -42,6 +43,43 @@ install_tfdistribute <- function(
 python_packages <- function(gpu = FALSE) {
   tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
   c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow")
+}
+
+# A Python that TensorFlow 2.15 has builds for, and that can make environments and reach the package index.
+suitable_python <- function(python = NULL) {
+  names <- c("python3.11", "python3.10", "python3")
+  candidates <- python %||%
+    c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))
+  test <- "import sys, ssl, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 11))"
+  for (candidate in unique(candidates[nzchar(candidates)])) {
+    works <- file.exists(candidate) &&
+      suppressWarnings(system2(
+        candidate,
+        c("-c", shQuote(test)),
+        stdout = FALSE,
+        stderr = FALSE
+      )) ==
+        0
+    if (works) {
+      return(candidate)
+    }
+  }
+  abort_tfdistribute(
+    "backend",
+    problem = paste0(
+      if (is.null(python)) {
+        "No Python 3.10 or 3.11"
+      } else {
+        paste0("`python` \"", python, "\" is no Python 3.10 or 3.11")
+      },
+      " with the modules ssl and venv",
+      if (is.null(python)) " was found",
+      "; TensorFlow 2.15 needs one."
+    ),
+    remedy = "Install one (on Debian: apt-get install python3.11-venv) and give its path as `python`.",
+    argument = "python",
+    value = show_value(python)
+  )
 }
 
 has_nvidia_driver <- function() {

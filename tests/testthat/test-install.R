@@ -10,16 +10,17 @@ test_that("arguments are checked before anything is installed", {
   expect_error(install_tfdistribute(python = 3), class = "tfdistribute_argument_error")
 })
 
-test_that("an environment that cannot be made is a classed error with the reason", {
+test_that("a Python that TensorFlow 2.15 cannot use is refused with its path", {
   error <- tryCatch(
-    install_tfdistribute(
-      envname = withr::local_tempdir(),
-      gpu = FALSE,
-      python = "/no/such/python",
-      ask = FALSE
-    ),
+    install_tfdistribute(envname = "unused", gpu = FALSE, python = "/no/such/python", ask = FALSE),
     error = identity
   )
   expect_s3_class(error, "tfdistribute_backend_error")
-  expect_identical(error$argument, "envname")
+  expect_identical(error$argument, "python")
+  expect_match(conditionMessage(error), "/no/such/python", fixed = TRUE)
+})
+
+test_that("a suitable Python is found where there is one", {
+  skip_if_no_tensorflow()
+  expect_true(file.exists(suitable_python()))
 })
