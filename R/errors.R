@@ -13,6 +13,7 @@ error_parents <- list(sharding = "input", model_directory = "model")
 #' @param argument,value Name and value of the argument, for programs that catch the condition.
 #' @param parent The condition that led here, if any.
 #' @param traceback Python's traceback as one string, if any.
+#' @param trace Backtrace of R where the parent happened, if it is known.
 #' @return Does not return.
 #' @noRd
 abort_tfdistribute <- function(
@@ -22,7 +23,8 @@ abort_tfdistribute <- function(
   argument = NULL,
   value = NULL,
   parent = NULL,
-  traceback = NULL
+  traceback = NULL,
+  trace = NULL
 ) {
   rlang::abort(
     c(problem, i = remedy),
@@ -34,7 +36,7 @@ abort_tfdistribute <- function(
     python_traceback = traceback,
     parent = parent,
     # What to do stands in the text; the way through this package's functions tells users nothing.
-    trace = rlang::trace_back()[0, ],
+    trace = trace %||% rlang::trace_back()[0, ],
     call = NULL,
     use_cli_format = FALSE
   )

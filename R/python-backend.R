@@ -5,6 +5,7 @@
 the <- new.env(parent = emptyenv())
 the$bridge <- NULL
 the$callback_error <- NULL
+the$callback_trace <- NULL
 
 #' Call a function of the Python bridge
 #'
@@ -16,6 +17,7 @@ call_backend <- function(.function, ...) {
   bridge <- backend()
   arguments <- lapply(list(...), as_wire)
   the$callback_error <- NULL
+  the$callback_trace <- NULL
   answer <- bridge$call(.function, arguments)
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
@@ -28,7 +30,9 @@ call_backend <- function(.function, ...) {
 
 raise_python_error <- function(error) {
   parent <- the$callback_error
+  trace <- the$callback_trace
   the$callback_error <- NULL
+  the$callback_trace <- NULL
   abort_tfdistribute(
     error$kind,
     problem = error$problem,
@@ -36,7 +40,8 @@ raise_python_error <- function(error) {
     argument = error$argument,
     value = error$value,
     parent = parent,
-    traceback = error$traceback
+    traceback = error$traceback,
+    trace = trace
   )
 }
 
@@ -48,19 +53,33 @@ backend <- function() {
   the$bridge
 }
 
+# TensorFlow, imported and prepared on first use.
+delayed_tensorflow <- function() {
+  reticulate::import(
+    "tensorflow",
+    delay_load = list(
+      before_load = prefer_own_environment,
+      on_load = function() call_backend("tensorflow"),
+      on_error = abort_no_python
+    )
+  )
+}
+
 import_bridge <- function() {
   path <- system.file("python", package = "tfdistribute", mustWork = TRUE)
   prefer_own_environment()
   tryCatch(
     reticulate::import_from_path("tfdistribute.bridge", path = path),
-    error = function(error) {
-      abort_tfdistribute(
-        "backend",
-        problem = paste0("Python cannot be used by tfdistribute: ", conditionMessage(error)),
-        remedy = "Run install_tfdistribute(), restart R, and see tfdistribute_sitrep() for what is missing.",
-        parent = error
-      )
-    }
+    error = abort_no_python
+  )
+}
+
+abort_no_python <- function(error) {
+  abort_tfdistribute(
+    "backend",
+    problem = paste0("Python cannot be used by tfdistribute: ", conditionMessage(error)),
+    remedy = "Run install_tfdistribute(), restart R, and see tfdistribute_sitrep() for what is missing.",
+    parent = error
   )
 }
 
@@ -121,16 +140,19 @@ dtype_name <- function(x) {
 # Functions of the user as Python calls them ----------------------------------------------------
 
 # An R error must not cross TensorFlow as an R error: it would lose its class and data. It is
-# remembered here, Python raises CallbackError, and the remembered condition becomes the parent.
+# remembered here, Python raises CallbackError, and the remembered condition becomes the parent. Its backtrace must be
+# taken before the stack is gone.
 guard_callback <- function(callback) {
   force(callback)
   guarded <- function(...) {
+    frame <- environment()
     tryCatch(
-      list(value = callback(...)),
+      withCallingHandlers(
+        list(value = callback(...)),
+        error = function(error) keep_callback_error(error, frame)
+      ),
       error = function(error) {
-        if (is.null(the$callback_error)) {
-          the$callback_error <- error
-        }
+        the$callback_error <- the$callback_error %||% error
         list(error = conditionMessage(error))
       }
     )
@@ -139,6 +161,32 @@ guard_callback <- function(callback) {
     call = reticulate::r_to_py(guarded, convert = TRUE),
     formals = as.list(names(formals(args(callback))))
   )
+}
+
+# The first error is the cause of those that follow it.
+keep_callback_error <- function(error, frame) {
+  if (!is.null(the$callback_error)) {
+    return(invisible())
+  }
+  the$callback_error <- error
+  # rlang shows the last branch of a backtrace: it must end where the error was, not in this handler.
+  last <- sys.nframe() - 2
+  if (identical(sys.call(last)[[1]], quote(.handleSimpleError))) {
+    last <- last - 1
+  }
+  # What reticulate raises stands beside the call that it belongs to, with the condition itself in the call.
+  if (identical(sys.call(last)[[1]], quote(stop)) && is.object(sys.call(last)[[2]])) {
+    last <- last - 1
+  }
+  bottom <- sys.frame(last)
+  the$callback_trace <- error$trace %||%
+    tryCatch(rlang::trace_back(top = frame, bottom = bottom), error = function(error) NULL)
+}
+
+# What rlang writes for a Python object among the arguments of a call in a backtrace. Without it rlang asks for the
+# object's length, which for a tensor of a graph is an error: an rlang::abort() in a callback would come out as that one.
+type_sum.python.builtin.object <- function(x, ...) {
+  sub("^.*[.]", "", class(x)[[1]])
 }
 
 # Python itself ----------------------------------------------------------------------------------

@@ -1,0 +1,145 @@
+#' What a model function returns
+#'
+#' Says what the model predicts, what its loss is and what trains it. For the model function of [estimator()], which may
+#' also return a plain named list of the same.
+#'
+#' @param mode The `mode` that the model function was called with: `"train"`, `"eval"` or `"infer"`.
+#' @param predictions A tensor or a named list of tensors, a row for each example: what `predict()` gives. Needed in mode
+#'   `"infer"`.
+#' @param loss A scalar tensor. Needed in the modes `"train"` and `"eval"`.
+#' @param train_op Operation that changes the variables, as `optimizer$minimize()` returns it, or several in a list. In
+#'   mode `"train"` it is needed, or `optimizer`. If it does not count the global step, the step is counted for it.
+#' @param eval_metric_ops Named list of metrics for mode `"eval"`: what a function of `tf$compat$v1$metrics` returned (a
+#'   value and its update), or a `tf$keras$metrics` object that was updated. The loss is a metric in any case.
+#' @param training_hooks,evaluation_hooks,prediction_hooks,training_chief_hooks [Hooks][hooks] that belong to the model,
+#'   one or a list; TensorFlow's own hooks are taken too.
+#' @param ... `optimizer` (as in [optimizers], or one of `tf$compat$v1$train`) instead of `train_op`: all trainable
+#'   variables follow the loss, after the operations that layers collected under `"update_ops"`. `export_outputs` and
+#'   `scaffold`, as `tf$estimator$EstimatorSpec()` takes them.
+#' @return A list of class `tfdistribute_estimator_spec`.
+#' @section Errors:
+#' `tfdistribute_argument_error` for arguments. What is missing in a mode is told when a verb runs, as
+#' `tfdistribute_model_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/EstimatorSpec>
+#' @seealso [estimator()]
+#' @examples
+#' constant <- function(features, labels, mode) {
+#'   mean <- tf$compat$v1$get_variable("mean", list())
+#'   predictions <- tf$fill(tf$shape(features$wt), mean)
+#'   if (mode == "infer") {
+#'     return(estimator_spec(mode, predictions = list(mpg = predictions)))
+#'   }
+#'   loss <- tf$reduce_mean(tf$math$squared_difference(labels, predictions))
+#'   step <- tf$compat$v1$train$get_or_create_global_step()
+#'   optimizer <- tf$compat$v1$train$GradientDescentOptimizer(0.1)
+#'   estimator_spec(
+#'     mode,
+#'     loss = loss,
+#'     train_op = if (mode == "train") optimizer$minimize(loss, global_step = step),
+#'     eval_metric_ops = list(error = tf$compat$v1$metrics$mean_absolute_error(labels, predictions))
+#'   )
+#' }
+#' @examplesIf tfdistribute_available()
+#' model <- estimator(constant)
+#' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 50))
+#' evaluate(model, input_fn(mpg ~ wt, mtcars))
+#' @export
+estimator_spec <- function(
+  mode,
+  predictions = NULL,
+  loss = NULL,
+  train_op = NULL,
+  eval_metric_ops = NULL,
+  training_hooks = NULL,
+  evaluation_hooks = NULL,
+  prediction_hooks = NULL,
+  training_chief_hooks = NULL,
+  ...
+) {
+  more <- check_more_parts(list(...))
+  spec <- list(
+    mode = check_choice(mode, "mode", unlist(unclass(mode_keys()), use.names = FALSE)),
+    predictions = check_predictions(predictions),
+    loss = check_python_object(loss, "loss", "a tensor"),
+    train_op = train_op,
+    eval_metric_ops = check_metrics(eval_metric_ops),
+    training_hooks = check_hooks(training_hooks, "training_hooks"),
+    evaluation_hooks = check_hooks(evaluation_hooks, "evaluation_hooks"),
+    prediction_hooks = check_hooks(prediction_hooks, "prediction_hooks"),
+    training_chief_hooks = check_hooks(training_chief_hooks, "training_chief_hooks")
+  )
+  structure(c(spec, more), class = "tfdistribute_estimator_spec")
+}
+
+# The parts that estimator_spec() takes as `...`.
+check_more_parts <- function(parts) {
+  known <- c("optimizer", "export_outputs", "scaffold")
+  unknown <- setdiff(rlang::names2(parts), known)
+  if (length(unknown) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = if (nzchar(unknown[[1]])) {
+        paste0("`", unknown[[1]], "` is no part of a specification.")
+      } else {
+        "A part of a specification has no name."
+      },
+      remedy = paste0(
+        "Use the arguments of estimator_spec(), ",
+        paste0("`", known, "`", collapse = ", "),
+        "."
+      ),
+      argument = unknown[[1]]
+    )
+  }
+  if (!is.null(parts$optimizer)) {
+    parts$optimizer <- check_optimizer(parts$optimizer)
+  }
+  parts
+}
+
+check_predictions <- function(value) {
+  named <- is.list(value) && length(value) > 0 && rlang::is_named(value)
+  if (!is.null(value) && !is_python_object(value) && !named) {
+    abort_argument("predictions", value, "a tensor, a named list of tensors or NULL")
+  }
+  value
+}
+
+check_metrics <- function(value) {
+  if (!is.null(value) && !(is.list(value) && (length(value) == 0 || rlang::is_named(value)))) {
+    abort_argument("eval_metric_ops", value, "a named list of metrics or NULL")
+  }
+  value
+}
+
+# What a model function returned, as Python takes it.
+specification_wire <- function(returned, mode) {
+  if (is_python_object(returned)) {
+    return(returned)
+  }
+  if (!inherits(returned, "tfdistribute_estimator_spec")) {
+    if (!is.list(returned) || !rlang::is_named(returned)) {
+      abort_tfdistribute(
+        "model",
+        problem = paste0("`model_fn` returned ", show_value(returned), "."),
+        remedy = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = ).",
+        argument = "model_fn",
+        value = show_value(returned)
+      )
+    }
+    returned <- rlang::exec(estimator_spec, mode, !!!returned[names(returned) != "mode"])
+  }
+  # In other modes the optimizer is not used, and a model may leave it as it is.
+  if (mode != "train") {
+    returned["optimizer"] <- NULL
+  }
+  lapply(unclass(returned), as_wire)
+}
+
+#' @export
+print.tfdistribute_estimator_spec <- function(x, ...) {
+  given <- Filter(function(part) length(part) > 0 || is_python_object(part), unclass(x))
+  cat("<estimator_spec> ", x$mode, ": ", paste(setdiff(names(given), "mode"), collapse = ", "), "\n", sep = "")
+  invisible(x)
+}

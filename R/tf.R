@@ -1,0 +1,76 @@
+# TensorFlow itself, for model functions and hooks.
+
+#' TensorFlow
+#'
+#' `tf` is Python's module `tensorflow`, for what is written with TensorFlow's own functions: [model functions][estimator],
+#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. Where R's
+#' tensorflow package is installed, it is that package's `tf`.
+#'
+#' Whole numbers must be R integers (`8L`), and what Python has in a list or a dictionary is an R list, without or with
+#' names.
+#'
+#' @format A Python module.
+#' @section Errors:
+#' `tfdistribute_backend_error` where TensorFlow is not installed.
+#' @section Source:
+#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf>
+#' @seealso [tf_config()]
+#' @examplesIf tfdistribute_available()
+#' tf$version$VERSION
+#' @export
+tf <- NULL
+
+# Set when the package is loaded: a module that is imported on first use.
+set_tf <- function(namespace) {
+  assign("tf", tf_of_other_package() %||% delayed_tensorflow(), envir = namespace)
+}
+
+tf_of_other_package <- function(package = "tensorflow") {
+  if (nzchar(system.file(package = package))) {
+    tryCatch(getExportedValue(package, "tf"), error = function(error) NULL)
+  }
+}
+
+#' Which TensorFlow there is
+#'
+#' @return A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
+#'   `version_str`, `location` (the module's directory), `python` (the program), `python_version`; without TensorFlow,
+#'   `available` and `error_message`.
+#' @section Errors:
+#' None.
+#' @section Source:
+#' The function of the same name in R's tensorflow package.
+#' @seealso [tfdistribute_sitrep()] also says what is missing.
+#' @examplesIf tfdistribute_available()
+#' tf_config()
+#' @export
+tf_config <- function() {
+  found <- tryCatch(
+    {
+      situation <- call_backend("situation")
+      module <- call_backend("tensorflow")
+      version <- as.character(module$version$VERSION)
+      list(
+        available = TRUE,
+        version = numeric_version(sub("^([0-9.]*[0-9]).*$", "\\1", version)),
+        version_str = version,
+        location = dirname(as.character(module$`__file__`)),
+        python = situation$executable,
+        python_version = situation$python
+      )
+    },
+    error = function(error) list(available = FALSE, error_message = conditionMessage(error))
+  )
+  structure(found, class = "tfdistribute_tf_config")
+}
+
+#' @export
+print.tfdistribute_tf_config <- function(x, ...) {
+  if (x$available) {
+    cat("TensorFlow ", x$version_str, " (", x$location, ")\n", sep = "")
+    cat("Python ", x$python_version, " (", x$python, ")\n", sep = "")
+  } else {
+    cat("TensorFlow is not available: ", x$error_message, "\n", sep = "")
+  }
+  invisible(x)
+}
