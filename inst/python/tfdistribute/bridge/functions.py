@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,11 +13,13 @@ from tfdistribute.bridge.situation import situation
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.sharding_audit import PipelineAudit, audit_sharding
 from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import Run, as_hooks, read_hooks
 from tfdistribute.training.model_directory import latest_checkpoint
@@ -219,6 +222,32 @@ def _build_run_config(config: Wire) -> Any:
     return build_run_config(read(RunSettings, config))
 
 
+def _check_sharding(
+    input: Wire,  # noqa: A002
+    workers: float,
+    replicas: float | None,
+    epochs: float,
+) -> dict[str, Any]:
+    passes = {"num_epochs": epochs} if "num_epochs" in input else {}
+    source = read(Input, {**input, **passes})
+    with explained("check_sharding"):
+        audit = audit_sharding(source, int(workers), _count(replicas))
+    lines = {
+        field.name: [getattr(line, field.name) for line in audit.workers]
+        for field in dataclasses.fields(PipelineAudit)
+    }
+    return {
+        "ok": audit.ok,
+        "rows": audit.rows,
+        "rows_missing": audit.rows_missing,
+        "rows_repeated": audit.rows_repeated,
+        "rows_unknown": audit.rows_unknown,
+        "steps_agree": audit.steps_agree,
+        # Arrays, with NaN for what is not known: a list of one reaches R as a scalar.
+        "workers": {name: np.array(values, dtype=float) for name, values in lines.items()},
+    }
+
+
 def _session_hook(hook: Wire) -> Any:
     made = as_hooks([hook], Run("train"))
     return made[0] if made else None
@@ -245,6 +274,7 @@ def _history(history: History, model: Model) -> dict[str, Any]:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build_run_config": _build_run_config,
+    "check_sharding": _check_sharding,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "export_savedmodel": _export_savedmodel,
