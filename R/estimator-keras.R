@@ -19,8 +19,9 @@
 #' @return A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
 #'   survives `saveRDS()`, unless `custom_objects` holds Python objects.
 #' @section Features:
-#' Features go to the model's inputs by name: an input `"wt"` reads the column `wt`; columns that no input reads are left
-#' out. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to the input's type.
+#' Features go to the model's inputs by name: an input `"wt"` reads the column `wt`; columns that no input reads are
+#' left out. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to the
+#' input's type.
 #'
 #' A model with one input, whose name is often not chosen, is also content with
 #' * the only feature, whatever its name, such as a matrix column, or
@@ -29,8 +30,8 @@
 #'   Factors and strings are never put side by side.
 #' @section Response:
 #' A model with one output takes the response of [input_fn()]; several outputs take it where only one has a loss, or a
-#' named list of responses from a function that returns a dataset (see [input_dataset()]). Keras's losses compare numbers:
-#' a factor needs `factors = "codes"`.
+#' named list of responses from a function that returns a dataset (see [input_dataset()]). Keras's losses compare
+#' numbers: a factor needs `factors = "codes"`.
 #' @section Several devices:
 #' `batch_size` is the global batch, and with stochastic gradient descent the weights are those of one device. Batch
 #' normalisation normalises each device's share of the batch by itself, as Keras does.
@@ -131,8 +132,7 @@ check_model_builder <- function(value) {
     return(NULL)
   }
   if (!is.function(value)) {
-    expected <- "a compiled tf.keras model, or a function that builds one"
-    abort_argument("keras_model", value, expected)
+    abort_no_model(value)
   }
   formals <- if (is_python_object(value)) list() else as.list(formals(args(value)))
   needed <- vapply(formals, function(default) identical(default, quote(expr = )), NA)
@@ -147,6 +147,20 @@ check_model_builder <- function(value) {
     )
   }
   value
+}
+
+abort_no_model <- function(value) {
+  abort_tfdistribute(
+    "argument",
+    problem = paste0("`keras_model` is no compiled tf.keras model, but ", show_value(value), "."),
+    remedy = if (is.character(value)) {
+      "Give the path of a saved model as `keras_model_path`."
+    } else {
+      "Give a model of tf.keras (Keras 2), or a function that builds and compiles one."
+    },
+    argument = "keras_model",
+    value = show_value(value)
+  )
 }
 
 check_saved_model <- function(value) {
@@ -225,6 +239,10 @@ abort_unwritable <- function(reason, parent = NULL) {
 #' @export
 format.tfdistribute_keras_estimator <- function(x, ...) {
   x$custom_objects <- names(x$custom_objects)
+  # As the arguments are called, in their order.
+  arguments <- c(keras_model = "function", keras_model_path = "path")
+  named <- match(arguments, names(x), nomatch = 0)
+  names(x)[named] <- names(arguments)[named > 0]
   class(x) <- "tfdistribute_estimator"
   format(x, ...)
 }

@@ -367,7 +367,7 @@ def test_features_side_by_side_keep_the_order_of_the_training(tmp_path: Path) ->
     trained = joined(predict(model, settings(), source(("width", "height"), num_epochs=1)))
     turned = joined(predict(model, settings(), source(("height", "width"), num_epochs=1)))
     np.testing.assert_array_equal(turned["price"], trained["price"])
-    with pytest.raises(InputError, match='"height" is not among them'):
+    with pytest.raises(InputError, match='trained on the feature "height"'):
         next(predict(model, settings(), source(("width",), num_epochs=1)))
 
 
@@ -537,13 +537,21 @@ def test_one_input_reads_the_only_feature_or_all_side_by_side() -> None:
 
 MISFITS = {
     "too few values": (ONE, facts(x=("float", ())), '"x" has one value per row'),
-    "too many columns": (ONE, facts(x=("float", (2,)), y=("float", ())), "3 values per row"),
+    "too many columns": (
+        ONE,
+        facts(x=("float", (2,)), y=("float", ())),
+        "together they have 3 values per row",
+    ),
     "strings among numbers": (
         ONE,
         facts(x=("float", ()), y=("string", ())),
-        '"dense_input" is not',
+        '"y" holds strings, which cannot',
     ),
-    "no such name": (TWO, facts(a=("float", ()), B=("string", ())), '"b" is not among them'),
+    "no such name": (
+        TWO,
+        facts(a=("float", ()), B=("string", ())),
+        '"b" is not among the features',
+    ),
     "strings for numbers": (TWO, facts(a=("string", ()), b=("string", ())), "reads numbers"),
     "numbers for strings": (TWO, facts(a=("float", ()), b=("float", ())), "reads strings"),
     "a wider matrix": (TWO, facts(a=("float", (3,)), b=("string", ())), '"a" has 3 per row'),

@@ -115,22 +115,32 @@ def _listed(features: Mapping[str, ColumnFacts]) -> str:
 def _unread(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], missing: str
 ) -> InputError:
-    if len(inputs) == 1 and missing == inputs[0].name:
-        remedy = (
-            "Give features that together have as many numbers per row, or one matrix column, or a feature "
-            f'"{missing}".'
+    if len(inputs) > 1:
+        return InputError(
+            f'The Keras model reads {", ".join(str(item) for item in inputs)}, and "{missing}" is not among the '
+            f"features {_listed(features)}.",
+            "Name the features as the model names its inputs.",
+            argument="features",
+            value=missing,
         )
-    else:
-        remedy = "Name the features as the model names its inputs."
+    if missing != inputs[0].name:
+        return InputError(
+            f'The Keras model was trained on the feature "{missing}", which is not among {_listed(features)}.',
+            "Give the features that the model was trained on.",
+            argument="features",
+            value=missing,
+        )
+    texts = [name for name, feature in features.items() if feature.type == "string"]
+    why = (
+        f'"{texts[0]}" holds strings, which cannot be put side by side with others'
+        if texts
+        else f"together they have {_width(list(features.values()))} values per row"
+    )
     return InputError(
-        f"The Keras model reads {', '.join(str(item) for item in inputs)}, but the features are {_listed(features)}: "
-        f'"{missing}" is not among them'
-        + (
-            f", and together they have {_width(list(features.values()))} values per row."
-            if len(inputs) == 1
-            else "."
-        ),
-        remedy,
+        f"The Keras model reads {inputs[0]}. None of the features {_listed(features)} has this name, and {why}.",
+        "Give the model an input for each feature, by the features' names."
+        if texts
+        else "Give features with as many values as the model's input, or make the model with an input of theirs.",
         argument="features",
         value=missing,
     )

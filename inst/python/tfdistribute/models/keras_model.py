@@ -266,9 +266,10 @@ def _optimizer(model: Any) -> Callable[[], Any]:
     except ModelError as error:
         name = type(model.optimizer).__name__
         raise ModelError(
-            f"The Keras model is compiled with the optimizer {name}, which an Estimator cannot use: {error.problem}",
-            "Compile it with an optimizer of tf.keras.optimizers.legacy, or with one that has a legacy twin, such as "
-            '"adam" or "sgd".',
+            f"The Keras model is compiled with the optimizer {name}, which an Estimator cannot use: it has no twin with "
+            "the same settings among Keras's legacy optimizers.",
+            "Compile the model with an optimizer of tf.keras.optimizers.legacy, or with one that has a twin there, such "
+            'as "adam" or "sgd".',
             argument="keras_model",
             value=name,
         ) from error
