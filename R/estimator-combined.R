@@ -53,7 +53,8 @@ dnn_linear_combined_regressor <- function(
   config = NULL,
   batch_norm = FALSE,
   linear_sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
@@ -75,6 +76,7 @@ dnn_linear_combined_regressor <- function(
       sparse_combiners
     ),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )
@@ -98,7 +100,8 @@ dnn_linear_combined_classifier <- function(
   config = NULL,
   batch_norm = FALSE,
   linear_sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
@@ -122,6 +125,7 @@ dnn_linear_combined_classifier <- function(
       sparse_combiners
     ),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )

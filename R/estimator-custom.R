@@ -21,13 +21,15 @@
 #'   that the mode needs must be there. A Python function can be given as well.
 #' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, else a temporary one.
 #' @param config What [run_config()] returns, or NULL.
-#' @param params List of anything that `model_fn` wants to know. An R function gets it as it is: it does not pass through
-#'   Python.
+#' @param params List of anything that `model_fn` wants to know. An R function gets it as it is: it does not pass
+#'   through Python.
 #' @param class Names that tell this model from others, strings: the first classes of the object, for methods of your
 #'   own, and what its checkpoints are known by.
 #' @param loss_reduction What the loss is over the devices of a strategy. `"sum_over_batch_size"`: `model_fn` computes
-#'   the mean over the examples it sees, as one would for one device. `"sum"`: it computes a sum over them, or has divided
-#'   the mean by the number of devices itself, as `tf$nn$compute_average_loss()` does.
+#'   the mean over the examples it sees, as one would for one device. `"sum"`: it computes a sum over them, or has
+#'   divided the mean by the number of devices itself, as `tf$nn$compute_average_loss()` does.
+#' @param warm_start_from What the first training begins with, as in [linear_regressor()]: a path, an estimator or a
+#'   list; NULL for new variables.
 #' @return A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Several devices:
@@ -42,8 +44,8 @@
 #' `with(tf$device("CPU:1"), ...)` places what is built inside. Sessions get as many CPU devices as are named.
 #'
 #' @section Numbers in R:
-#' TensorFlow wants whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as `x * 2`
-#' work on tensors with reticulate 1.32 or newer, or R's tensorflow package; `tf$multiply(x, 2)` always does.
+#' TensorFlow wants whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as
+#' `x * 2` work on tensors with reticulate 1.32 or newer, or R's tensorflow package; `tf$multiply(x, 2)` always does.
 #'
 #' @section Errors:
 #' `tfdistribute_argument_error` for arguments. When a verb runs, `tfdistribute_callback_error` where `model_fn` failed:
@@ -75,7 +77,8 @@ estimator <- function(
   config = NULL,
   params = NULL,
   class = NULL,
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   if (!is.null(params) && !is.list(params)) {
     abort_argument("params", params, "a list or NULL")
@@ -87,6 +90,7 @@ estimator <- function(
     params = params,
     model_class = class %||% character(),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )

@@ -40,7 +40,8 @@ dnn_regressor <- function(
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
   new_estimator(
@@ -54,6 +55,7 @@ dnn_regressor <- function(
     dropout = check_dropout(dropout),
     batch_norm = check_flag(batch_norm, "batch_norm"),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )
@@ -74,7 +76,8 @@ dnn_classifier <- function(
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
   n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
@@ -90,6 +93,7 @@ dnn_classifier <- function(
     dropout = check_dropout(dropout),
     batch_norm = check_flag(batch_norm, "batch_norm"),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )

@@ -16,6 +16,10 @@
 #' @param partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
 #' @param sparse_combiner How several categories of one row are joined: `"sum"`, `"mean"` or `"sqrtn"`.
 #' @param loss_reduction `"sum_over_batch_size"` or `"sum"`. See [estimators].
+#' @param warm_start_from What the first training begins with: the `model_dir` of a trained model, a checkpoint or an
+#'   export (strings), or an estimator; or a list with one of these as `ckpt_to_initialize_from`, regular expressions of
+#'   the variables to take as `vars_to_warm_start`, and as `var_name_to_prev_var_name` a list of names in the checkpoint,
+#'   named by this model's. NULL begins with new variables. A model that has a checkpoint goes on from that.
 #' @return A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
@@ -41,7 +45,8 @@ linear_regressor <- function(
   config = NULL,
   partitioner = NULL,
   sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(partitioner, "partitioner")
   new_estimator(
@@ -52,6 +57,7 @@ linear_regressor <- function(
     optimizer = check_optimizer(optimizer),
     sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )
@@ -69,7 +75,8 @@ linear_classifier <- function(
   config = NULL,
   partitioner = NULL,
   sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
 ) {
   refuse_partitioner(partitioner, "partitioner")
   n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
@@ -82,6 +89,7 @@ linear_classifier <- function(
     optimizer = check_optimizer(optimizer),
     sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
     loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )

@@ -260,7 +260,7 @@ describe_fields <- function(x) {
 describe_field <- function(value) {
   if (inherits(value, "tfdistribute_feature_columns")) {
     paste(vapply(value, column_name, ""), collapse = ", ")
-  } else if (inherits(value, "tfdistribute_optimizer")) {
+  } else if (inherits(value, c("tfdistribute_optimizer", "tfdistribute_warm_start"))) {
     format(value)
   } else if (is.function(value)) {
     "a function"

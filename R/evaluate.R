@@ -52,6 +52,7 @@ evaluate.tfdistribute_estimator <- function(
     name = check_string(name, "name", null = TRUE),
     hooks = check_hooks(hooks)
   )
+  record_evaluation(metrics)
   if (simplify) tibble::as_tibble(metrics) else metrics
 }
 

@@ -1,25 +1,38 @@
 #' Export a trained model for serving
 #'
-#' Writes a SavedModel that TensorFlow Serving and `tf.saved_model.load` read.
+#' Writes a SavedModel that TensorFlow Serving and `tf.saved_model.load` read, and that answers with the numbers of
+#' `predict()`. It is written as a whole or not at all: when the export fails, what stood there before is still there.
 #'
 #' @inheritParams evaluate
-#' @param export_dir_base Directory of the export; with `versioned` the directory that holds the versions.
-#' @param serving_input_receiver_fn A Python function or R function that makes the serving input; NULL for
-#'   serialised `tf.train.Example` messages of the model's feature columns.
-#' @param assets_extra Files to copy beside the model: a list of source paths, named by their path in the
-#'   export; or NULL.
+#' @param export_dir_base Directory of the export; with `versioned` the directory that holds the versions. A directory
+#'   that holds something else than an export is never replaced.
+#' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for requests of another
+#'   kind; NULL takes `input`.
+#' @param assets_extra Files to copy beside the model: a list of source paths, named by their path below `assets.extra`
+#'   in the export; or NULL.
 #' @param as_text TRUE to write the graph as text.
 #' @param overwrite TRUE to replace an export that stands there already.
 #' @param versioned TRUE to write into a new directory below `export_dir_base`, named by the time in seconds.
+#' @param input What a request to the exported model holds. An [input_fn()]: a tensor for each feature that the model
+#'   reads, by name; the data itself is not used. [feature_columns()]: serialised `tf.train.Example` messages with the
+#'   features of these columns. NULL: messages with the model's own columns, or, where the model has none, a tensor for
+#'   each feature that it was trained on.
 #' @return Invisibly the directory that holds the SavedModel, a string.
+#' @section Requests:
+#' Signatures are TensorFlow's: `predict` gives all predictions. Without a name (`serving_default`) a regressor gives
+#' `outputs`, and a classifier `scores` and `classes`, for messages in the input `inputs`; for tensors it gives all
+#' predictions. Messages hold whole numbers as `int64_list`, other numbers as `float_list`, strings as `bytes_list`.
 #' @section Errors:
-#' `tfdistribute_model_directory_error` where the model was not trained, or the export stands there already.
+#' `tfdistribute_model_directory_error` where the model was not trained, the export stands there already, or something
+#' else does; `tfdistribute_input_error` where `input` lacks a feature; `tfdistribute_model_error` where columns read one
+#' feature in two ways; `tfdistribute_unsupported_error` where nothing says what a request holds.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
+#' @seealso [classifier_parse_example_spec()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
-#' path <- export_savedmodel(model, tempfile("export-"))
+#' path <- export_savedmodel(model, tempfile("export-"), input = input_fn(~ wt + hp, mtcars))
 #' list.files(path)
 #' @export
 export_savedmodel <- function(object, export_dir_base, ...) {
@@ -37,27 +50,23 @@ export_savedmodel.tfdistribute_estimator <- function(
   checkpoint_path = NULL,
   overwrite = TRUE,
   versioned = !overwrite,
-  ...
+  ...,
+  input = NULL
 ) {
   known <- setdiff(names(formals(export_savedmodel.tfdistribute_estimator)), c("object", "..."))
   check_no_more(..., verb = "export_savedmodel", known = known)
-  receiver <- serving_input_receiver_fn
-  if (!is.null(receiver) && !is.function(receiver) && !is_python_object(receiver)) {
-    abort_argument("serving_input_receiver_fn", receiver, "a function or NULL")
-  }
-  if (!is.null(assets_extra) && (!is.list(assets_extra) || is.null(names(assets_extra)))) {
-    abort_argument("assets_extra", assets_extra, "a named list of paths or NULL")
-  }
+  overwrite <- check_flag(overwrite, "overwrite")
   path <- call_backend(
     "export_savedmodel",
     estimator = object,
     export_dir_base = path.expand(check_string(export_dir_base, "export_dir_base")),
-    serving_input_receiver_fn = receiver,
-    assets_extra = assets_extra,
+    serving_input_receiver_fn = check_receiver(serving_input_receiver_fn, input),
+    assets_extra = check_assets(assets_extra),
     as_text = check_flag(as_text, "as_text"),
     checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
-    overwrite = check_flag(overwrite, "overwrite"),
-    versioned = check_flag(versioned, "versioned")
+    overwrite = overwrite,
+    versioned = check_flag(versioned, "versioned"),
+    input = check_request(input)
   )
   invisible(path)
 }
@@ -65,4 +74,40 @@ export_savedmodel.tfdistribute_estimator <- function(
 #' @export
 export_savedmodel.default <- function(object, ...) {
   abort_not_estimator(object, "export_savedmodel")
+}
+
+check_receiver <- function(receiver, input) {
+  if (is.null(receiver) || is_python_object(receiver)) {
+    return(receiver)
+  }
+  check_function(receiver, "serving_input_receiver_fn", null = TRUE)
+  if (!is.null(input)) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`serving_input_receiver_fn` and `input` both say what a request holds.",
+      remedy = "Give one of them.",
+      argument = "input"
+    )
+  }
+  receiver
+}
+
+check_assets <- function(assets) {
+  paths <- unlist(assets)
+  named <- !is.null(names(paths)) && all(nzchar(names(paths)))
+  if (!is.null(paths) && !(is.character(paths) && named)) {
+    abort_argument("assets_extra", assets, "a named list of paths or NULL")
+  }
+  as.list(paths)
+}
+
+# An input, or columns in a list even where it is one.
+check_request <- function(input) {
+  if (is.null(input) || inherits(input, "tfdistribute_input")) {
+    return(input)
+  }
+  if (inherits(input, "tfdistribute_feature_columns") || is_feature_column(input)) {
+    return(check_some_columns(input, "input"))
+  }
+  abort_argument("input", input, "an input_fn(), feature_columns() or NULL")
 }

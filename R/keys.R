@@ -1,15 +1,18 @@
-#' Names that TensorFlow gives to modes, metrics and predictions
+#' Names that TensorFlow gives to modes, metrics, predictions, collections and tasks
 #'
 #' @return A named list of strings.
 #' @section Errors:
 #' None.
 #' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>; the others are
-#' tensorflow_estimator's `MetricKeys` and `PredictionKeys`.
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
+#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>; the others are tensorflow_estimator's
+#' `MetricKeys`, `PredictionKeys` and `TaskType`.
 #' @examples
 #' mode_keys()$TRAIN
 #' metric_keys()$LOSS_MEAN
 #' prediction_keys()$PROBABILITIES
+#' graph_keys()$UPDATE_OPS
+#' task_type()$CHIEF
 #' @name keys
 NULL
 
@@ -63,6 +66,58 @@ prediction_keys <- function() {
     PREDICTIONS = "predictions",
     PROBABILITIES = "probabilities",
     TOP_K = "top_k"
+  ))
+}
+
+#' @rdname keys
+#' @export
+graph_keys <- function() {
+  new_keys(list(
+    ACTIVATIONS = "activations",
+    ASSET_FILEPATHS = "asset_filepaths",
+    BIASES = "biases",
+    CONCATENATED_VARIABLES = "concatenated_variables",
+    COND_CONTEXT = "cond_context",
+    EVAL_STEP = "eval_step",
+    GLOBAL_STEP = "global_step",
+    GLOBAL_VARIABLES = "variables",
+    INIT_OP = "init_op",
+    LOCAL_INIT_OP = "local_init_op",
+    LOCAL_RESOURCES = "local_resources",
+    LOCAL_VARIABLES = "local_variables",
+    LOSSES = "losses",
+    METRIC_VARIABLES = "metric_variables",
+    MODEL_VARIABLES = "model_variables",
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables",
+    QUEUE_RUNNERS = "queue_runners",
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op",
+    READY_OP = "ready_op",
+    REGULARIZATION_LOSSES = "regularization_losses",
+    RESOURCES = "resources",
+    SAVEABLE_OBJECTS = "saveable_objects",
+    SAVERS = "savers",
+    SUMMARIES = "summaries",
+    SUMMARY_OP = "summary_op",
+    TABLE_INITIALIZERS = "table_initializer",
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables",
+    TRAINABLE_VARIABLES = "trainable_variables",
+    TRAIN_OP = "train_op",
+    UPDATE_OPS = "update_ops",
+    VARIABLES = "variables",
+    WEIGHTS = "weights",
+    WHILE_CONTEXT = "while_context"
+  ))
+}
+
+#' @rdname keys
+#' @export
+task_type <- function() {
+  new_keys(list(
+    MASTER = "master",
+    PS = "ps",
+    WORKER = "worker",
+    CHIEF = "chief",
+    EVALUATOR = "evaluator"
   ))
 }
 

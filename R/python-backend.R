@@ -133,6 +133,11 @@ is_python_object <- function(x) {
   inherits(x, "python.builtin.object")
 }
 
+# The value that the bridge kept from being turned into R, as a Python object.
+kept_value <- function(kept) {
+  reticulate::py_get_attr(kept, "value")
+}
+
 dtype_name <- function(x) {
   as.character(x$name)
 }
@@ -175,7 +180,7 @@ keep_callback_error <- function(error, frame) {
     last <- last - 1
   }
   # What reticulate raises stands beside the call that it belongs to, with the condition itself in the call.
-  if (identical(sys.call(last)[[1]], quote(stop)) && is.object(sys.call(last)[[2]])) {
+  if (identical(sys.call(last)[[1]], as.name("stop")) && is.object(sys.call(last)[[2]])) {
     last <- last - 1
   }
   bottom <- sys.frame(last)
@@ -183,9 +188,10 @@ keep_callback_error <- function(error, frame) {
     tryCatch(rlang::trace_back(top = frame, bottom = bottom), error = function(error) NULL)
 }
 
-# What rlang writes for a Python object among the arguments of a call in a backtrace. Without it rlang asks for the
-# object's length, which for a tensor of a graph is an error: an rlang::abort() in a callback would come out as that one.
-type_sum.python.builtin.object <- function(x, ...) {
+# What rlang writes for a Python object among the arguments of a call in a backtrace, a method of pillar's type_sum().
+# Without it rlang asks for the object's length, which for a tensor of a graph is an error: an rlang::abort() in a
+# callback would come out as that one.
+named_by_class <- function(x, ...) {
   sub("^.*[.]", "", class(x)[[1]])
 }
 
@@ -229,6 +235,12 @@ prefer_own_environment <- function() {
   if (!chosen && "r-tfdistribute" %in% reticulate::virtualenv_list()) {
     reticulate::use_virtualenv("r-tfdistribute", required = FALSE)
   }
+}
+
+# One of reticulate's functions that choose a Python.
+choose_python <- function(how, ...) {
+  choose <- getExportedValue("reticulate", how)
+  invisible(choose(...))
 }
 
 python_found <- function() {

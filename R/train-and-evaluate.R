@@ -38,7 +38,9 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
     eval_spec = eval_spec,
     listener = progress$listener
   )
-  new_history(answer)
+  history <- new_history(answer)
+  record_history(history)
+  history
 }
 
 #' @export

@@ -68,7 +68,9 @@ train.tfdistribute_estimator <- function(
     ),
     listener = progress$listener
   )
-  invisible(new_history(answer))
+  history <- new_history(answer)
+  record_history(history)
+  invisible(history)
 }
 
 #' @export

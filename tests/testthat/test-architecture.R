@@ -7,16 +7,21 @@ layers <- list(
     "install",
     "python",
     "reexports",
+    "shape",
     "sitrep",
+    "tf",
     "tfdistribute-package",
+    "tfruns",
     "zzz"
   ),
   describe = c(
     "cluster",
     "estimator",
     "feature-columns",
+    "flags",
     "hook",
     "input",
+    "parse-example-spec",
     "run-config",
     "session-config",
     "specs",
@@ -26,12 +31,15 @@ layers <- list(
   perform = c(
     "as-python",
     "check",
+    "distribute",
     "evaluate",
     "export",
     "launch",
     "plan",
     "predict",
     "progress",
+    "tensorboard",
+    "tf-estimator",
     "train",
     "variables"
   )

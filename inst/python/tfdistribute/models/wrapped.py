@@ -64,8 +64,8 @@ class Wrapped(Model, kind="wrapped"):
         """See nothing: what the model reads is not known."""
 
     def structure(self) -> dict[str, Any]:
-        """Describe the class; the model itself cannot be compared."""
-        return {"kind": self.kind, "class": type(self.estimator).__name__}
+        """Describe the kind; the model itself cannot be compared."""
+        return {"kind": self.kind}
 
     def is_v1_canned(self) -> bool:
         """Say whether it is one of tf.compat.v1.estimator's ready-made models."""

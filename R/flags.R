@@ -1,0 +1,212 @@
+# Settings of a script that files and the command line may change.
+
+#' Flags: settings of a script from outside
+#'
+#' Says which settings a script has, of what type, and their defaults. A file `flags.yml` in the working directory
+#' changes the defaults, and the command line (`Rscript train.R --learning-rate=0.1`) changes both. Where the R package
+#' tfruns is installed its own `flags()` reads them, so that runs can set and record them.
+#'
+#' @param name Name of the flag, a string.
+#' @param default Its value where nothing else is said.
+#' @param description What it means, a string or NULL.
+#' @param ... What `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()` return, or a list of them.
+#' @param config Section of the file that is used, beside `default`. Files without sections have one value per flag.
+#' @param file Path of the file. Its YAML is read by the R package yaml.
+#' @param arguments The command line, strings: `--name=value` or `--name value`; `-` in a name stands for `_`. What does
+#'   not begin with `--` is left to the script.
+#' @return `flags()`: a named list of the values. `flag_*()`: a description of one.
+#' @section Errors:
+#' `tfdistribute_argument_error` for a value of another type, a flag that is not among those described, or a `file` that
+#' was given and does not exist; `tfdistribute_unsupported_error` where a file is to be read and yaml is not installed,
+#' or its sections inherit from each other and tfruns is not installed.
+#' @section Source:
+#' The functions of the same names in tfruns.
+#' @examples
+#' flags(
+#'   flag_numeric("learning_rate", 0.01, "Size of a step."),
+#'   flag_boolean("shuffle", TRUE),
+#'   arguments = c("--learning-rate=0.1", "--shuffle", "no")
+#' )
+#' @name flags
+NULL
+
+#' @rdname flags
+#' @export
+flags <- function(
+  ...,
+  config = Sys.getenv("R_CONFIG_ACTIVE", unset = "default"),
+  file = "flags.yml",
+  arguments = commandArgs(TRUE)
+) {
+  described <- list(...)
+  if (length(described) == 1 && !inherits(described[[1]], "tfdistribute_flag")) {
+    described <- described[[1]]
+  }
+  check_described(described)
+  theirs <- tfruns_function("flags")
+  if (!is.null(theirs)) {
+    # What was not given is left to tfruns, which asks the run.
+    given <- list(config = if (!missing(config)) config, file = if (!missing(file)) file)
+    given <- Filter(Negate(is.null), given)
+    return(do.call(theirs, c(described, given, list(arguments = arguments))))
+  }
+  if (!missing(file) && !file.exists(file)) {
+    abort_argument("file", file, "the path of a file that exists")
+  }
+  names(described) <- vapply(described, function(flag) flag$name, "")
+  values <- lapply(described, function(flag) flag$default)
+  said <- c(flags_in_file(file, config), flags_in_command(arguments))
+  for (name in names(said)) {
+    flag <- described[[name]] %||% abort_unknown_flag(name, names(described))
+    values[[name]] <- flag_value(flag, said[[name]])
+  }
+  structure(values, class = "tfdistribute_flags")
+}
+
+#' @rdname flags
+#' @export
+flag_numeric <- function(name, default, description = NULL) {
+  new_flag("numeric", name, default, description)
+}
+
+#' @rdname flags
+#' @export
+flag_integer <- function(name, default, description = NULL) {
+  new_flag("integer", name, default, description)
+}
+
+#' @rdname flags
+#' @export
+flag_boolean <- function(name, default, description = NULL) {
+  new_flag("boolean", name, default, description)
+}
+
+#' @rdname flags
+#' @export
+flag_string <- function(name, default, description = NULL) {
+  new_flag("string", name, default, description)
+}
+
+# The fields and the second class are those of tfruns, which takes such an object as its own.
+new_flag <- function(type, name, default, description) {
+  flag <- list(
+    name = check_string(name, "name"),
+    type = type,
+    default = NULL,
+    description = check_string(description, "description", null = TRUE)
+  )
+  flag$default <- flag_value(flag, default)
+  structure(flag, class = c("tfdistribute_flag", "tfruns_flag"))
+}
+
+flag_value <- function(flag, value) {
+  converted <- if (length(value) == 1 && !is.na(value)) {
+    switch(
+      flag$type,
+      numeric = suppressWarnings(as.double(value)),
+      integer = as_whole(value),
+      boolean = as_truth(value),
+      string = as.character(value)
+    )
+  } else {
+    NA
+  }
+  if (is.na(converted)) {
+    abort_argument(flag$name, value, paste0("one value of type ", flag$type))
+  }
+  converted
+}
+
+as_whole <- function(value) {
+  number <- suppressWarnings(as.double(value))
+  if (is_number(number) && is_whole(number)) as.integer(number) else NA
+}
+
+as_truth <- function(value) {
+  if (is.logical(value)) {
+    return(value)
+  }
+  word <- tolower(as.character(value))
+  if (word %in% c("true", "t", "yes", "on", "1")) {
+    TRUE
+  } else if (word %in% c("false", "f", "no", "off", "0")) {
+    FALSE
+  } else {
+    NA
+  }
+}
+
+check_described <- function(described) {
+  for (flag in described) {
+    check_class(flag, "...", "tfdistribute_flag", "flags, such as flag_numeric() makes")
+  }
+  names <- vapply(described, function(flag) flag$name, "")
+  if (anyDuplicated(names) > 0) {
+    abort_argument("...", names[[anyDuplicated(names)]], "flags with different names")
+  }
+}
+
+abort_unknown_flag <- function(name, known) {
+  abort_tfdistribute(
+    "argument",
+    problem = paste0("`", name, "` is no flag of this script."),
+    remedy = paste0("Its flags are ", paste0("--", gsub("_", "-", known), collapse = ", "), "."),
+    argument = name
+  )
+}
+
+flags_in_file <- function(file, config) {
+  if (is.null(file) || !file.exists(file)) {
+    return(list())
+  }
+  if (!requireNamespace("yaml", quietly = TRUE)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = paste0("`file` \"", file, "\" cannot be read without the R package yaml."),
+      remedy = "Install yaml, or give the flags on the command line.",
+      argument = "file",
+      value = file
+    )
+  }
+  read <- yaml::read_yaml(file)
+  if (!all(vapply(read, is.list, NA))) {
+    return(read)
+  }
+  if (any(vapply(read, function(section) "inherits" %in% names(section), NA))) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = paste0("Sections of \"", file, "\" inherit from others, which only tfruns reads."),
+      remedy = "Install the R package tfruns, or write the values into each section.",
+      argument = "file",
+      value = file
+    )
+  }
+  utils::modifyList(as.list(read$default), as.list(read[[config]]))
+}
+
+flags_in_command <- function(arguments) {
+  said <- list()
+  index <- 1
+  while (index <= length(arguments)) {
+    argument <- arguments[[index]]
+    if (startsWith(argument, "--")) {
+      has_value <- grepl("=", argument, fixed = TRUE)
+      name <- gsub("-", "_", sub("=.*$", "", substring(argument, 3)), fixed = TRUE)
+      if (has_value) {
+        said[[name]] <- sub("^[^=]*=", "", argument)
+      } else {
+        index <- index + 1
+        said[[name]] <- if (index <= length(arguments)) arguments[[index]] else NA
+      }
+    }
+    index <- index + 1
+  }
+  said
+}
+
+#' @export
+print.tfdistribute_flags <- function(x, ...) {
+  values <- vapply(unclass(x), show_value, "")
+  cat(paste0("--", format(gsub("_", "-", names(values))), "  ", values, "\n"), sep = "")
+  invisible(x)
+}

@@ -1,0 +1,36 @@
+#' Features as one layer, in a model function
+#'
+#' Turns features into one tensor of numbers, by feature columns. For a [model function][estimator]; ready-made models do
+#' it themselves.
+#'
+#' @param features Named list of tensors, as a model function gets it.
+#' @param feature_columns What is read, as [feature_columns()] returns it; categorical columns must be wrapped in
+#'   [column_indicator()] or [column_embedding()].
+#' @param weight_collections Collections of the graph that variables are added to, strings, see [graph_keys()]; or NULL.
+#' @param trainable Whether training changes the variables, TRUE or FALSE.
+#' @return A tensor of shape (batch, width); the columns stand in the order of their names.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` for a categorical column that is not wrapped.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/feature_column/input_layer>
+#' @examples
+#' columns <- feature_columns(column_numeric("wt", "hp"))
+#' model <- estimator(function(features, labels, mode) {
+#'   inputs <- input_layer(features, columns)
+#'   predicted <- tf$squeeze(tf$compat$v1$layers$dense(inputs, 1L), 1L)
+#'   list(
+#'     predictions = list(mpg = predicted),
+#'     loss = if (mode != "infer") tf$reduce_mean(tf$math$squared_difference(labels, predicted)),
+#'     optimizer = "sgd"
+#'   )
+#' })
+#' @export
+input_layer <- function(features, feature_columns, weight_collections = NULL, trainable = TRUE) {
+  call_backend(
+    "input_layer",
+    features = features,
+    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
+    weight_collections = check_strings(weight_collections, "weight_collections", null = TRUE),
+    trainable = check_flag(trainable, "trainable")
+  )
+}

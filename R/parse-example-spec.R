@@ -1,0 +1,147 @@
+# How tf.train.Example messages with labels are read, by descriptions.
+
+#' How examples in files are read
+#'
+#' Says how the features of a model, its label and its weights stand in `tf.train.Example` messages, as TFRecord files
+#' hold them. A plain R value: Python's dictionary is made of it when TensorFlow's `tf$io$parse_example()` and its like
+#' are given it.
+#'
+#' @param feature_columns What the model reads, as [feature_columns()] returns it.
+#' @param label_key Name of the label in the messages, a string.
+#' @param label_dtype Type of the label: `"int64"`, `"float32"` or `"string"`; also a TensorFlow dtype such as
+#'   `tf$int64`.
+#' @param label_default Label of messages without one, a number or string; NULL makes them an error.
+#' @param label_dimension Numbers in one label, a count.
+#' @param weight_column Name of the weights in the messages, a string; NULL where there are none.
+#' @return A description of class `tfdistribute_parse_example_spec`. [as_python()] gives TensorFlow's dictionary.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` where the label or the weights are also a feature.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec>
+#' @examples
+#' columns <- feature_columns(column_numeric("wt", "hp"))
+#' spec <- classifier_parse_example_spec(columns, label_key = "am")
+#' spec
+#' @examplesIf tfdistribute_available()
+#' as_python(spec)
+#' # In an input function:
+#' # tf$data$TFRecordDataset(files)$batch(32L)$map(function(x) tf$io$parse_example(x, spec))
+#' @name parse_example_spec
+NULL
+
+#' @rdname parse_example_spec
+#' @export
+classifier_parse_example_spec <- function(
+  feature_columns,
+  label_key,
+  label_dtype = "int64",
+  label_default = NULL,
+  weight_column = NULL
+) {
+  new_parse_example_spec(feature_columns, label_key, label_dtype, label_default, 1L, weight_column)
+}
+
+#' @rdname parse_example_spec
+#' @export
+regressor_parse_example_spec <- function(
+  feature_columns,
+  label_key,
+  label_dtype = "float32",
+  label_default = NULL,
+  label_dimension = 1L,
+  weight_column = NULL
+) {
+  new_parse_example_spec(
+    feature_columns,
+    label_key,
+    label_dtype,
+    label_default,
+    label_dimension,
+    weight_column
+  )
+}
+
+new_parse_example_spec <- function(columns, label_key, dtype, default, dimension, weight_column) {
+  columns <- check_some_columns(columns, "feature_columns")
+  dtype <- check_dtype(dtype, "label_dtype", c("int64", "float32", "string"))
+  spec <- list(
+    feature_columns = columns,
+    label_key = check_not_read(check_string(label_key, "label_key"), "label_key", columns),
+    label_dtype = dtype,
+    label_default = check_label_default(default, dtype),
+    label_dimension = check_count(dimension, "label_dimension"),
+    weight_column = check_not_read(check_weight_column(weight_column), "weight_column", columns)
+  )
+  structure(spec, class = "tfdistribute_parse_example_spec")
+}
+
+check_not_read <- function(name, argument, columns) {
+  if (!is.null(name) && name %in% unlist(lapply(columns, features_of_column))) {
+    abort_tfdistribute(
+      "model",
+      problem = paste0("`", argument, "` is \"", name, "\", which is also a feature."),
+      remedy = "Leave it out of the feature columns.",
+      argument = argument,
+      value = name
+    )
+  }
+  name
+}
+
+check_label_default <- function(value, dtype) {
+  if (is.null(value)) {
+    return(NULL)
+  }
+  switch(
+    dtype,
+    int64 = check_count(value, "label_default", minimum = -.Machine$integer.max),
+    float32 = check_number(value, "label_default"),
+    check_string(value, "label_default")
+  )
+}
+
+# Names of the features that a column reads, those of the columns within it included.
+features_of_column <- function(column) {
+  if (is.character(column)) {
+    return(column)
+  }
+  inner <- c(column[c("source_column", "categorical_column")], column$keys)
+  c(
+    column$key,
+    column$weight_feature_key,
+    unlist(lapply(Filter(Negate(is.null), inner), features_of_column))
+  )
+}
+
+#' @export
+print.tfdistribute_parse_example_spec <- function(x, ...) {
+  features <- unique(unlist(lapply(x$feature_columns, features_of_column)))
+  label <- paste0(x$label_key, " (", x$label_dtype)
+  if (x$label_dimension > 1) {
+    label <- paste0(label, ", ", x$label_dimension, " values")
+  }
+  if (!is.null(x$label_default)) {
+    label <- paste0(label, ", else ", x$label_default)
+  }
+  cat("<parse_example_spec>\n  label     ", label, ")\n", sep = "")
+  cat("  features  ", paste(features, collapse = ", "), "\n", sep = "")
+  if (!is.null(x$weight_column)) {
+    cat("  weights   ", x$weight_column, "\n", sep = "")
+  }
+  invisible(x)
+}
+
+#' @rdname as_python
+#' @export
+as_python.tfdistribute_parse_example_spec <- function(x, ...) {
+  kept <- call_backend(
+    "parse_example_spec",
+    feature_columns = x$feature_columns,
+    label_key = x$label_key,
+    label_dtype = x$label_dtype,
+    label_default = x$label_default,
+    label_dimension = x$label_dimension,
+    weight_column = x$weight_column
+  )
+  kept_value(kept)
+}

@@ -1,0 +1,64 @@
+# Shapes of tensors and arrays.
+
+#' The shape of a tensor
+#'
+#' @param ... Sizes of the dimensions, counts; NULL or NA for one that is not known, as that of the batch.
+#' @param dims The same as a list or vector.
+#' @return A list of integers and NULLs, which TensorFlow's functions take as a shape.
+#' @section Errors:
+#' `tfdistribute_argument_error`.
+#' @section Source:
+#' The function of the same name in R's tensorflow package.
+#' @examples
+#' shape(NULL, 28, 28)
+#' @export
+shape <- function(..., dims = list(...)) {
+  lapply(unname(as.list(dims)), function(size) {
+    if (is.null(size) || (length(size) == 1 && is.na(size))) {
+      return(NULL)
+    }
+    check_count(size, "dims", minimum = 0L)
+  })
+}
+
+#' Give an array another shape, row by row
+#'
+#' Fills the new array in the order in which Python and TensorFlow keep arrays: the last dimension runs first. (`dim<-`
+#' lets the first run first.) Python is not needed.
+#'
+#' @param x A vector, matrix or array.
+#' @param dim Sizes of the new dimensions, counts; one of them may be -1 or NA for what is left.
+#' @param order `"C"` for the last dimension first, `"F"` for the first, in reading and in filling.
+#' @return An array.
+#' @section Errors:
+#' `tfdistribute_argument_error` where the sizes do not fit.
+#' @section Source:
+#' <https://rstudio.github.io/reticulate/reference/array_reshape.html>
+#' @examples
+#' array_reshape(1:6, c(2, 3))
+#' array_reshape(matrix(1:6, 2), c(3, -1))
+#' @export
+array_reshape <- function(x, dim, order = c("C", "F")) {
+  order <- check_default_choice(order, "order", c("C", "F"))
+  dim <- full_dim(unlist(dim), length(x))
+  if (order == "F") {
+    return(array(x, dim))
+  }
+  aperm(array(last_first(x), rev(dim)))
+}
+
+last_first <- function(x) {
+  if (length(dim(x)) > 1) as.vector(aperm(x)) else as.vector(x)
+}
+
+full_dim <- function(dim, length) {
+  open <- is.na(dim) | dim == -1
+  known <- prod(dim[!open])
+  if (sum(open) == 1 && known > 0) {
+    dim[open] <- length / known
+  }
+  if (length(dim) == 0 || sum(open) > 1 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
+    abort_argument("dim", dim, paste0("sizes whose product is ", length))
+  }
+  as.integer(dim)
+}

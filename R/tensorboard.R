@@ -1,0 +1,132 @@
+#' Look at a training in TensorBoard
+#'
+#' Starts the TensorBoard of this package's Python, which shows what stands in a `model_dir`: losses, metrics, the graph.
+#' It listens on this machine only unless you name another host, and ends with the R session.
+#'
+#' @param log_dir What to show: paths, estimators, or a list of them; names are shown instead of paths. Not needed with
+#'   `action = "stop"`, which ends all.
+#' @param action `"start"` or `"stop"`.
+#' @param host Address to listen on, a string. Whoever reaches it can read everything below `log_dir`: there is no
+#'   password.
+#' @param port Port to listen on, a count; `"auto"` takes a free one.
+#' @param launch_browser TRUE to show it in the browser, FALSE not to, or a function that is given the URL.
+#' @param reload_interval Seconds between two looks at the files, a number.
+#' @param purge_orphaned_data TRUE to leave out what a training wrote after the checkpoint that it was continued from.
+#' @return Invisibly the URL, a string; NULL for `"stop"`.
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_backend_error` where TensorBoard does not start, with what it says.
+#' @section Source:
+#' <https://www.tensorflow.org/tensorboard>; the interface is that of R's tensorflow package.
+#' @examples
+#' \dontrun{
+#' tensorboard("runs/diamonds")
+#' tensorboard(action = "stop")
+#' }
+#' @export
+tensorboard <- function(
+  log_dir,
+  action = c("start", "stop"),
+  host = "127.0.0.1",
+  port = "auto",
+  launch_browser = getOption("tensorflow.tensorboard.browser", interactive()),
+  reload_interval = 5,
+  purge_orphaned_data = TRUE
+) {
+  action <- check_default_choice(action, "action", c("start", "stop"))
+  if (action == "stop") {
+    stop_tensorboards()
+    return(invisible(NULL))
+  }
+  arguments <- c(
+    log_arguments(log_dir),
+    "--host",
+    check_string(host, "host"),
+    "--port",
+    if (identical(port, "auto")) "0" else as.character(check_count(port, "port")),
+    "--reload_interval",
+    format(check_number(reload_interval, "reload_interval", minimum = 0)),
+    "--purge_orphaned_data",
+    tolower(check_flag(purge_orphaned_data, "purge_orphaned_data")),
+    # Its own reader of files is a process that outlives it.
+    "--load_fast",
+    "false"
+  )
+  url <- start_tensorboard(arguments)
+  if (is.function(launch_browser)) {
+    launch_browser(url)
+  } else if (check_flag(launch_browser, "launch_browser")) {
+    utils::browseURL(url)
+  }
+  cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
+  invisible(url)
+}
+
+log_arguments <- function(log_dir) {
+  if (is.character(log_dir)) {
+    log_dir <- as.list(log_dir)
+  } else if (inherits(log_dir, c("tfdistribute_estimator", "tf_estimator"))) {
+    log_dir <- list(log_dir)
+  }
+  paths <- vapply(
+    log_dir,
+    function(each) {
+      path.expand(if (is.character(each)) check_string(each, "log_dir") else model_dir(each))
+    },
+    ""
+  )
+  if (length(paths) == 0) {
+    abort_argument("log_dir", log_dir, "one or more directories")
+  }
+  if (length(paths) == 1 && is.null(names(paths))) {
+    return(c("--logdir", paths))
+  }
+  names <- names(paths) %||% rep("", length(paths))
+  named <- ifelse(nzchar(names), paste0(names, ":", paths), paths)
+  c("--logdir_spec", paste(named, collapse = ","))
+}
+
+start_tensorboard <- function(arguments, timeout_s = 60) {
+  python <- python_found() %||%
+    abort_no_python(rlang::catch_cnd(rlang::abort("No Python was found.")))
+  log <- tempfile("tensorboard-", fileext = ".log")
+  process <- processx::process$new(
+    python,
+    c("-m", "tensorboard.main", arguments),
+    stdout = log,
+    stderr = "2>&1",
+    cleanup = TRUE,
+    cleanup_tree = TRUE
+  )
+  deadline <- Sys.time() + timeout_s
+  repeat {
+    said <- readLines(log, warn = FALSE)
+    url <- regmatches(said, regexpr("https?://[^ ]+", said))
+    if (length(url) > 0) {
+      break
+    }
+    if (!process$is_alive() || Sys.time() > deadline) {
+      process$kill_tree()
+      abort_tensorboard(said)
+    }
+    Sys.sleep(0.1)
+  }
+  # Held here, so that it lives as long as the session and no longer.
+  the$tensorboards <- c(the$tensorboards, list(process))
+  url[[1]]
+}
+
+abort_tensorboard <- function(said) {
+  said <- utils::tail(said[nzchar(said)], 3)
+  abort_tfdistribute(
+    "backend",
+    problem = paste0("TensorBoard did not start: ", paste(said, collapse = " ")),
+    remedy = "See tfdistribute_sitrep() for the Python that is used, and give another `port` if it is taken."
+  )
+}
+
+stop_tensorboards <- function() {
+  for (process in the$tensorboards) {
+    process$kill_tree()
+  }
+  the$tensorboards <- NULL
+}

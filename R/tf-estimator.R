@@ -1,0 +1,99 @@
+# Objects that tfestimators made, under this package's verbs.
+
+#' Objects of tfestimators under the verbs of this package
+#'
+#' What tfestimators' constructors return, a list of class `tf_estimator` with the Python object as `estimator`, can be
+#' given to [train()], [evaluate()], `predict()`, [train_and_evaluate()], [export_savedmodel()], [distribute()],
+#' [variable_names()], [variable_value()], [latest_checkpoint()] and [model_dir()]. It runs under the configuration that
+#' it was made with; [distribute()] gives it another.
+#'
+#' Inputs are this package's [input_fn()]: tfestimators' own make queues of TensorFlow 1, which no strategy takes. Where
+#' tfestimators is loaded, `predict()` leaves other inputs to it.
+#'
+#' @param object An object of class `tf_estimator`.
+#' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param ... Passed on to the method for estimators of this package.
+#' @return As for estimators of this package.
+#' @section Errors:
+#' As for estimators of this package; `tfdistribute_argument_error` where `object$estimator` is no Python object.
+#' @section Source:
+#' <https://github.com/rstudio/tfestimators>
+#' @examplesIf tfdistribute_available()
+#' # As tfestimators makes it:
+#' columns <- list(tf$feature_column$numeric_column("wt"))
+#' object <- structure(
+#'   list(estimator = tf$estimator$LinearRegressor(columns)),
+#'   class = c("tf_estimator", "tf_estimator_regressor")
+#' )
+#' train(object, input_fn(mpg ~ wt, mtcars, num_epochs = 5))
+#' predict(object, input_fn(~wt, mtcars[1:3, ]))
+#' @name tf_estimator
+NULL
+
+#' @export
+train.tf_estimator <- function(object, ...) {
+  train(as_wrapped(object), ...)
+}
+
+#' @export
+evaluate.tf_estimator <- function(object, ...) {
+  evaluate(as_wrapped(object), ...)
+}
+
+#' @rdname tf_estimator
+#' @export
+predict.tf_estimator <- function(object, input_fn, ...) {
+  # Both packages have a method for this generic; the one that was loaded last is called.
+  if (isNamespaceLoaded("tfestimators") && !inherits(input_fn, "tfdistribute_input")) {
+    theirs <- get("predict.tf_estimator", envir = asNamespace("tfestimators"))
+    return(theirs(object, input_fn = input_fn, ...))
+  }
+  predict(as_wrapped(object), input_fn = input_fn, ...)
+}
+
+#' @export
+train_and_evaluate.tf_estimator <- function(object, ...) {
+  train_and_evaluate(as_wrapped(object), ...)
+}
+
+#' @export
+export_savedmodel.tf_estimator <- function(object, export_dir_base, ...) {
+  export_savedmodel(as_wrapped(object), export_dir_base, ...)
+}
+
+#' @export
+latest_checkpoint.tf_estimator <- function(checkpoint_dir, ...) {
+  latest_checkpoint(model_dir(checkpoint_dir), ...)
+}
+
+#' @export
+model_dir.tf_estimator <- function(object, ...) {
+  python_estimator(object)$model_dir
+}
+
+# The object as a description. It is made for one verb: it holds a Python object, and cannot be saved.
+as_wrapped <- function(object) {
+  new_estimator(
+    "wrapped",
+    estimator = python_estimator(object),
+    calls_r = TRUE,
+    model_dir = model_dir(object)
+  )
+}
+
+python_estimator <- function(object) {
+  estimator <- unclass(object)$estimator
+  if (!is_python_object(estimator)) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`object` is a tf_estimator whose `estimator` is ",
+        show_value(estimator),
+        ", not a Python Estimator."
+      ),
+      remedy = "Make it anew: objects that hold Python cannot be saved and read.",
+      argument = "object"
+    )
+  }
+  estimator
+}
