@@ -379,6 +379,14 @@ def test_a_matrix_is_read_whatever_its_name(tmp_path: Path) -> None:
     )
 
 
+def test_the_features_that_are_read_are_known(tmp_path: Path) -> None:
+    features = facts(height=("float", ()), width=("float", ()))
+    one = described(tmp_path).with_facts(InputFacts(features))
+    assert [need.feature for need in one.needed_features()] == ["height", "width"]
+    two = described(tmp_path, two_headed)
+    assert {need.feature for need in two.needed_features()} == {"width", "height"}
+
+
 def test_the_order_of_a_functions_features_is_not_guessed(tmp_path: Path) -> None:
     def rows() -> Any:
         import tensorflow as tf

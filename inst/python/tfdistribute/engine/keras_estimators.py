@@ -80,7 +80,6 @@ def estimator(parts: KerasParts, config: Any) -> Any:
 
 
 def _prediction(parts: KerasParts, clone: Any) -> Any:
-    # The clone's own names may be numbered in every replica.
     predictions = dict(zip(parts.known.outputs, clone.outputs, strict=True))
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.PREDICT,
@@ -144,10 +143,8 @@ def _outputs(clone: Any) -> Any:
 def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
     # Without this layers would decide in each step, in branches where replicas cannot meet.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
-    with (
-        keras_models.seeded_layers(seed),
-        tf.keras.utils.custom_object_scope(dict(parts.custom_objects)),
-    ):
+    objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
+    with keras_models.own_seeds(seed or 1), objects:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
 
 

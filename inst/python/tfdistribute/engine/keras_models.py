@@ -199,19 +199,18 @@ def _without_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def seeded_layers(seed: int | None) -> Iterator[None]:
-    """Let layers draw their seeds from the run's; Keras itself ignores the seed of a graph.
+def own_seeds(seed: int) -> Iterator[None]:
+    """Let layers draw their seeds from a generator of their own and not from Python's, which is the user's.
 
     Args:
-        seed: The run's seed; None leaves it to chance.
+        seed: Seed of the generator.
 
     Yields:
         Nothing.
     """
     # Keras keeps its generator per thread, so every replica begins with the same.
     before = getattr(backend._SEED_GENERATOR, "generator", None)
-    if seed is not None:
-        backend._SEED_GENERATOR.generator = random.Random(seed)  # noqa: S311 - weights are no secret
+    backend._SEED_GENERATOR.generator = random.Random(seed)  # noqa: S311 - weights are no secret
     try:
         yield
     finally:
@@ -230,7 +229,7 @@ def _seeded(seed: int) -> Iterator[None]:
     random.seed(seed)
     context.set_global_seed(seed)
     try:
-        with seeded_layers(seed):
+        with own_seeds(seed):
             yield
     finally:
         random.setstate(state)

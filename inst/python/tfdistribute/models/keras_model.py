@@ -12,6 +12,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
 from tfdistribute.models.description import Model
+from tfdistribute.models.feature_columns import NUMBERS, TEXT, Need
 from tfdistribute.models.keras_inputs import KerasInput, check_fit, route
 from tfdistribute.models.optimizers import OptimizerObject
 from tfdistribute.models.serving import tensors_receiver
@@ -101,6 +102,13 @@ class KerasModel(Model, kind="keras"):
     def inputs(self) -> list[KerasInput]:
         """List the model's inputs."""
         return [KerasInput(*each) for each in self.known().inputs]
+
+    def needed_features(self) -> tuple[Need, ...]:
+        """List the features that are read by name; none where the only input may read a feature of any name."""
+        inputs = self.inputs()
+        if self.side_by_side is not None:
+            return tuple(_need(name, inputs[0]) for name in self.side_by_side)
+        return tuple(_need(item.name, item) for item in inputs) if len(inputs) > 1 else ()
 
     def build(self, config: Any) -> Any:
         """Make the Estimator.
@@ -247,6 +255,13 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(1 if size is None else int(size) for size in known)
 
 
+def _need(feature: str, item: KerasInput) -> Need:
+    types = TEXT if item.is_text else NUMBERS
+    return Need(
+        feature, types, None, item.name, f'The Keras model\'s input "{item.name}" is {item.dtype}.'
+    )
+
+
 def _named(name: str, value: Any) -> Any:
     """Make a plain function of an R function, because Keras asks functions for their names."""
     function = as_callable(value) if isinstance(value, Mapping) else None
@@ -266,10 +281,10 @@ def _optimizer(model: Any) -> Callable[[], Any]:
     except ModelError as error:
         name = type(model.optimizer).__name__
         raise ModelError(
-            f"The Keras model is compiled with the optimizer {name}, which an Estimator cannot use: it has no twin with "
-            "the same settings among Keras's legacy optimizers.",
-            "Compile the model with an optimizer of tf.keras.optimizers.legacy, or with one that has a twin there, such "
-            'as "adam" or "sgd".',
+            f"The Keras model is compiled with the optimizer {name}, which an Estimator cannot use: it has no twin "
+            "with the same settings among Keras's legacy optimizers.",
+            "Compile the model with an optimizer of tf.keras.optimizers.legacy, or with one that has a twin there, "
+            'such as "adam" or "sgd".',
             argument="keras_model",
             value=name,
         ) from error
