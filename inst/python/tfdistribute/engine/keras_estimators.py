@@ -1,9 +1,10 @@
 """Estimators of Keras models.
 
-TensorFlow's own ``model_to_estimator`` cannot train under a mirrored strategy in its usual checkpoint format ("Method
-requires being in cross-replica context"), reports 1/n of the loss of an evaluation on n devices, weighs batches and
-not rows, and takes the names of outputs apart under a strategy. Here the model is cloned into the Estimator's graph
-and trained as ``Model.fit`` does: with Keras's own containers of losses and metrics, which know about replicas.
+TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot train a model with batch normalisation
+under a mirrored strategy ("Method requires being in cross-replica context"). It reports 1/n of the loss of an
+evaluation on n devices, weighs batches and not rows, and cuts numbers off the names of outputs under a strategy. Here
+the model is cloned into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses
+and metrics, which know about replicas; checkpoints hold variables by name, as those of other Estimators.
 """
 
 from __future__ import annotations
