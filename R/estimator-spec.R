@@ -4,8 +4,8 @@
 #' also return a plain named list of the same.
 #'
 #' @param mode The `mode` that the model function was called with: `"train"`, `"eval"` or `"infer"`.
-#' @param predictions A tensor or a named list of tensors, a row for each example: what `predict()` gives. Needed in mode
-#'   `"infer"`.
+#' @param predictions A tensor or a named list of tensors, a row for each example: what `predict()` gives. Needed in
+#'   mode `"infer"`.
 #' @param loss A scalar tensor. Needed in the modes `"train"` and `"eval"`.
 #' @param train_op Operation that changes the variables, as `optimizer$minimize()` returns it, or several in a list. In
 #'   mode `"train"` it is needed, or `optimizer`. If it does not count the global step, the step is counted for it.
@@ -140,6 +140,13 @@ specification_wire <- function(returned, mode) {
 #' @export
 print.tfdistribute_estimator_spec <- function(x, ...) {
   given <- Filter(function(part) length(part) > 0 || is_python_object(part), unclass(x))
-  cat("<estimator_spec> ", x$mode, ": ", paste(setdiff(names(given), "mode"), collapse = ", "), "\n", sep = "")
+  cat(
+    "<estimator_spec> ",
+    x$mode,
+    ": ",
+    paste(setdiff(names(given), "mode"), collapse = ", "),
+    "\n",
+    sep = ""
+  )
   invisible(x)
 }

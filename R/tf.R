@@ -2,9 +2,9 @@
 
 #' TensorFlow
 #'
-#' `tf` is Python's module `tensorflow`, for what is written with TensorFlow's own functions: [model functions][estimator],
-#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. Where R's
-#' tensorflow package is installed, it is that package's `tf`.
+#' `tf` is Python's module `tensorflow`, for what is written with TensorFlow's own functions: model functions of
+#' [estimator()], [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf`
+#' does. Where R's tensorflow package is installed, it is that package's `tf`.
 #'
 #' Whole numbers must be R integers (`8L`), and what Python has in a list or a dictionary is an R list, without or with
 #' names.

@@ -54,8 +54,13 @@ def batch_norm_with_adam(features: Any, labels: Any, mode: str) -> tf.estimator.
     return _spec(mode, loss, output, labels, train)
 
 
-def keras_layers(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
-    """Keras layers and a legacy Keras optimizer: one merge call reduces gradients, one applies them."""
+def keras_layers(
+    features: Any, labels: Any, mode: str, loss_share: float = 1
+) -> tf.estimator.EstimatorSpec:
+    """Keras layers and a legacy Keras optimizer: one merge call reduces gradients, one applies them.
+
+    Such an optimizer adds up what replicas pass: loss_share is the part of its mean that each is to pass.
+    """
     glorot = tf.keras.initializers.GlorotUniform
     network = tf.keras.Sequential(
         [
@@ -69,7 +74,7 @@ def keras_layers(features: Any, labels: Any, mode: str) -> tf.estimator.Estimato
     def train() -> Any:
         optimizer = tf.keras.optimizers.legacy.Adam(0.01)
         optimizer.iterations = _step()
-        return optimizer.get_updates(loss, network.trainable_variables)[0]
+        return optimizer.get_updates(loss * loss_share, network.trainable_variables)[0]
 
     return _spec(mode, loss, output, labels, train)
 

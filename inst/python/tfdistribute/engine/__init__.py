@@ -56,6 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 _MODULES = (
+    "all_reduce",
     "averaging",
     "call_location",
     "devices",

@@ -17,12 +17,12 @@ from tensorflow.python.distribute import distribute_lib
 def install() -> None:
     """Let replicas all-reduce values that depend on variables.
 
-    The result is cut off from what it was made of. The gradient does not go that way: that of a sum over replicas is the
-    sum of the replicas' gradients, which TensorFlow declares beside it.
+    The result is cut off from what it was made of. The gradient does not go that way: that of a sum over replicas is
+    the sum of the replicas' gradients, which TensorFlow declares beside it.
 
     Source:
-        ``ReplicaContextBase.all_reduce`` in tensorflow/python/distribute/distribute_lib.py, ``_get_dependent_variables`` in
-        tensorflow/python/ops/custom_gradient.py.
+        ``ReplicaContextBase.all_reduce`` in tensorflow/python/distribute/distribute_lib.py;
+        ``_get_dependent_variables`` in tensorflow/python/ops/custom_gradient.py.
     """
     base = distribute_lib.ReplicaContextBase
     all_reduce = base.all_reduce

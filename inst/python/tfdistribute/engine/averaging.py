@@ -1,8 +1,8 @@
 """Repair of step sizes: Keras optimizers in a model function take the mean over replicas, as TensorFlow 1's do.
 
-An optimizer of TensorFlow 1 divides the loss by the number of replicas when an Estimator trains. A Keras optimizer adds
-the replicas' gradients up, because it expects a loss that was divided already: in a model function written for one device
-it takes n times too large a step on n replicas, without a word.
+An optimizer of TensorFlow 1 divides the loss by the number of replicas when an Estimator trains. A Keras optimizer
+adds the replicas' gradients up, because it expects a loss that was divided already: in a model function written for one
+device it takes n times too large a step on n replicas, without a word.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MARK = "_tfdistribute_averages_gradients"
 def mark(graph: Any) -> None:
     """Let Keras optimizers follow the mean over replicas in a graph, and report the mean of the replicas' losses.
 
-    A loss whose last part TensorFlow knows to be a sum over examples (``Reduction.SUM``) stays a sum. Gradients that the
-    model function sums up itself, or has summed up in a way of its own (``gradient_aggregator``), stay as they are.
+    A loss whose last part TensorFlow knows to be a sum over examples (``Reduction.SUM``) stays a sum. Gradients that
+    the model function sums up itself, or has summed up in a way of its own (``gradient_aggregator``), stay as they are.
 
     Args:
         graph: The graph that a model function is called in.
@@ -70,7 +70,7 @@ def install() -> None:
         if _is_marked():
             name = type(self).__name__
             raise ModelError(
-                f"model_fn uses tf.keras.optimizers.{name}, whose updates never run in a graph: nothing would be learnt.",
+                f"model_fn uses tf.keras.optimizers.{name}, whose updates never run in a graph: nothing is learnt.",
                 f"Use tf.keras.optimizers.legacy.{name}, or let model_fn return the optimizer beside the loss.",
                 argument="optimizer",
                 value=name,

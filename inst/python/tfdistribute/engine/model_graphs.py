@@ -12,19 +12,20 @@ from keras.src import backend as keras_backend
 from tensorflow.python.autograph.impl import api as autograph
 
 from tfdistribute.engine import all_reduce, averaging, placement, variables
+from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
 
 
 @contextlib.contextmanager
-def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
+def repaired(estimator: Any, loss_is_mean: bool) -> Iterator[None]:
     """Let a model function that is written for one device mean the same in each replica.
 
-    Keras optimizers follow the mean over replicas, reported losses are means, values can be reduced over replicas, layers
-    are initialised by the run's seed, and sessions get the CPU devices that are named inside.
+    Keras optimizers follow the mean over replicas, reported losses are means, values can be reduced over replicas,
+    layers are initialised by the run's seed, and sessions get the CPU devices that are named inside.
 
     Args:
-        config: The Estimator's ``tf.estimator.RunConfig``.
+        estimator: The ``tf.estimator.Estimator`` that calls the model function.
         loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false where it is a
             replica's share of a sum over all examples, or was divided by the number of replicas already.
 
@@ -40,10 +41,11 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
-    with _keras_seeded(config.tf_random_seed):
+    with _keras_seeded(estimator.config.tf_random_seed):
         yield
     averaging.report_mean(graph)
-    placement.provide_named_cpus(graph, config)
+    # What `estimator.config` gives is a copy.
+    placement.provide_named_cpus(graph, estimator._config)
 
 
 @contextlib.contextmanager
@@ -100,8 +102,18 @@ def counting_step(train_op: Any) -> Any:
 
     Returns:
         An operation that trains and counts, which may be the same.
+
+    Raises:
+        ModelError: it is something else.
     """
     leaves = [getattr(leaf, "op", leaf) for leaf in tf.nest.flatten(train_op)]
+    wrong = [leaf for leaf in leaves if not isinstance(leaf, tf.Operation)]
+    if wrong or not leaves:
+        raise ModelError(
+            f"`train_op` is {(wrong or [train_op])[0]!r}, and not an operation of the graph.",
+            "Give what optimizer.minimize() or optimizer.apply_gradients() returned, or the optimizer itself.",
+            argument="train_op",
+        )
     train_op = leaves[0] if len(leaves) == 1 else tf.group(*leaves)
     step = v1.train.get_or_create_global_step()
     if _writes(train_op, step):

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tfdistribute.engine import variables
 from tfdistribute.errors import ArgumentError, ModelError
 
 legacy = tf.keras.optimizers.legacy
@@ -163,7 +164,7 @@ def _with_own_settings(optimizer: Any) -> Any:
 def _legacy_twin(optimizer: Any) -> tuple[Any, dict[str, Any]]:
     name = type(optimizer).__name__
     twin = getattr(legacy, name, None)
-    config = dict(optimizer.get_config())
+    config = _new_settings(optimizer)
     for setting, same in NEW_SETTINGS.items():
         if config.pop(setting, same) != same:
             raise ModelError(
@@ -177,6 +178,21 @@ def _legacy_twin(optimizer: Any) -> tuple[Any, dict[str, Any]]:
     for setting in NEW_MEANS:
         config.pop(setting, None)
     return twin, config
+
+
+def _new_settings(optimizer: Any) -> dict[str, Any]:
+    # A new optimizer can tell its learning rate, a variable, only where it was made: outside graphs, or never.
+    rate = optimizer._learning_rate
+    if not isinstance(rate, tf.Variable) or not variables.components(rate)[0]._in_graph_mode:
+        with context.eager_mode():
+            return dict(optimizer.get_config())
+    optimizer._learning_rate = float(
+        tf.get_static_value(variables.components(rate)[0].initial_value)
+    )
+    try:
+        return dict(optimizer.get_config())
+    finally:
+        optimizer._learning_rate = rate
 
 
 def _unusable(optimizer: Any) -> ModelError:

@@ -86,25 +86,25 @@ class Custom(Model, kind="custom"):
 
         # Estimator asks for these names.
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
-            return self._called(features, labels, mode, config)
+            with engine.model_graphs.repaired(estimator, self.loss_reduction != "sum"):
+                return self._called(features, labels, mode, config)
 
         engine.model_graphs.leave_as_written(model_fn)
         start = None if self.warm_start_from is None else self.warm_start_from.build()
-        return engine.tf.estimator.Estimator(
+        estimator = engine.tf.estimator.Estimator(
             model_fn, model_dir=self.model_dir, config=config, warm_start_from=start
         )
+        return estimator
 
     def _called(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
-        offered = (features, labels, mode, self.params, config)
+        arguments = (features, labels, mode, self.params, config)
         given = {
             name: value
-            for name, value in zip(PARAMETERS, offered, strict=True)
+            for name, value in zip(PARAMETERS, arguments, strict=True)
             if takes(self.model_fn, name)
         }
-        with engine.model_graphs.repaired(config, self.loss_reduction != "sum"):
-            return as_specification(
-                self.model_fn(**given), mode, lambda hooks: self._make_hooks(hooks, mode)
-            )
+        returned = self.model_fn(**given)
+        return as_specification(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """See nothing: what the function reads is its own."""

@@ -10,7 +10,13 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import ModelError
 from tfdistribute.models.optimizers import Optimizer, OptimizerFunction, OptimizerObject
 
-HOOKS = ("training_hooks", "training_chief_hooks", "evaluation_hooks", "prediction_hooks")
+# By the mode in which they take part.
+HOOKS = {
+    "train": ("training_hooks", "training_chief_hooks"),
+    "eval": ("evaluation_hooks",),
+    "infer": ("prediction_hooks",),
+}
+ALL_HOOKS = tuple(name for names in HOOKS.values() for name in names)
 # The fields of TensorFlow's EstimatorSpec, and the optimizer that stands for a train_op.
 FIELDS = (
     "mode",
@@ -21,7 +27,7 @@ FIELDS = (
     "eval_metric_ops",
     "export_outputs",
     "scaffold",
-    *HOOKS,
+    *ALL_HOOKS,
 )
 REMEDY = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = )."
 
@@ -58,8 +64,9 @@ def as_specification(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
     if mode == "train":
         fields["train_op"] = _train_op(fields, optimizer)
     fields["eval_metric_ops"] = _metrics(fields.get("eval_metric_ops"))
-    for name in HOOKS:
-        fields[name] = make_hooks(_listed(fields.get(name)))
+    for name in ALL_HOOKS:
+        hooks = fields.pop(name, None)
+        fields[name] = make_hooks(_listed(hooks)) if name in HOOKS[mode] else []
     try:
         return engine.tf.estimator.EstimatorSpec(**{**fields, "mode": mode})
     except (TypeError, ValueError) as error:

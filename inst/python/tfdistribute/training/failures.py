@@ -76,6 +76,9 @@ def explain(error: Exception, verb: str) -> TfdistributeError:
 
 def _first_lines(text: str, lines: int = 3) -> str:
     kept = [line.strip() for line in text.splitlines() if line.strip()]
+    if text.startswith("in user code:"):
+        # AutoGraph writes the traceback first.
+        return kept[-1]
     return " ".join(kept[:lines])
 
 
