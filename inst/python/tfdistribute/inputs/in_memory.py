@@ -1,8 +1,7 @@
 """Columns in memory: data frames, matrices, lists and arrays of R.
 
 The data stays in NumPy, outside TensorFlow's graph: a graph is limited to 2 GB, and is written to the model
-directory and to every event file. It crosses into TensorFlow in chunks of many batches, because each crossing
-takes Python's lock; TensorFlow's own threads cut chunks into batches and batches into features.
+directory and to every event file. It crosses into TensorFlow in chunks of many batches.
 """
 
 from __future__ import annotations
@@ -14,20 +13,13 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
-from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
+from tfdistribute.inputs.chunks import batches_at_once, dataset_of_chunks
 from tfdistribute.inputs.description import Input, InputFunction, Purpose
 from tfdistribute.inputs.packing import Column, Packed, pack
 from tfdistribute.inputs.unpacking import taking_apart
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
-
-# One crossing into TensorFlow carries at most this many batches and bytes.
-CHUNK_BATCHES = 64
-CHUNK_BYTES = 4 * 2**20
-
-# Batches that wait for the training step.
-PREFETCHED_BATCHES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +112,8 @@ class InMemory(Input, kind="in_memory"):
         def in_memory_input(input_context: InputContext | None = None) -> Any:
             plan = BatchPlan(packed.rows, epochs, batch_size, Shard.of(input_context))
             take_apart = taking_apart(packed, response, left_out)
-            return _dataset(packed, _chunks(packed, plan, order_seed), take_apart)
+            chunks = _chunks(packed, plan, order_seed)
+            return dataset_of_chunks(packed.layout, chunks, take_apart)
 
         return in_memory_input
 
@@ -133,8 +126,7 @@ def _label_range(packed: Packed, label: ColumnFacts | None) -> tuple[float, floa
 def _chunks(
     packed: Packed, plan: BatchPlan, seed: int | None
 ) -> Callable[[], Iterator[tuple[npt.NDArray[Any], ...]]]:
-    batch_bytes = max(1, packed.row_bytes * plan.replica_batch_size)
-    batches = max(1, min(CHUNK_BATCHES, CHUNK_BYTES // batch_bytes))
+    batches = batches_at_once(packed.row_bytes * plan.replica_batch_size)
 
     def chunks() -> Iterator[tuple[npt.NDArray[Any], ...]]:
         order = RowOrder(packed.rows, seed)
@@ -142,36 +134,3 @@ def _chunks(
             yield packed.gather(order.at(positions))
 
     return chunks
-
-
-def _dataset(
-    packed: Packed, chunks: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]
-) -> Any:
-    tf = engine.tf
-    signature = tuple(
-        tf.TensorSpec([None, None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype))
-        for matrix in packed.matrices
-    )
-    batches = (
-        tf.data.Dataset.from_generator(chunks, output_signature=signature).prefetch(1).unbatch()
-    )
-    if packed.tables:
-        with_tables = tf.data.Dataset.zip((batches, _tables(packed)))
-        columns = with_tables.map(_without_autograph(take_apart))
-    else:
-        columns = batches.map(_without_autograph(lambda *matrices: take_apart(matrices, ())))
-    return columns.prefetch(PREFETCHED_BATCHES)
-
-
-def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
-    # There is nothing to convert, and AutoGraph takes its time to find that out.
-    return engine.tf.autograph.experimental.do_not_convert(function)
-
-
-def _tables(packed: Packed) -> Any:
-    """Give every batch the tables of strings, which cross into TensorFlow once and stay out of its graph."""
-    tf = engine.tf
-    tables = tuple(packed.tables.values())
-    signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)
-    once = tf.data.Dataset.from_generator(lambda: iter([tables]), output_signature=signature)
-    return once.cache().repeat()

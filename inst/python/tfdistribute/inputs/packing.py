@@ -1,7 +1,6 @@
 """Columns from R in few arrays: one matrix per dtype, one row per example.
 
-Gathering a batch then is one contiguous copy per row instead of one cache miss per value, and what crosses into
-TensorFlow is a handful of tensors whatever the number of columns. Strings are kept as codes into a table.
+They stand as ``layout.py`` says. Strings are kept as codes into a table.
 """
 
 from __future__ import annotations
@@ -16,15 +15,10 @@ import numpy.typing as npt
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
+from tfdistribute.inputs.layout import Layout, Place, lay_out
 
-# dtype of the matrix that keeps a column; "string" is kept as codes.
-_KEPT_AS = {
-    "float32": np.float32,
-    "float64": np.float64,
-    "int32": np.int32,
-    "int64": np.int64,
-    "string": np.int32,
-}
+# Stands for a table until the column's values are read.
+_UNREAD = np.empty(0, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -55,26 +49,6 @@ class Column(Description):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a column is kept.
-
-    Args:
-        matrix: Position of the matrix.
-        start: Its first column there.
-        facts: What it is.
-    """
-
-    matrix: int
-    start: int
-    facts: ColumnFacts
-
-    @property
-    def width(self) -> int:
-        """How many columns of the matrix it takes."""
-        return _width(self.facts.shape)
-
-
-@dataclass(frozen=True)
 class Packed:
     """All columns of an input.
 
@@ -102,9 +76,19 @@ class Packed:
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
     @property
+    def layout(self) -> Layout:
+        """The columns without their values."""
+        return Layout(
+            tuple(matrix.dtype for matrix in self.matrices),
+            tuple(matrix.shape[1] for matrix in self.matrices),
+            self.places,
+            self.tables,
+        )
+
+    @property
     def row_bytes(self) -> int:
         """Size of one example in bytes."""
-        return sum(matrix.itemsize * matrix.shape[1] for matrix in self.matrices)
+        return self.layout.row_bytes
 
     def numbers(self, name: str) -> npt.NDArray[Any] | None:
         """Show the values of a column of numbers, without a copy.
@@ -137,40 +121,25 @@ def pack(columns: Sequence[Column]) -> Packed:
         raise InputError(
             "The input has no columns.", "Choose at least one feature.", argument="features"
         )
-    dtypes = sorted({_kept_as(column) for column in columns}, key=lambda dtype: dtype.name)
-    places = _places(columns, dtypes)
-    widths = [
-        sum(p.width for p in places.values() if p.matrix == index) for index in range(len(dtypes))
-    ]
+    layout = lay_out(
+        [column.facts for column in columns],
+        {column.name: _UNREAD for column in columns if column.type == "string"},
+    )
     matrices: list[npt.NDArray[Any]] = []
     tables: dict[str, npt.NDArray[np.object_]] = {}
     for column in columns:
         values, table = _read(column)
         if not matrices:
-            matrices = [
-                np.empty((len(values), width), dtype)
-                for width, dtype in zip(widths, dtypes, strict=True)
-            ]
+            matrices = list(layout.empty(len(values)))
         _check_shape(column, values, len(matrices[0]))
-        place = places[column.name]
+        place = layout.places[column.name]
         target = matrices[place.matrix][:, place.start : place.start + place.width]
         # Doubles beyond float32 become infinite here; R has refused them by the column's name.
         with np.errstate(over="ignore"):
             target[...] = values.reshape(len(values), place.width)
         if table is not None:
             tables[column.name] = table
-    return Packed(tuple(matrices), places, tables, len(matrices[0]))
-
-
-def _places(columns: Sequence[Column], dtypes: list[np.dtype[Any]]) -> dict[str, Place]:
-    # Single values come first in every matrix, so that one operation takes them apart.
-    taken = [0] * len(dtypes)
-    places: dict[str, Place] = {}
-    for column in sorted(columns, key=lambda each: each.shape != ()):
-        matrix = dtypes.index(_kept_as(column))
-        places[column.name] = Place(matrix, taken[matrix], column.facts)
-        taken[matrix] += _width(column.shape)
-    return {column.name: places[column.name] for column in columns}
+    return Packed(tuple(matrices), layout.places, tables, len(matrices[0]))
 
 
 def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | None]:
@@ -196,11 +165,3 @@ def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
         "Give every column the same number of rows.",
         argument=column.name,
     )
-
-
-def _kept_as(column: Column) -> np.dtype[Any]:
-    return np.dtype(_KEPT_AS[column.facts.dtype])
-
-
-def _width(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=np.int64))

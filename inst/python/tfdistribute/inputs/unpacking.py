@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.inputs.packing import Packed, Place
+from tfdistribute.inputs.layout import LaidOut, Place
 
 
-def taking_apart(packed: Packed, response: str | None, left_out: str | None) -> Callable[..., Any]:
+def taking_apart(packed: LaidOut, response: str | None, left_out: str | None) -> Callable[..., Any]:
     """Make the function that cuts a batch's matrices into columns, in TensorFlow.
 
     Args:
@@ -27,7 +27,9 @@ def taking_apart(packed: Packed, response: str | None, left_out: str | None) -> 
     def take_apart(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
         by_name = dict(zip(table_names, tables, strict=True))
         singles = [_singles(matrix, index, packed) for index, matrix in enumerate(matrices)]
-        columns = {name: _column(place, matrices, singles, by_name) for name, place in places.items()}
+        columns = {
+            name: _column(place, matrices, singles, by_name) for name, place in places.items()
+        }
         if response is None:
             return columns
         label = columns.pop(response)
@@ -36,14 +38,16 @@ def taking_apart(packed: Packed, response: str | None, left_out: str | None) -> 
     return take_apart
 
 
-def _singles(matrix: Any, index: int, packed: Packed) -> list[Any]:
+def _singles(matrix: Any, index: int, packed: LaidOut) -> list[Any]:
     """Take apart the columns of single values, which come first in a matrix, in one operation."""
     tf = engine.tf
     count = sum(p.matrix == index and p.facts.shape == () for p in packed.places.values())
     return tf.unstack(matrix[:, :count], num=count, axis=1) if count else []
 
 
-def _column(place: Place, matrices: tuple[Any, ...], singles: list[list[Any]], tables: dict[str, Any]) -> Any:
+def _column(
+    place: Place, matrices: tuple[Any, ...], singles: list[list[Any]], tables: dict[str, Any]
+) -> Any:
     tf = engine.tf
     facts = place.facts
     if facts.shape == ():

@@ -1,0 +1,226 @@
+"""Files that inputs read: found by path or pattern, on this machine or on any file system that TensorFlow knows."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tfdistribute import engine
+from tfdistribute.errors import InputError
+
+_WILDCARDS = frozenset("*?[")
+_FILE_SCHEME = "file://"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was when it was found.
+
+    Args:
+        path: Where it is.
+        size: Bytes.
+        changed: When it was last written, in nanoseconds.
+    """
+
+    path: str
+    size: int
+    changed: int
+
+
+class Stream(Protocol):
+    """An open file of bytes."""
+
+    def read(self, n: int = -1, /) -> bytes:
+        """Read the next bytes, all for -1."""
+        ...
+
+    def seek(self, offset: int, /) -> Any:
+        """Go to a position."""
+        ...
+
+    def __enter__(self) -> Stream: ...
+
+    def __exit__(self, *exception: object) -> Any: ...
+
+
+def is_local(path: str) -> bool:
+    """Say whether Python can open a path without TensorFlow."""
+    return "://" not in path or path.startswith(_FILE_SCHEME)
+
+
+def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...]:
+    """Find the files that paths and patterns mean.
+
+    Args:
+        paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, on this machine or with a scheme such as ``gs://``.
+        argument: What users call them, for the errors.
+
+    Returns:
+        The files in the order of the paths, those of a pattern in the order of their names; each one once.
+
+    Raises:
+        InputError: nothing was given, a file is missing, is a directory or may not be read, or a pattern matches no
+            file.
+    """
+    if not paths:
+        raise InputError(
+            f"`{argument}` names no files.", "Name at least one file.", argument=argument
+        )
+    found = [each for path in paths for each in _matching(_plain(path), argument)]
+    return tuple(file_at(path, argument) for path in dict.fromkeys(found))
+
+
+def file_at(path: str, argument: str = "paths") -> File:
+    """Look at one file.
+
+    Args:
+        path: Where it is.
+        argument: What users call it, for the errors.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: it is missing, is a directory or may not be read.
+    """
+    path = _plain(path)
+    if is_directory(path):
+        raise _refusal(
+            path, "is a directory", f"Name its files, for example {_join(path, '*')}.", argument
+        )
+    if not exists(path):
+        raise _refusal(path, "does not exist", "Correct the path.", argument)
+    try:
+        if is_local(path):
+            with open(path, "rb"):
+                status = os.stat(path)
+            return File(path, status.st_size, status.st_mtime_ns)
+        status = engine.tf.io.gfile.stat(path)
+        return File(path, int(status.length), int(status.mtime_nsec))
+    except (PermissionError, *_errors_of_tensorflow(path)) as error:
+        raise _unreadable(path, error, argument) from error
+
+
+def exists(path: str) -> bool:
+    """Say whether there is a file or directory."""
+    path = _plain(path)
+    return os.path.exists(path) if is_local(path) else bool(engine.tf.io.gfile.exists(path))
+
+
+def is_directory(path: str) -> bool:
+    """Say whether a path is a directory."""
+    path = _plain(path)
+    return os.path.isdir(path) if is_local(path) else bool(engine.tf.io.gfile.isdir(path))
+
+
+def open_file(path: str) -> Stream:
+    """Open a file to read bytes.
+
+    Args:
+        path: Where it is.
+
+    Returns:
+        A context manager with ``read(bytes)`` and ``seek(offset)``.
+
+    Raises:
+        InputError: it may not be read.
+    """
+    path = _plain(path)
+    try:
+        return open(path, "rb") if is_local(path) else engine.tf.io.gfile.GFile(path, "rb")
+    except (OSError, *_errors_of_tensorflow(path)) as error:
+        raise _unreadable(path, error, "paths") from error
+
+
+def read_bytes(path: str, offset: int, count: int) -> bytes:
+    """Read a part of a file.
+
+    Args:
+        path: Where it is.
+        offset: First byte.
+        count: How many bytes.
+
+    Returns:
+        As many bytes.
+
+    Raises:
+        InputError: the file is shorter, or may not be read.
+    """
+    with open_file(path) as stream:
+        try:
+            stream.seek(offset)
+            content = stream.read(count)
+        except (OSError, *_errors_of_tensorflow(path)) as error:
+            raise _unreadable(path, error, "paths") from error
+    if len(content) != count:
+        raise changed(path)
+    return content
+
+
+def check_unchanged(files: Iterable[File]) -> None:
+    """Check that files are as they were when they were found.
+
+    Args:
+        files: The files.
+
+    Raises:
+        InputError: one was written, replaced or removed since.
+    """
+    for file in files:
+        if not exists(file.path) or file_at(file.path) != file:
+            raise changed(file.path)
+
+
+def changed(path: str) -> InputError:
+    """Make the error for a file that is not what it was."""
+    return _refusal(
+        path,
+        "was changed while it was read",
+        "Write other files, or wait until nothing writes to it, and begin again.",
+        "paths",
+    )
+
+
+def _plain(path: str) -> str:
+    path = path.removeprefix(_FILE_SCHEME)
+    return os.path.expanduser(path) if is_local(path) else path
+
+
+def _matching(path: str, argument: str) -> list[str]:
+    if not _WILDCARDS & set(path) or exists(path):
+        return [path]
+    local = is_local(path)
+    matches = glob.glob(path) if local else engine.tf.io.gfile.glob(path)
+    files = sorted(match for match in matches if not is_directory(match))
+    if not files:
+        raise InputError(
+            f'The pattern "{path}" in `{argument}` matches no file.',
+            "Correct the pattern.",
+            argument=argument,
+            value=path,
+        )
+    return files
+
+
+def _errors_of_tensorflow(path: str) -> tuple[type[Exception], ...]:
+    return () if is_local(path) else (engine.tf.errors.OpError,)
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory.rstrip('/')}/{name}"
+
+
+def _unreadable(path: str, error: Exception, argument: str) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return _refusal(path, "does not exist any more", "Begin again.", argument)
+    reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+    return _refusal(
+        path, f"cannot be read: {reason}", "Allow this user to read the file.", argument
+    )
+
+
+def _refusal(path: str, problem: str, remedy: str, argument: str) -> InputError:
+    return InputError(f'The file "{path}" {problem}.', remedy, argument=argument, value=path)
