@@ -5,8 +5,8 @@
 #'
 #' @inheritParams evaluate
 #' @param input_fn What to predict for: an [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param predict_keys Outputs that are wanted, strings; those that the model has are given. NULL, or none
-#'   of the defaults present: all outputs.
+#' @param predict_keys Outputs that are wanted, strings; those that the model has are given. NULL for all outputs. When
+#'   nothing is given: all but `all_classes` and `all_class_ids`, which are the same in every row.
 #' @param as_iterable TRUE for a function that returns the next batch as a tibble at every call, and NULL
 #'   after the last.
 #' @param simplify TRUE for a tibble, FALSE for a list with one named list for each row.
@@ -65,19 +65,19 @@ predict.tfdistribute_estimator <- function(
     return(next_prediction(batches, check_flag(yield_single_examples, "yield_single_examples")))
   }
   columns <- do.call(call_backend, c("predict", arguments))
-  predictions <- prediction_tibble(columns, if (is.null(asked)) default_outputs)
+  predictions <- prediction_tibble(columns, if (is.null(asked)) hidden_outputs)
   if (simplify) predictions else rows_of(predictions)
 }
 
-# Outputs in tfestimators' columns. What else canned models compute (all_classes, all_class_ids: the same
-# vector in every row) is given when it is asked for by name.
-default_outputs <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
+# The same vector in every row, which tfestimators does not show either; given when it is asked for by name.
+hidden_outputs <- c("all_classes", "all_class_ids")
 
-prediction_tibble <- function(columns, default) {
-  if (any(default %in% names(columns))) {
-    columns <- columns[intersect(default, names(columns))]
-  }
-  tibble::as_tibble(lapply(columns, prediction_column))
+# tfestimators' columns first and in its order, then whatever else a model puts out.
+prediction_tibble <- function(columns, hidden) {
+  first <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
+  names <- setdiff(names(columns), hidden)
+  names <- c(intersect(first, names), setdiff(names, first))
+  tibble::as_tibble(lapply(columns[names], prediction_column))
 }
 
 # An array [rows, ...] as one column: a vector where a row holds one value, else a list.
@@ -109,7 +109,7 @@ next_prediction <- function(batches, single) {
       if (is.null(columns)) {
         return(NULL)
       }
-      the_next$rows <- prediction_tibble(columns, default_outputs)
+      the_next$rows <- prediction_tibble(columns, hidden_outputs)
     }
     taken <- if (single) 1L else nrow(the_next$rows)
     given <- the_next$rows[seq_len(taken), ]

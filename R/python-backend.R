@@ -159,7 +159,9 @@ guard_callback <- function(callback) {
       error = function(error) {
         the$callback_error <- the$callback_error %||% error
         list(error = conditionMessage(error))
-      }
+      },
+      # Ctrl-C while R's own code runs is R's to notice, and Python's to be told.
+      interrupt = function(interrupt) list(interrupt = TRUE)
     )
   }
   list(

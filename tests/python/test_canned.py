@@ -17,10 +17,13 @@ from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.models.canned import activation
 from tfdistribute.models.initializers import NAMES as NAMES_OF_INITIALIZERS
 from tfdistribute.models.optimizers import OPTIMIZERS
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
 
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
 NUMBER = {"kind": "numeric", "key": "x"}
@@ -433,3 +436,21 @@ def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
     activations = names_in_r("estimator.R", "activations")
     assert len(activations) > 10
     assert all(callable(activation(name)) for name in activations)
+
+
+def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: Path):
+    rows = np.ones([4, 1], "float32")
+    mine = tensorflow.keras.Sequential([tensorflow.keras.layers.Dense(1, input_shape=(1,))])
+    before = mine(rows).numpy()
+    columns = [
+        {"name": "x", "type": "float", "values": lambda: rows[:, 0]},
+        {"name": "y", "type": "float", "values": lambda: rows[:, 0]},
+    ]
+    source = read(Input, {"kind": "in_memory", "columns": columns, "response": "y"})
+    deep = {
+        "kind": "dnn_regressor",
+        "hidden_units": 2,
+        "feature_columns": {"kind": "numeric", "key": "x"},
+    }
+    train(read(Model, {**deep, "model_dir": str(tmp_path)}), RunSettings(), source)
+    np.testing.assert_array_equal(mine(rows).numpy(), before)

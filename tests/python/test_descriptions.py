@@ -91,3 +91,8 @@ def test_a_python_function_takes_what_its_signature_says():
     assert takes(lambda features, mode: None, "mode")
     assert takes(lambda **rest: None, "mode")
     assert not takes(lambda features: None, "mode")
+
+
+def test_an_interrupt_in_a_function_from_r_is_raised():
+    with pytest.raises(KeyboardInterrupt):
+        Callback(lambda: {"interrupt": True}, ())()

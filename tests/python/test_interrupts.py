@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tfdistribute.training.interrupts import finish_step_on_interrupt
+from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
 
 
 def interrupt() -> None:
@@ -71,3 +71,16 @@ def test_another_thread_trains_without_touching_signals():
     thread.start()
     thread.join(10)
     assert seen == [True]
+
+
+def test_an_interrupt_inside_a_display_is_a_request_the_first_time():
+    def display(event: int) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), finish_step_on_interrupt() as stop:
+        shown = stop.taken_from(display)
+        assert shown(1) is None
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            shown(2)
+    assert StopRequest().taken_from(lambda event: event)(3) == 3

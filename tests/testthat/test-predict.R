@@ -6,14 +6,11 @@ test_that("one value for each row becomes a vector, several a list of vectors in
   expect_identical(prediction_column(array(c("a", "b"), c(2, 1))), c("a", "b"))
 })
 
-test_that("the columns are tfestimators' where a model has them, else all of its outputs", {
-  columns <- list(
-    all_classes = matrix("a", 1, 2),
-    logits = matrix(1, 1, 1),
-    classes = matrix("a", 1, 1)
-  )
-  expect_named(prediction_tibble(columns, default_outputs), c("classes", "logits"))
-  expect_named(prediction_tibble(list(mine = matrix(1, 1, 1)), default_outputs), "mine")
+test_that("tfestimators' columns come first, and no output of a model is lost", {
+  one <- matrix(1, 1, 1)
+  columns <- list(all_classes = matrix("a", 1, 2), aux = one, logits = one, classes = one)
+  expect_named(prediction_tibble(columns, hidden_outputs), c("classes", "logits", "aux"))
+  expect_named(prediction_tibble(columns, NULL), c("classes", "logits", "all_classes", "aux"))
 })
 
 test_that("without simplify there is one named list for each row", {

@@ -71,3 +71,11 @@ test_that("descriptions can be saved and read again", {
   saveRDS(described, file)
   expect_identical(readRDS(file), described)
 })
+
+test_that("Ctrl-C inside a callback is told to Python", {
+  skip_if_no_tensorflow()
+  callback <- guard_callback(function() rlang::interrupt())
+  answer <- function(callback) reticulate::py_to_r(reticulate::py_call(callback$call))
+  expect_identical(answer(callback), list(interrupt = TRUE))
+  expect_identical(answer(guard_callback(function() 3)), list(value = 3))
+})

@@ -12,12 +12,12 @@ from tfdistribute.errors import CallbackError
 class Callback:
     """A function from R: called by position or name, its error raised as CallbackError.
 
-    R cannot let its errors cross TensorFlow, so the function answers with a mapping that holds either
-    ``value`` or the text of an ``error``. The R condition itself stays in R, which makes it the parent
+    R cannot let its errors cross TensorFlow, so the function answers with a mapping that holds ``value``, the
+    text of an ``error``, or ``interrupt``. The R condition itself stays in R, which makes it the parent
     of the condition that the user sees.
 
     Args:
-        call: Callable that answers ``{"value": ...}`` or ``{"error": text}``.
+        call: Callable that answers ``{"value": ...}``, ``{"error": text}`` or ``{"interrupt": True}``.
         formals: Names of the R function's parameters, ``...`` included.
     """
 
@@ -33,8 +33,11 @@ class Callback:
 
         Raises:
             CallbackError: the R function raised an error.
+            KeyboardInterrupt: the user interrupted the R function.
         """
         answer = self.call(*args, **kwargs)
+        if answer.get("interrupt"):
+            raise KeyboardInterrupt
         if answer.get("error") is not None:
             raise CallbackError(
                 str(answer["error"]), "Correct the function that was passed from R."

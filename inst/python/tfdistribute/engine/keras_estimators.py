@@ -19,7 +19,7 @@ from keras.src import backend
 from keras.src import metrics as keras_metrics
 from keras.src.engine import compile_utils
 
-from tfdistribute.engine import keras_classes, keras_models, model_graphs
+from tfdistribute.engine import keras_models, model_graphs
 from tfdistribute.engine.keras_models import KerasFacts
 from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
 
@@ -76,7 +76,6 @@ def estimator(parts: KerasParts, config: Any) -> Any:
     model_graphs.leave_as_written(model_fn)
     made = tf.estimator.Estimator(model_fn, config=config)
     _report_row_loss(made)
-    keras_classes.keep(made)
     return made
 
 

@@ -23,6 +23,27 @@ class StopRequest:
         """Say whether the stop was requested."""
         return self.requested
 
+    def taken_from(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Let an interrupt inside a function be a request, as it is everywhere else in a training.
+
+        Args:
+            function: A function of one argument that may be interrupted, such as a progress display in R.
+
+        Returns:
+            The function; it raises KeyboardInterrupt only where the stop was requested before.
+        """
+
+        def interruptible(argument: Any) -> Any:
+            try:
+                return function(argument)
+            except KeyboardInterrupt:
+                if self.requested:
+                    raise
+                self.requested = True
+                return None
+
+        return interruptible
+
 
 @contextlib.contextmanager
 def finish_step_on_interrupt() -> Iterator[StopRequest]:

@@ -182,6 +182,7 @@ def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | N
         engine.sequential_replicas.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
+    engine.keras_classes.keep(estimator)
     return Prepared(model, estimator, settings, devices, model_hooks)
 
 

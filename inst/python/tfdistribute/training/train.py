@@ -101,6 +101,8 @@ def training_hooks(
 ) -> list[Any]:
     """Make the hooks that every training gets (the record, and the stop on request), and the user's."""
     prepared.model_hooks.history = history
+    if history.listener is not None:
+        history.listener = stop.taken_from(history.listener)
     every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
     return [
         *prepared.session_hooks("train"),
