@@ -7,9 +7,12 @@
 #'   it; or a Python `tf.estimator.Estimator`.
 #' @param config What [run_config()] returns. Where it has a `model_dir`, the copy has that; else it keeps the object's.
 #' @return The same kind of object: an estimator with the configuration; or a copy that holds a new Python Estimator,
-#'   which any code that takes one can train. What TensorFlow does wrong under strategies is repaired in it: sessions get
-#'   their devices, reported losses are means, Keras optimizers keep their step size, and functions of R stay on R's
+#'   which any code that takes one can train. What TensorFlow does wrong under strategies is repaired in it: sessions
+#'   get their devices, reported losses are means, Keras optimizers keep their step size, and functions of R stay on R's
 #'   thread. The original stays as it is.
+#' @section Model functions:
+#' A model function that others wrote is taken to be written for one device: its loss is the mean over the examples that
+#' it sees. Where it divides by the number of devices itself, steps come out too small.
 #' @section Errors:
 #' `tfdistribute_argument_error`; `tfdistribute_run_config_error`, `tfdistribute_strategy_error` or
 #' `tfdistribute_unsupported_error` for a configuration that the model, or this machine, cannot be trained under.

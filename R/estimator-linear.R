@@ -18,8 +18,8 @@
 #' @param loss_reduction `"sum_over_batch_size"` or `"sum"`. See [estimators].
 #' @param warm_start_from What the first training begins with: the `model_dir` of a trained model, a checkpoint or an
 #'   export (strings), or an estimator; or a list with one of these as `ckpt_to_initialize_from`, regular expressions of
-#'   the variables to take as `vars_to_warm_start`, and as `var_name_to_prev_var_name` a list of names in the checkpoint,
-#'   named by this model's. NULL begins with new variables. A model that has a checkpoint goes on from that.
+#'   the variables to take as `vars_to_warm_start`, and as `var_name_to_prev_var_name` a list of names in the
+#'   checkpoint, named by this model's. NULL begins with new variables. A model that has a checkpoint goes on from that.
 #' @return A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:

@@ -6,8 +6,8 @@
 #' @inheritParams evaluate
 #' @param export_dir_base Directory of the export; with `versioned` the directory that holds the versions. A directory
 #'   that holds something else than an export is never replaced.
-#' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for requests of another
-#'   kind; NULL takes `input`.
+#' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for requests of
+#'   another kind; NULL takes `input`.
 #' @param assets_extra Files to copy beside the model: a list of source paths, named by their path below `assets.extra`
 #'   in the export; or NULL.
 #' @param as_text TRUE to write the graph as text.
@@ -24,8 +24,8 @@
 #' predictions. Messages hold whole numbers as `int64_list`, other numbers as `float_list`, strings as `bytes_list`.
 #' @section Errors:
 #' `tfdistribute_model_directory_error` where the model was not trained, the export stands there already, or something
-#' else does; `tfdistribute_input_error` where `input` lacks a feature; `tfdistribute_model_error` where columns read one
-#' feature in two ways; `tfdistribute_unsupported_error` where nothing says what a request holds.
+#' else does; `tfdistribute_input_error` where `input` lacks a feature; `tfdistribute_model_error` where columns read
+#' one feature in two ways; `tfdistribute_unsupported_error` where nothing says what a request holds.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
 #' @seealso [classifier_parse_example_spec()]

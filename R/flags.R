@@ -55,7 +55,7 @@ flags <- function(
   }
   names(described) <- vapply(described, function(flag) flag$name, "")
   values <- lapply(described, function(flag) flag$default)
-  said <- c(flags_in_file(file, config), flags_in_command(arguments))
+  said <- utils::modifyList(flags_in_file(file, config), flags_in_command(arguments))
   for (name in names(said)) {
     flag <- described[[name]] %||% abort_unknown_flag(name, names(described))
     values[[name]] <- flag_value(flag, said[[name]])

@@ -1,7 +1,7 @@
 #' Features as one layer, in a model function
 #'
-#' Turns features into one tensor of numbers, by feature columns. For a [model function][estimator]; ready-made models do
-#' it themselves.
+#' Turns features into one tensor of numbers, by feature columns. For a [model function][estimator]; ready-made models
+#' do it themselves.
 #'
 #' @param features Named list of tensors, as a model function gets it.
 #' @param feature_columns What is read, as [feature_columns()] returns it; categorical columns must be wrapped in

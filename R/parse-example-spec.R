@@ -107,7 +107,8 @@ features_of_column <- function(column) {
   }
   inner <- c(column[c("source_column", "categorical_column")], column$keys)
   c(
-    column$key,
+    # `keys` of crossed columns must not be taken for it.
+    column[["key"]],
     column$weight_feature_key,
     unlist(lapply(Filter(Negate(is.null), inner), features_of_column))
   )

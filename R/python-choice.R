@@ -47,8 +47,8 @@ use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL) {
 #' Estimators into a virtual environment.
 #'
 #' @param method `"auto"` or `"virtualenv"`.
-#' @param version `"default"`, `"2.15"` or `"2.15.1"`, with `"-gpu"` or `"-cpu"` after it to choose, or `"gpu"` or `"cpu"`
-#'   alone.
+#' @param version `"default"`, `"2.15"` or `"2.15.1"`, with `"-gpu"` or `"-cpu"` after it to choose, or `"gpu"` or
+#'   `"cpu"` alone.
 #' @param envname Name or path of the virtual environment; NULL for `"r-tfdistribute"`.
 #' @param conda,conda_python_version,extra_packages,restart_session,pip_ignore_installed,python_version,... Accepted for
 #'   scripts written for tfestimators, and ignored, but for `extra_packages`, which must be NULL.

@@ -52,13 +52,14 @@ last_first <- function(x) {
 }
 
 full_dim <- function(dim, length) {
+  given <- dim
   open <- is.na(dim) | dim == -1
   known <- prod(dim[!open])
   if (sum(open) == 1 && known > 0) {
     dim[open] <- length / known
   }
   if (length(dim) == 0 || sum(open) > 1 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
-    abort_argument("dim", dim, paste0("sizes whose product is ", length))
+    abort_argument("dim", given, paste0("sizes whose product is ", length))
   }
   as.integer(dim)
 }

@@ -1,7 +1,7 @@
 #' Look at a training in TensorBoard
 #'
-#' Starts the TensorBoard of this package's Python, which shows what stands in a `model_dir`: losses, metrics, the graph.
-#' It listens on this machine only unless you name another host, and ends with the R session.
+#' Starts the TensorBoard of this package's Python, which shows what stands in a `model_dir`: losses, metrics, the
+#' graph. It listens on this machine only unless you name another host, and ends with the R session.
 #'
 #' @param log_dir What to show: paths, estimators, or a list of them; names are shown instead of paths. Not needed with
 #'   `action = "stop"`, which ends all.
@@ -62,27 +62,27 @@ tensorboard <- function(
 }
 
 log_arguments <- function(log_dir) {
-  if (is.character(log_dir)) {
-    log_dir <- as.list(log_dir)
-  } else if (inherits(log_dir, c("tfdistribute_estimator", "tf_estimator"))) {
+  if (inherits(log_dir, estimator_classes)) {
     log_dir <- list(log_dir)
   }
-  paths <- vapply(
-    log_dir,
-    function(each) {
-      path.expand(if (is.character(each)) check_string(each, "log_dir") else model_dir(each))
-    },
-    ""
-  )
-  if (length(paths) == 0) {
-    abort_argument("log_dir", log_dir, "one or more directories")
+  if (!(is.character(log_dir) || is.list(log_dir)) || length(log_dir) == 0) {
+    abort_argument("log_dir", log_dir, "one or more directories or estimators")
   }
+  paths <- vapply(log_dir, log_path, "")
   if (length(paths) == 1 && is.null(names(paths))) {
     return(c("--logdir", paths))
   }
   names <- names(paths) %||% rep("", length(paths))
   named <- ifelse(nzchar(names), paste0(names, ":", paths), paths)
   c("--logdir_spec", paste(named, collapse = ","))
+}
+
+estimator_classes <- c("tfdistribute_estimator", "tf_estimator")
+
+log_path <- function(each) {
+  path.expand(
+    if (inherits(each, estimator_classes)) model_dir(each) else check_string(each, "log_dir")
+  )
 }
 
 start_tensorboard <- function(arguments, timeout_s = 60) {

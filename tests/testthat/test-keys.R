@@ -15,6 +15,9 @@ test_that("keys are TensorFlow's own", {
   same(unclass(metric_keys()), metric)
   same(unclass(prediction_keys()), prediction)
   same(unclass(mode_keys()), mode)
+  same(unclass(graph_keys()), tf$compat$v1$GraphKeys)
+  task <- reticulate::import("tensorflow_estimator.python.estimator.run_config")$TaskType
+  same(unclass(task_type()), task)
 })
 
 test_that("keys print as a table", {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +15,16 @@ from tfdistribute.engine import losses, model_graphs, optimizers, sequential_rep
 from tfdistribute.errors import UnsupportedError
 
 ModeKeys = tf.estimator.ModeKeys
+
+_ORIGIN = "_tfdistribute_origin"
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a copy was made of. A copy of a copy is made of it again, so that no repair is done twice."""
+
+    kind: str
+    model_fn: Callable[..., Any]
 
 
 def is_estimator(value: Any) -> bool:
@@ -31,9 +42,11 @@ def kind_of(estimator: Any) -> str:
         "canned" (TensorFlow 2's ready-made models), "v1_canned" (those of tf.compat.v1.estimator), "keras"
         (``tf.keras.estimator.model_to_estimator``) or "custom".
     """
+    if hasattr(estimator, _ORIGIN):
+        return getattr(estimator, _ORIGIN).kind
     if ".canned." in type(estimator).__module__:
         return "canned" if isinstance(estimator, estimator_lib.EstimatorV2) else "v1_canned"
-    written_in = getattr(estimator._model_fn, "__qualname__", "")
+    written_in = getattr(_model_fn(estimator), "__qualname__", "")
     return "keras" if written_in.startswith("_create_keras_model_fn.") else "custom"
 
 
@@ -84,17 +97,23 @@ def rebuilt(estimator: Any, config: Any, calls_r: bool) -> Any:
         sequential_replicas.adopt(config.eval_distribute)
     second = isinstance(estimator, estimator_lib.EstimatorV2)
     library = tf.estimator if second else tf.compat.v1.estimator
-    model_fn = estimator._model_fn
+    model_fn = _model_fn(estimator)
     made = library.Estimator(
         model_fn=_with_new_optimizers(model_fn) if kind == "canned" else model_fn,
         config=config,
         params=estimator.params or None,
         warm_start_from=estimator._warm_start_settings,
     )
+    setattr(made, _ORIGIN, _Origin(kind, model_fn))
     if kind == "canned":
         losses.report_mean(made)
     _repair_calls(made, in_graph=kind == "custom")
     return made
+
+
+def _model_fn(estimator: Any) -> Callable[..., Any]:
+    origin = getattr(estimator, _ORIGIN, None)
+    return estimator._model_fn if origin is None else origin.model_fn
 
 
 def _cpus(strategy: Any) -> int:
@@ -145,7 +164,7 @@ def _repair_calls(estimator: Any, in_graph: bool) -> None:
     call_model_fn = estimator._call_model_fn
 
     def calling(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        repairs = model_graphs.repaired(config, True) if in_graph else contextlib.nullcontext()
+        repairs = model_graphs.repaired(estimator, True) if in_graph else contextlib.nullcontext()
         with repairs:
             spec = call_model_fn(features, labels, mode, config)
         hook = variables.KeepOneOfEachVariable()

@@ -84,7 +84,11 @@ class Canned(Model):
 
     def beginning(self) -> dict[str, Any]:
         """Make the argument of TensorFlow's class that says what the first training begins with."""
-        return {} if self.warm_start_from is None else {"warm_start_from": self.warm_start_from.build()}
+        return (
+            {}
+            if self.warm_start_from is None
+            else {"warm_start_from": self.warm_start_from.build()}
+        )
 
     def needed_features(self) -> tuple[Need, ...]:
         """List the features of all columns, and the weights."""

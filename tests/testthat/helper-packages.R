@@ -1,0 +1,21 @@
+# A package of this name that stands for one which is not on every machine, until the test ends. `code` are the lines of
+# its functions, all of which it exports.
+local_stand_in <- function(name, code, frame = parent.frame()) {
+  folder <- withr::local_tempdir(.local_envir = frame)
+  package <- file.path(folder, name)
+  dir.create(file.path(package, "R"), recursive = TRUE)
+  description <- c(
+    paste("Package:", name),
+    "Version: 1.0",
+    "Title: T",
+    "Description: D.",
+    "License: GPL-3"
+  )
+  writeLines(description, file.path(package, "DESCRIPTION"))
+  writeLines("exportPattern(\"^[a-z]\")", file.path(package, "NAMESPACE"))
+  writeLines(code, file.path(package, "R", "code.R"))
+  library <- withr::local_tempdir(.local_envir = frame)
+  utils::install.packages(package, library, repos = NULL, type = "source", quiet = TRUE)
+  withr::defer(unloadNamespace(name), envir = frame)
+  withr::local_libpaths(library, action = "prefix", .local_envir = frame)
+}

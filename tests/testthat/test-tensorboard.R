@@ -1,0 +1,45 @@
+test_that("TensorBoard shows a model_dir on this machine only, until it is stopped", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  opened <- NULL
+  url <- suppressMessages(tensorboard(
+    c(run = folder),
+    launch_browser = function(url) opened <<- url
+  ))
+  withr::defer(tensorboard(action = "stop"))
+  expect_match(url, "^http://127[.]0[.]0[.]1:[0-9]+/$")
+  expect_identical(opened, url)
+  expect_match(paste(readLines(url, warn = FALSE), collapse = ""), "<html|tb-relative-root")
+  port <- as.integer(gsub("^.*:|/$", "", url))
+  # Its own words say why it does not start.
+  refused <- expect_error(
+    tensorboard(folder, port = port, launch_browser = FALSE),
+    class = "tfdistribute_backend_error"
+  )
+  expect_match(refused$problem, paste("port", port))
+  tensorboard(action = "stop")
+  expect_error(suppressWarnings(readLines(url)))
+})
+
+test_that("TensorBoard ends with the R session that started it", {
+  skip_if_no_tensorflow()
+  script <- withr::local_tempfile(
+    lines = c(
+      "library(tfdistribute)",
+      "cat(suppressMessages(tensorboard(tempdir(), launch_browser = FALSE)))"
+    ),
+    fileext = ".R"
+  )
+  ran <- processx::run(file.path(R.home("bin"), "Rscript"), script, timeout = 100)
+  expect_match(ran$stdout, "^http://127")
+  expect_error(suppressWarnings(readLines(ran$stdout)))
+})
+
+test_that("arguments of tensorboard() are checked", {
+  expect_snapshot(error = TRUE, {
+    tensorboard(3)
+    tensorboard(character())
+    tensorboard("x", action = "begin")
+    tensorboard("x", port = -1)
+  })
+})
