@@ -39,10 +39,10 @@ install_tfdistribute <- function(
   invisible(path)
 }
 
-# Estimators left TensorFlow after 2.15, so the version is fixed.
+# Estimators left TensorFlow after 2.15, so the version is fixed. It needs NumPy 1, and pyarrow of that time.
 python_packages <- function(gpu = FALSE) {
   tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
-  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow")
+  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow<21")
 }
 
 # A Python that TensorFlow 2.15 has builds for, and that can make environments and reach the package index.

@@ -6,6 +6,7 @@ the <- new.env(parent = emptyenv())
 the$bridge <- NULL
 the$callback_error <- NULL
 the$callback_trace <- NULL
+the$kept_warnings <- list()
 
 #' Call a function of the Python bridge
 #'
@@ -19,6 +20,7 @@ call_backend <- function(.function, ...) {
   the$callback_error <- NULL
   the$callback_trace <- NULL
   answer <- bridge$call(.function, arguments)
+  raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
   }
@@ -26,6 +28,19 @@ call_backend <- function(.function, ...) {
     raise_python_error(answer$error)
   }
   answer$value
+}
+
+# A warning that R raises while Python calls it reaches no handler of the user: it is kept until Python has answered.
+keep_warning <- function(warning) {
+  the$kept_warnings <- c(the$kept_warnings, list(warning))
+}
+
+raise_kept_warnings <- function() {
+  kept <- the$kept_warnings
+  the$kept_warnings <- list()
+  for (warning in kept) {
+    rlang::cnd_signal(warning)
+  }
 }
 
 raise_python_error <- function(error) {

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import functools
+import importlib
 import inspect
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,10 +57,46 @@ def _generator() -> dict[str, Any]:
     return {"begin": begin, "next_batch": lambda: batches.pop(0), "response": "y"}
 
 
+def _csv() -> dict[str, Any]:
+    path = Path(tempfile.mkdtemp(dir=_folder())) / "data.csv"
+    rows = "".join(f"{value},{2 * value}\n" for value in X)
+    path.write_text("x,y\n" + rows, encoding="utf-8")
+    return _from_file(path)
+
+
+def _parquet() -> dict[str, Any]:
+    return _from_table("pyarrow.parquet", "write_table")
+
+
+def _arrow() -> dict[str, Any]:
+    return _from_table("pyarrow.feather", "write_feather")
+
+
+def _from_table(module: str, function: str) -> dict[str, Any]:
+    pyarrow = pytest.importorskip("pyarrow")
+    path = Path(tempfile.mkdtemp(dir=_folder())) / "data"
+    getattr(importlib.import_module(module), function)(pyarrow.table({"x": X, "y": 2 * X}), path)
+    return _from_file(path)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    return {"paths": str(path), "response": "y", "batch_size": 6}
+
+
+@functools.cache
+def _folder() -> str:
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
 EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "in_memory": _in_memory,
     "dataset_function": _dataset_function,
     "generator": _generator,
+    "csv": _csv,
+    "parquet": _parquet,
+    "arrow": _arrow,
 }
 
 

@@ -1,6 +1,22 @@
 """Where examples come from: each description becomes a tf.data.Dataset in whichever process performs it."""
 
-from tfdistribute.inputs import dataset_function, generator, in_memory
+from tfdistribute.inputs import (
+    arrow_file,
+    csv_file,
+    dataset_function,
+    generator,
+    in_memory,
+    parquet_file,
+)
 from tfdistribute.inputs.description import Input, Purpose
 
-__all__ = ["Input", "Purpose", "dataset_function", "generator", "in_memory"]
+__all__ = [
+    "Input",
+    "Purpose",
+    "arrow_file",
+    "csv_file",
+    "dataset_function",
+    "generator",
+    "in_memory",
+    "parquet_file",
+]

@@ -1,0 +1,60 @@
+#' Describe examples in Arrow files
+#'
+#' For files in Arrow's file format, which is also called IPC or Feather 2. They are read piece by piece while a model
+#' trains; only the record batches at hand are in memory. Every row is read once per epoch, whatever the number of
+#' devices and workers. Making the input does not look at the files: a verb does. Streams and Feather 1 are refused.
+#'
+#' **Record batches are the units**: one is read at once, so that what is in memory grows with the largest one. Rows are
+#' shuffled within record batches that together take 64 MB, and the record batches are shuffled; each worker reads its
+#' own part of the rows.
+#'
+#' @inheritParams input_parquet
+#' @inherit input_parquet return
+#' @inheritSection input_parquet Types
+#' @inheritSection input_parquet Last batch
+#' @inheritSection input_parquet Errors
+#' @section Source:
+#' <https://arrow.apache.org/docs/python/ipc.html>
+#' @seealso [input_parquet()], [input_csv()], [check_sharding()]
+#' @examples
+#' input_arrow(c("2023.feather", "2024.feather"), response = "price", types = list(zip = "string"))
+#'
+#' @examplesIf tfdistribute_available()
+#' # A file written through Python.
+#' path <- tempfile(fileext = ".feather")
+#' arrow <- reticulate::import("pyarrow")
+#' reticulate::import("pyarrow.feather")$write_feather(
+#'   arrow$table(list(wt = mtcars$wt, mpg = mtcars$mpg)),
+#'   path
+#' )
+#' check_sharding(input_arrow(path, response = "mpg", batch_size = 8), 2)
+#' @export
+input_arrow <- function(
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  num_epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  types = NULL,
+  impute = NULL
+) {
+  new_table_input(
+    "arrow",
+    paths = paths,
+    response = response,
+    features = features,
+    types = types,
+    impute = impute,
+    batch_size = batch_size,
+    num_epochs = num_epochs,
+    shuffle = shuffle,
+    seed = seed
+  )
+}
+
+#' @export
+format.tfdistribute_arrow_input <- function(x, ...) {
+  format_table_input(x, "Arrow files")
+}

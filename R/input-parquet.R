@@ -1,0 +1,194 @@
+#' Describe examples in Parquet files
+#'
+#' Reads the files piece by piece while a model trains; only the row groups at hand are in memory. Every row is read once
+#' per epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does.
+#'
+#' **Row groups are the units**: one is read at once, so that what is in memory grows with the largest one. Rows are
+#' shuffled within row groups that together take 64 MB, and the row groups are shuffled; each worker reads its own part
+#' of the rows.
+#'
+#' @inheritParams input_fn
+#' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`; on this machine or with a scheme
+#'   that TensorFlow knows, such as `gs://`. A file that is not on this machine is fetched whole for every block that
+#'   is read: mount or copy large ones.
+#' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
+#' @param features Names of the columns to use as features, strings; NULL: all but the response.
+#' @param types Types of columns in place of those of the file: a named list or vector of `"float"`, `"integer"`,
+#'   `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
+#' @param impute What stands for missing values: NULL refuses them, a named list gives a value per feature. A response
+#'   is never filled.
+#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
+#' @section Types:
+#' Numbers of up to 32 bits with a sign are int32, other whole numbers int64, decimals and floating-point numbers
+#' float32, logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32,
+#' timestamps seconds since then as float64, and lists of numbers of a fixed size one row of a matrix. Every file must
+#' have the same types; the columns may stand in another order. NULL and NaN are missing.
+#' @section Last batch:
+#' No row is dropped: see [input_fn()].
+#' @section Errors:
+#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
+#' missing, cannot be read, has no rows, lacks a column, has another type than the first, has missing or infinite
+#' values where there may be none, or was changed while it was read; the text names the file and the row.
+#' `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the replicas.
+#' `tfdistribute_backend_error`: Python's pyarrow is missing.
+#' @section Source:
+#' <https://arrow.apache.org/docs/python/parquet.html>
+#' @seealso [input_arrow()], [input_csv()], [check_sharding()]
+#' @examples
+#' input_parquet("data/part-*.parquet", response = "price", batch_size = 512)
+#' input_parquet("flights.parquet", "arr_delay", c("distance", "origin"), impute = list(distance = 0))
+#'
+#' @examplesIf tfdistribute_available()
+#' # A file written through Python.
+#' path <- tempfile(fileext = ".parquet")
+#' arrow <- reticulate::import("pyarrow")
+#' reticulate::import("pyarrow.parquet")$write_table(
+#'   arrow$table(list(wt = mtcars$wt, mpg = mtcars$mpg)),
+#'   path
+#' )
+#' check_sharding(input_parquet(path, response = "mpg", batch_size = 8), 2)
+#' @export
+input_parquet <- function(
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  num_epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  types = NULL,
+  impute = NULL
+) {
+  new_table_input(
+    "parquet",
+    paths = paths,
+    response = response,
+    features = features,
+    types = types,
+    impute = impute,
+    batch_size = batch_size,
+    num_epochs = num_epochs,
+    shuffle = shuffle,
+    seed = seed
+  )
+}
+
+#' Describe a table in files
+#'
+#' @param kind Member of the family `"input"`.
+#' @param paths,response,features,types,impute,batch_size,num_epochs,shuffle,seed As the user gave them.
+#' @param ... Further fields, checked.
+#' @return A description.
+#' @noRd
+new_table_input <- function(
+  kind,
+  paths,
+  response,
+  features,
+  types,
+  impute,
+  batch_size,
+  num_epochs,
+  shuffle,
+  seed,
+  ...
+) {
+  paths <- check_strings(paths, "paths")
+  response <- check_string(response, "response", null = TRUE)
+  features <- check_strings(features, "features", null = TRUE)
+  check_chosen(NULL, features %||% "", response)
+  new_description(
+    "input",
+    kind,
+    paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
+    response = response,
+    features = features,
+    types = check_column_types(types),
+    impute = check_table_impute(impute, response),
+    batch_size = check_count(batch_size, "batch_size"),
+    num_epochs = check_count(num_epochs, "num_epochs", null = TRUE),
+    shuffle = check_shuffle(shuffle),
+    seed = check_seed(seed),
+    ...
+  )
+}
+
+check_column_types <- function(types) {
+  known <- c("float", "integer", "integer64", "string", "logical", "date", "datetime")
+  if (is.null(types)) {
+    return(list())
+  }
+  values <- as.list(types)
+  fits <- has_own_names(values) &&
+    all(vapply(values, function(type) is.character(type) && length(type) == 1, NA)) &&
+    all(unlist(values) %in% known)
+  if (!fits) {
+    abort_argument(
+      "types",
+      unlist(types),
+      paste0("a named list of ", paste0("\"", known, "\"", collapse = ", "))
+    )
+  }
+  lapply(values, as.vector)
+}
+
+# Dates and times become the numbers that their columns hold.
+check_table_impute <- function(impute, response) {
+  if (is.null(impute)) {
+    return(list())
+  }
+  usable <- function(value) is.atomic(value) && length(value) == 1 && !is.na(value)
+  if (!has_own_names(impute) || !all(vapply(as.list(impute), usable, NA))) {
+    abort_argument("impute", impute, "a named list of single values, or NULL")
+  }
+  if (any(names(impute) %in% response)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`impute` names `", response, "`, which is the response."),
+      remedy = "Name only features; remove the rows without a response.",
+      argument = "impute",
+      value = response
+    )
+  }
+  lapply(as.list(impute), function(value) {
+    if (is.numeric(value) || inherits(value, c("Date", "POSIXct"))) as.double(value) else value
+  })
+}
+
+has_own_names <- function(values) {
+  names <- names(values)
+  !is.null(names) && !anyNA(names) && all(nzchar(names)) && anyDuplicated(names) == 0
+}
+
+# Lines of a printed input from files.
+format_table_input <- function(x, what, extra = NULL) {
+  shown <- paste0("\"", utils::head(x$paths, 3), "\"", collapse = ", ")
+  pairs <- function(values) {
+    shown <- vapply(values, show_value, character(1))
+    paste(names(values), "=", shown, collapse = ", ")
+  }
+  c(
+    paste0("<input> ", what, " ", shown, if (length(x$paths) > 3) ", ..."),
+    paste0(
+      "  features    ",
+      if (is.null(x$features)) {
+        "all columns but the response"
+      } else {
+        paste(x$features, collapse = ", ")
+      }
+    ),
+    if (!is.null(x$response)) paste0("  response    ", x$response),
+    if (length(x$types) > 0) paste0("  types       ", pairs(x$types)),
+    extra,
+    paste0("  batch_size  ", x$batch_size, " over all replicas"),
+    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
+    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
+    if (!is.null(x$seed)) paste0("  seed        ", x$seed),
+    if (length(x$impute) > 0) paste0("  impute      ", pairs(x$impute))
+  )
+}
+
+#' @export
+format.tfdistribute_parquet_input <- function(x, ...) {
+  format_table_input(x, "Parquet files")
+}
