@@ -120,12 +120,13 @@ specification_wire <- function(returned, mode) {
   }
   if (!inherits(returned, "tfdistribute_estimator_spec")) {
     if (!is.list(returned) || !rlang::is_named(returned)) {
+      shown <- if (is.list(returned)) "a list without names" else show_value(returned)
       abort_tfdistribute(
         "model",
-        problem = paste0("`model_fn` returned ", show_value(returned), "."),
+        problem = paste0("`model_fn` returned ", shown, "."),
         remedy = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = ).",
         argument = "model_fn",
-        value = show_value(returned)
+        value = shown
       )
     }
     returned <- rlang::exec(estimator_spec, mode, !!!returned[names(returned) != "mode"])
