@@ -19,6 +19,9 @@ import pytest
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.fixed_length import write_fixed_length
+from tfdistribute.inputs.packing import Column, pack
+from tfdistribute.inputs.tfrecord import write_tfrecord
 
 X = np.arange(6.0)
 
@@ -90,10 +93,28 @@ def _folder() -> str:
     return folder
 
 
+def _fixed_length() -> dict[str, Any]:
+    directory = tempfile.mkdtemp(dir=_folder())
+    write_fixed_length(pack(_typed_columns()), f"{directory}/data", 2)
+    return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
+
+
+def _tfrecord() -> dict[str, Any]:
+    directory = tempfile.mkdtemp(dir=_folder())
+    write_tfrecord(pack(_typed_columns()), f"{directory}/data", 2)
+    return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
+
+
+def _typed_columns() -> list[Column]:
+    return [read(Column, fields) for fields in _columns(by_function=True)]
+
+
 EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "in_memory": _in_memory,
     "dataset_function": _dataset_function,
     "generator": _generator,
+    "fixed_length": _fixed_length,
+    "tfrecord": _tfrecord,
     "csv": _csv,
     "parquet": _parquet,
     "arrow": _arrow,

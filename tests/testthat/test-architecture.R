@@ -41,7 +41,8 @@ layers <- list(
     "tensorboard",
     "tf-estimator",
     "train",
-    "variables"
+    "variables",
+    "write"
   )
 )
 

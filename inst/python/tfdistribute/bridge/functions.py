@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from tfdistribute.bridge.situation import situation
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.fixed_length import write_fixed_length
+from tfdistribute.inputs.in_memory import InMemory
 from tfdistribute.inputs.sharding_audit import PipelineAudit, audit_sharding
+from tfdistribute.inputs.tfrecord import write_tfrecord
 from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.distribute import distribute
@@ -253,6 +256,18 @@ def _session_hook(hook: Wire) -> Any:
     return made[0] if made else None
 
 
+def _write_shards(
+    format: str,  # noqa: A002
+    input: Wire,  # noqa: A002
+    directory: str,
+    shards: float,
+    listener: Any = None,
+) -> None:
+    write = {"fixed_length": write_fixed_length, "tfrecord": write_tfrecord}[format]
+    packed = cast(InMemory, read(Input, input)).packed
+    write(packed, directory, int(shards), _listener(listener))
+
+
 def _tensorflow() -> Any:
     return engine.tf
 
@@ -292,4 +307,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train_and_evaluate": _train_and_evaluate,
     "variable_names": variable_names,
     "variable_value": variable_value,
+    "write_shards": _write_shards,
 }

@@ -4,9 +4,11 @@ from tfdistribute.inputs import (
     arrow_file,
     csv_file,
     dataset_function,
+    fixed_length,
     generator,
     in_memory,
     parquet_file,
+    tfrecord,
 )
 from tfdistribute.inputs.description import Input, Purpose
 
@@ -16,7 +18,9 @@ __all__ = [
     "arrow_file",
     "csv_file",
     "dataset_function",
+    "fixed_length",
     "generator",
     "in_memory",
     "parquet_file",
+    "tfrecord",
 ]

@@ -222,7 +222,11 @@ class _Window:
     """Blocks whose rows are mixed with each other."""
 
     def __init__(
-        self, source: Source, parts: list[_Part], order: np.random.Generator | None, ends_epoch: bool
+        self,
+        source: Source,
+        parts: list[_Part],
+        order: np.random.Generator | None,
+        ends_epoch: bool,
     ) -> None:
         self.ends_epoch = ends_epoch
         self._source = source

@@ -65,7 +65,7 @@ class InMemory(Input, kind="in_memory"):
 
     @cached_property
     def _facts(self) -> InputFacts:
-        packed = self._data
+        packed = self.packed
         facts = {name: place.facts for name, place in packed.places.items()}
         label = None if self.response is None else facts.pop(self.response)
         return InputFacts(
@@ -78,7 +78,8 @@ class InMemory(Input, kind="in_memory"):
         )
 
     @property
-    def _data(self) -> Packed:
+    def packed(self) -> Packed:
+        """The one copy of the columns."""
         return cast(Packed, self.__dict__["_packed"])
 
     def facts(self) -> InputFacts:
@@ -99,7 +100,7 @@ class InMemory(Input, kind="in_memory"):
             ShardingError: by the function, when the batch or the rows do not divide over the replicas.
         """
         # The function must not hold this description: TensorFlow keeps it on threads of its own.
-        packed = self._data
+        packed = self.packed
         shuffled = purpose != "predict" and (
             purpose == "train" if self.shuffle is None else self.shuffle
         )

@@ -1,0 +1,165 @@
+#' Describe examples in binary files of fixed length
+#'
+#' Reads packed numbers in blocks of about a megabyte while a model trains; the files may be larger than memory. It is
+#' the fastest way from a disk: [write_fixed_length()] makes such files. Making the input does not look at the files: a
+#' verb does. It does not read compressed files.
+#'
+#' @section Order and division of rows:
+#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, and all workers take the
+#' same number of steps: ranges differ by one row at most, and no row is dropped, repeated or padded. Shuffled, the
+#' blocks of a worker's range are put into a random order, and the rows of all blocks that come within 64 MB are mixed:
+#' smaller data is shuffled completely; in larger data, rows that were neighbours in a file stay within 64 MB of each
+#' other. Evaluating and predicting keep the order of the files.
+#'
+#' @inheritParams input_fn
+#' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] made, files, or patterns
+#'   such as `"data/part-*.bin"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`.
+#' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
+#' @param features Names of the columns to use as features, strings; NULL: all but the response.
+#' @param columns What a record holds, for files without an index: a named vector of dtypes in the order of the
+#'   record, each with its shape where it has one, such as `c(label = "uint8", pixels = "uint8[28, 28]")`. Little-endian
+#'   numbers of the dtypes float16, float32, float64 (read as float32), int8, uint8, int16, uint16, int32 (read as int32),
+#'   uint32, int64 (read as int64) and bool. NULL takes the index.
+#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
+#' @section Errors:
+#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
+#' missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while it was
+#' read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the
+#' replicas.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/data/FixedLengthRecordDataset>, which reads one row at a time.
+#' @seealso [write_fixed_length()], [input_tfrecord()] for strings of any number.
+#' @examples
+#' input_fixed_length("data/diamonds", response = "price", batch_size = 512)
+#' input_fixed_length(
+#'   "cifar/*.bin",
+#'   response = "label",
+#'   columns = c(label = "uint8", pixels = "uint8[3, 32, 32]")
+#' )
+#' @export
+input_fixed_length <- function(
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  num_epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  columns = NULL
+) {
+  new_record_input(
+    "fixed_length",
+    paths = paths,
+    response = response,
+    features = features,
+    batch_size = batch_size,
+    num_epochs = num_epochs,
+    shuffle = shuffle,
+    seed = seed,
+    columns = columns,
+    dtypes = c(
+      paste0("float", c(16, 32, 64)),
+      paste0(rep(c("int", "uint"), each = 3), c(8, 16, 32)),
+      "int64",
+      "bool"
+    )
+  )
+}
+
+#' Describe records in files
+#'
+#' @param kind Member of the family `"input"`.
+#' @param paths,response,features,batch_size,num_epochs,shuffle,seed,columns As the user gave them.
+#' @param dtypes The dtypes that such files can have.
+#' @return A description.
+#' @noRd
+new_record_input <- function(
+  kind,
+  paths,
+  response,
+  features,
+  batch_size,
+  num_epochs,
+  shuffle,
+  seed,
+  columns,
+  dtypes
+) {
+  paths <- check_strings(paths, "paths")
+  response <- check_string(response, "response", null = TRUE)
+  features <- check_strings(features, "features", null = TRUE)
+  check_chosen(NULL, features %||% "", response)
+  new_description(
+    "input",
+    kind,
+    paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
+    response = response,
+    features = features,
+    batch_size = check_count(batch_size, "batch_size"),
+    num_epochs = check_count(num_epochs, "num_epochs", null = TRUE),
+    shuffle = check_shuffle(shuffle),
+    seed = check_seed(seed),
+    columns = check_record_columns(columns, dtypes)
+  )
+}
+
+check_record_columns <- function(columns, dtypes) {
+  if (is.null(columns)) {
+    return(list())
+  }
+  names <- names(columns)
+  values <- unlist(columns)
+  named <- !is.null(names) && all(nzchar(names)) && anyDuplicated(names) == 0
+  pattern <- paste0("^(", paste(dtypes, collapse = "|"), ")(\\[[0-9]+( *, *[0-9]+)*\\])?$")
+  if (!named || !is.character(values) || length(values) != length(names)) {
+    abort_argument("columns", values, "a named vector of dtypes or NULL")
+  }
+  unknown <- which(!grepl(pattern, values))
+  if (length(unknown) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = sprintf(
+        "`columns` says that `%s` is \"%s\", which is no dtype.",
+        names[[unknown[[1]]]],
+        values[[unknown[[1]]]]
+      ),
+      remedy = sprintf(
+        "Use one of %s, with a shape such as \"%s[28, 28]\" where it has one.",
+        paste(dtypes, collapse = ", "),
+        dtypes[[1]]
+      ),
+      argument = "columns",
+      value = values[[unknown[[1]]]]
+    )
+  }
+  as.list(rlang::set_names(as.vector(values), names))
+}
+
+format_record_input <- function(x, what) {
+  given <- length(x$columns) > 0
+  shown <- utils::head(x$paths, 3)
+  c(
+    paste0(
+      "<input> ",
+      what,
+      " ",
+      paste0("\"", shown, "\"", collapse = ", "),
+      if (length(x$paths) > 3) ", ..."
+    ),
+    paste0(
+      "  features    ",
+      if (is.null(x$features)) "all columns but the response" else toString(x$features)
+    ),
+    if (!is.null(x$response)) paste0("  response    ", x$response),
+    if (given) paste0("  columns     ", toString(paste(names(x$columns), "=", unlist(x$columns)))),
+    paste0("  batch_size  ", x$batch_size, " over all replicas"),
+    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
+    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
+    if (!is.null(x$seed)) paste0("  seed        ", x$seed)
+  )
+}
+
+#' @export
+format.tfdistribute_fixed_length_input <- function(x, ...) {
+  format_record_input(x, "records of fixed length in")
+}

@@ -1,0 +1,77 @@
+test_that("records in files are described without looking at them", {
+  expect_snapshot({
+    input_fixed_length("data/diamonds", response = "price", batch_size = 512)
+    input_tfrecord(
+      c("a", "b", "c", "d"),
+      features = c("x", "y"),
+      columns = c(x = "float32[2, 3]", y = "int64"),
+      num_epochs = NULL,
+      shuffle = FALSE,
+      seed = 1
+    )
+  })
+})
+
+test_that("columns that are no dtypes are refused", {
+  expect_snapshot(error = TRUE, {
+    input_fixed_length("data", columns = c(x = "string"))
+    input_tfrecord("data", columns = c(x = "uint8"))
+    input_fixed_length("data", columns = "float32")
+    input_fixed_length("data", columns = c(x = "float32[2"))
+    input_fixed_length(character())
+  })
+  expect_error(
+    input_tfrecord("data", columns = c(x = "uint8")),
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("what is no data in memory is not written", {
+  expect_error(
+    write_fixed_length(input_tfrecord("a"), tempfile()),
+    class = "tfdistribute_argument_error"
+  )
+  expect_error(write_tfrecord(1:3, tempfile()), class = "tfdistribute_argument_error")
+  expect_error(
+    write_fixed_length(mtcars, tempfile(), shards = 33),
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("a model learns from files what it learns from memory", {
+  skip_if_no_tensorflow()
+  withr::local_options(tfdistribute.progress = FALSE)
+  cars <- data.frame(wt = mtcars$wt, gear = factor(mtcars$gear), mpg = mtcars$mpg)
+  columns <- feature_columns(
+    column_numeric("wt"),
+    column_categorical_with_vocabulary_list("gear", c("3", "4", "5"))
+  )
+  learnt <- function(input) {
+    model <- linear_regressor(columns, model_dir = withr::local_tempdir())
+    train(model, input)
+    c(predict(model, input)$predictions)
+  }
+  expected <- learnt(input_fn(mpg ~ ., cars, batch_size = 8, num_epochs = 2, shuffle = FALSE))
+  for (kind in c("fixed_length", "tfrecord")) {
+    path <- withr::local_tempfile()
+    write <- switch(kind, fixed_length = write_fixed_length, tfrecord = write_tfrecord)
+    read <- switch(kind, fixed_length = input_fixed_length, tfrecord = input_tfrecord)
+    expect_identical(write(cars, path, shards = 3), path)
+    input <- read(path, "mpg", batch_size = 8, num_epochs = 2, shuffle = FALSE)
+    expect_equal(learnt(input), expected, tolerance = 1e-5)
+    expect_error(write(cars, path), "holds finished files", class = "tfdistribute_argument_error")
+  }
+})
+
+test_that("a missing file is named", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt")),
+    model_dir = withr::local_tempdir()
+  )
+  expect_error(
+    train(model, input_fixed_length("nowhere.bin", columns = c(wt = "float32"))),
+    "nowhere.bin\" does not exist",
+    class = "tfdistribute_input_error"
+  )
+})
