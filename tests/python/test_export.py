@@ -329,3 +329,45 @@ def test_the_engine_leaves_classification_to_examples(
     classes = answers(tensorflow, path, "serving_default", inputs=examples(tensorflow))
     assert classes.keys() == {"classes", "scores"}
     assert engine.exports.DEFAULT == "serving_default"
+
+
+def test_models_without_feature_columns_take_the_tensors_that_they_were_trained_on(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    keras = tensorflow.keras
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        words = tensorflow.strings.to_hash_bucket_fast(features["colour"], 5)
+        columns = [features["petal length"], tensorflow.cast(words, tensorflow.float32)]
+        inputs = tensorflow.stack(columns, axis=1)
+        outputs = keras.layers.Dense(1)(inputs)[:, 0]
+        loss = None if mode == "infer" else tensorflow.reduce_mean((outputs - labels) ** 2)
+        optimizer = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.01}}
+        return {"predictions": {"estimate": outputs}, "loss": loss, "optimizer": optimizer}
+
+    def made() -> Any:
+        model = keras.Sequential([keras.layers.Dense(1, input_shape=(3,), name="out")])
+        model.compile(keras.optimizers.legacy.SGD(0.01), "mse")
+        return model
+
+    numbers = [name for name in DATA if name != "colour"]
+    columns = [
+        {"name": name, "type": "float", "values": lambda name=name: DATA[name].astype("float32")}
+        for name in numbers
+    ]
+    label = {"name": "y", "type": "float", "values": lambda: NUMBER}
+    fields = {"kind": "in_memory", "columns": [*columns, label], "response": "y", "batch_size": 8}
+    floats = {name: tensorflow.constant(DATA[name], tensorflow.float32) for name in numbers}
+    cases = [
+        ({"kind": "custom", "model_fn": model_fn}, source(), tensors(tensorflow)),
+        ({"kind": "keras", "function": made}, read(Input, fields), floats),
+    ]
+    for described_as, data, request in cases:
+        folder = tmp_path / described_as["kind"]
+        model = read(Model, {**described_as, "model_dir": str(folder / "model")})
+        train(model, RunSettings(), data, steps=2)
+        path = export_savedmodel(model, RunSettings(), str(folder / "export"))
+        same(
+            answers(tensorflow, path, "serving_default", **request),
+            joined(predict(model, RunSettings(), data)),
+        )

@@ -21,13 +21,14 @@ layers <- list(
     "flags",
     "hook",
     "input",
+    "keys",
     "parse-example-spec",
     "run-config",
     "session-config",
     "specs",
     "strategy"
   ),
-  read = c("history", "keys", "tidiers"),
+  read = c("history", "tidiers"),
   perform = c(
     "as-python",
     "check",
