@@ -10,7 +10,7 @@
 #' check a part of it that is built the same way.
 #'
 #' @param input An input, such as [input_fn()] makes, or a function that returns a `tf.data.Dataset`.
-#' @param cluster How many workers there are, a count.
+#' @param cluster How many workers there are, the chief included: a count, or a description of a cluster.
 #' @param replicas Devices of each worker, a count; they train in step with those of all workers. NULL: the workers
 #'   train out of step, as under [strategy_parameter_server()], and take whole batches in turns.
 #' @param epochs Passes over the rows to check, a count. A function of your own makes its own number of passes.
@@ -44,7 +44,7 @@
 #' @export
 check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1) {
   input <- as_input(input)
-  workers <- check_count(cluster, "cluster")
+  workers <- count_workers(cluster)
   replicas <- check_count(replicas, "replicas", null = TRUE)
   epochs <- check_count(epochs, "epochs")
   answer <- call_backend(
@@ -55,6 +55,14 @@ check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1) {
     epochs = epochs
   )
   new_sharding_audit(answer)
+}
+
+# Processes that train: those of a cluster are counted, or listed by their roles.
+count_workers <- function(cluster) {
+  if (!inherits(cluster, "tfdistribute_cluster")) {
+    return(check_count(cluster, "cluster"))
+  }
+  cluster$workers %||% sum(lengths(unclass(cluster)[c("chief", "worker")]))
 }
 
 new_sharding_audit <- function(answer) {

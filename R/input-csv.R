@@ -4,10 +4,10 @@
 #' epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does. It first
 #' counts the rows in one fast pass over each file, whose result is kept for as long as the file does not change.
 #'
-#' Rows are shuffled within blocks that together take 64 MB, and the blocks of about 1 MB are shuffled; each worker reads
-#' its own part of the rows. The first line of every file names its columns, which may stand in another order. Text is
-#' UTF-8; fields that hold the delimiter, quotes or newlines are quoted as RFC 4180 says, and as [utils::write.csv()]
-#' does. Compressed files are refused.
+#' Rows are shuffled within blocks that together take 64 MB, and the blocks of about 1 MB are shuffled; each worker
+#' reads its own part of the rows. The first line of every file names its columns, which may stand in another order.
+#' Text is UTF-8; fields that hold the delimiter, quotes or newlines are quoted as RFC 4180 says, and as
+#' [utils::write.csv()] does. Compressed files are refused.
 #'
 #' @inheritParams input_parquet
 #' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,

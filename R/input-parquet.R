@@ -1,7 +1,7 @@
 #' Describe examples in Parquet files
 #'
-#' Reads the files piece by piece while a model trains; only the row groups at hand are in memory. Every row is read once
-#' per epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does.
+#' Reads the files piece by piece while a model trains; only the row groups at hand are in memory. Every row is read
+#' once per epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does.
 #'
 #' **Row groups are the units**: one is read at once, so that what is in memory grows with the largest one. Rows are
 #' shuffled within row groups that together take 64 MB, and the row groups are shuffled; each worker reads its own part
