@@ -26,6 +26,9 @@
 #' @param experimental_max_worker_delay_secs Seconds by which the workers of a cluster start late at most, a count;
 #'   NULL for TensorFlow's own.
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
+#' @param cluster The processes that train together, a [cluster()] or [local_cluster()]; NULL for this one. A cluster
+#'   can be described, checked with [cluster_check()] and planned with [plan()]; a verb with one raises
+#'   `tfdistribute_unsupported_error` in this version.
 #'
 #' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
 #' @section Errors:
@@ -58,7 +61,8 @@ run_config <- function(
   session_creation_timeout_secs = 7200,
   experimental_distribute = NULL,
   experimental_max_worker_delay_secs = NULL,
-  checkpoint_save_graph_def = TRUE
+  checkpoint_save_graph_def = TRUE,
+  cluster = NULL
 ) {
   check_together(
     save_checkpoints_steps,
@@ -123,7 +127,11 @@ run_config <- function(
         minimum = 0L,
         null = TRUE
       ),
-      checkpoint_save_graph_def = check_flag(checkpoint_save_graph_def, "checkpoint_save_graph_def")
+      checkpoint_save_graph_def = check_flag(
+        checkpoint_save_graph_def,
+        "checkpoint_save_graph_def"
+      ),
+      cluster = check_cluster_argument(cluster, null = TRUE)
     ),
     class = "tfdistribute_run_config"
   )
@@ -216,6 +224,9 @@ format_setting <- function(value, name) {
   }
   if (inherits(value, "tfdistribute_strategy")) {
     return(format(value))
+  }
+  if (inherits(value, "tfdistribute_cluster")) {
+    return(paste(task_names(value), collapse = ", "))
   }
   if (is.list(value)) {
     return(paste(format_fields(value), collapse = ", "))

@@ -33,7 +33,7 @@ TOP_LEVEL = {
 }
 
 # What answers without TensorFlow, in less than a second.
-PLAIN = ("errors", "callbacks", "descriptions", "columns", "cluster", "sharding")
+PLAIN = ("errors", "callbacks", "descriptions", "columns", "cluster", "launch", "sharding")
 
 TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras")
 

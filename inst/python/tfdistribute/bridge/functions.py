@@ -9,6 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from tfdistribute import engine
+from tfdistribute.bridge.clusters import (
+    check_cluster,
+    check_tf_config,
+    plan_tasks,
+    read_cluster,
+    some_ports,
+)
 from tfdistribute.bridge.situation import situation
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
@@ -289,6 +296,8 @@ def _history(history: History, model: Model) -> dict[str, Any]:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build_run_config": _build_run_config,
+    "check_cluster": check_cluster,
+    "check_tf_config": check_tf_config,
     "check_sharding": _check_sharding,
     "distribute": _distribute,
     "evaluate": _evaluate,
@@ -298,10 +307,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "latest_checkpoint": latest_checkpoint,
     "next_batch": _next_batch,
     "parse_example_spec": _parse_example_spec,
+    "plan_tasks": plan_tasks,
     "predict": _predict,
     "predict_batches": _predict_batches,
+    "read_cluster": read_cluster,
     "session_hook": _session_hook,
     "situation": situation,
+    "some_ports": some_ports,
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,

@@ -58,7 +58,25 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
         https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment
         variable".
     """
-    text = environment.get("TF_CONFIG", "").strip()
+    found = parse_tf_config(environment.get("TF_CONFIG", ""))
+    if found is not None:
+        _check_task(found)
+    return found
+
+
+def parse_tf_config(text: str) -> TfConfig | None:
+    """Read the text of TF_CONFIG. Whether its task is one of its cluster's is not checked.
+
+    Args:
+        text: JSON.
+
+    Returns:
+        The cluster and the task; None where the text is blank or names neither.
+
+    Raises:
+        ClusterError: as ``read_tf_config``.
+    """
+    text = text.strip()
     if not text:
         return None
     try:
@@ -89,23 +107,27 @@ def _with_task(cluster: dict[str, tuple[str, ...]], task: dict[str, Any]) -> TfC
         return TfConfig(cluster)
     if isinstance(index, str) and index.isdecimal():
         index = int(index)
-    if (
-        not isinstance(role, str)
-        or isinstance(index, bool)
-        or not isinstance(index, int)
-        or index < 0
-    ):
+    if not isinstance(role, str) or isinstance(index, bool) or not isinstance(index, int):
         raise _misfit('TF_CONFIG["task"]', "a type and an index from 0", task)
-    size = len(cluster.get(role, ()))
+    return TfConfig(cluster, role, index)
+
+
+def _check_task(config: TfConfig) -> None:
+    role, index = config.task_type, config.task_index
+    if role is None:
+        return
+    if index < 0:
+        task = {"type": role, "index": index}
+        raise _misfit('TF_CONFIG["task"]', "a type and an index from 0", task)
+    size = len(config.cluster.get(role, ()))
     # An evaluator is not part of the training cluster and need not be listed.
-    if cluster and index >= size and not (role == "evaluator" and size == 0):
+    if config.cluster and index >= size and not (role == "evaluator" and size == 0):
         raise ClusterError(
             f'TF_CONFIG says that this process is {role} {index}, but its cluster has {size} "{role}".',
             "Make task and cluster agree.",
             argument="TF_CONFIG",
             value=f"{role} {index}",
         )
-    return TfConfig(cluster, role, index)
 
 
 def _mapping(value: object, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from tfdistribute.errors import BackendError
@@ -24,9 +25,33 @@ def is_started() -> bool:
     return "tensorflow" in sys.modules
 
 
+def tf_config_at_start() -> str:
+    """Say what TF_CONFIG was when TensorFlow was started.
+
+    Returns:
+        Its text; where others started TensorFlow, what it was when the process was started; blank for none.
+    """
+    return _noted.get("TF_CONFIG", _first_tf_config()).strip()
+
+
+# TF_CONFIG when this package brought TensorFlow into the process; empty while it has not.
+_noted: dict[str, str] = {}
+
+
+def _first_tf_config() -> str:
+    try:
+        entries = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return os.environ.get("TF_CONFIG", "")
+    found = [entry for entry in entries if entry.startswith(b"TF_CONFIG=")]
+    return os.fsdecode(found[0].partition(b"=")[2]) if found else ""
+
+
 def _import_tensorflow() -> Any:
     # TensorFlow reads its log level when it is imported; informational lines are noise in an R console.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if not is_started():
+        _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
     try:
         tensorflow = importlib.import_module("tensorflow")
         importlib.import_module("tensorflow_estimator")

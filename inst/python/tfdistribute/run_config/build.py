@@ -86,6 +86,8 @@ def build(settings: RunSettings, devices: Devices, model_dir: str | None = None)
     settings = settings.with_cpu_devices(cpus_named(devices.all))
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
+    # Ours: the preflight has refused to perform one.
+    fields.pop("cluster")
     fields["model_dir"] = model_dir or settings.model_dir
     fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
     same = settings.eval_distribute == settings.train_distribute

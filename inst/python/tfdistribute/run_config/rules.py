@@ -153,6 +153,17 @@ RULES: tuple[Rule, ...] = (
         refusal=UnsupportedError,
     ),
     Rule(
+        field="cluster",
+        trap=5,
+        rule="A cluster is described, checked and planned; this version trains on one machine.",
+        broken=lambda s, c: s.cluster is not None,
+        message=lambda s, c: (
+            f"`cluster` is {s.cluster}; this version can describe a cluster, but cannot {c.verb} in one."
+        ),
+        remedy="Leave `cluster` out to use this machine alone; plan() and cluster_check() take clusters.",
+        refusal=UnsupportedError,
+    ),
+    Rule(
         field="session_config",
         trap=8,
         rule="A session_config does not remove TensorFlow's defaults: soft placement, and the device "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
 from tfdistribute.strategies import Strategy
@@ -53,6 +54,7 @@ class RunSettings(Description):
         experimental_distribute: Refused: use train_distribute and eval_distribute.
         experimental_max_worker_delay_secs: Seconds by which workers of a cluster start late at most.
         checkpoint_save_graph_def: Whether the graph is saved with checkpoints.
+        cluster: The processes that train; None for this one. Not one of TensorFlow's settings.
 
     Raises:
         ArgumentError: a value out of range.
@@ -79,6 +81,7 @@ class RunSettings(Description):
     experimental_distribute: Any = None
     experimental_max_worker_delay_secs: int | None = None
     checkpoint_save_graph_def: bool = True
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         """Check each setting, and those that exclude each other."""

@@ -1,0 +1,85 @@
+#' Write TF_CONFIG for the tasks of a cluster
+#'
+#' The text by which TensorFlow learns who takes part and which task a process is, to be put into that process's
+#' environment. The evaluator stands outside the `cluster` dictionary, as TensorFlow wants it.
+#'
+#' @param cluster A [cluster()], or a [local_cluster()], for which ports are looked for that are free now (starts
+#'   Python, but not TensorFlow).
+#' @param task One of the tasks, as in [cluster()]; NULL for all.
+#' @return For one task, JSON: a string of class `tfdistribute_tf_config_text`. For all, a list of them, named after the
+#'   tasks.
+#' @section Errors:
+#' `tfdistribute_cluster_error` for a task that the cluster does not have, or for one task of a [local_cluster()], whose
+#' ports are another choice in each call.
+#' @section Source:
+#' <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable"
+#' @family clusters
+#' @examples
+#' two <- cluster(chief = "host-a:2222", worker = "host-b:2222", evaluator = "host-a")
+#' as_tf_config(two, "worker 0")
+#' names(as_tf_config(two))
+#' @export
+as_tf_config <- function(cluster, task = NULL) {
+  check_cluster_argument(cluster)
+  task <- check_task(task)
+  if (inherits(cluster, "tfdistribute_local_cluster")) {
+    cluster <- with_free_ports(cluster, task)
+  }
+  names <- task_names(cluster)
+  if (is.null(task)) {
+    return(lapply(rlang::set_names(names), function(name) {
+      write_tf_config(cluster, check_task(name))
+    }))
+  }
+  if (!show_task(task) %in% names) {
+    abort_tfdistribute(
+      "cluster",
+      problem = paste0("`task` is ", show_task(task), ", which the cluster does not have."),
+      remedy = paste0("Use one of ", paste(names, collapse = ", "), "."),
+      argument = "task",
+      value = show_task(task)
+    )
+  }
+  write_tf_config(cluster, task)
+}
+
+with_free_ports <- function(cluster, task) {
+  if (!is.null(task)) {
+    abort_tfdistribute(
+      "cluster",
+      problem = "The ports of a local_cluster() are another choice in each call.",
+      remedy = "Leave `task` out, and take the tasks' texts from one call.",
+      argument = "task",
+      value = show_task(task)
+    )
+  }
+  counts <- count_tasks(cluster)
+  listening <- counts[names(counts) != "evaluator"]
+  ports <- unlist(call_backend("some_ports", count = sum(listening)))
+  addresses <- split(paste0("127.0.0.1:", ports), rep(names(listening), listening))
+  do.call("cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
+}
+
+# Addresses and roles hold nothing that JSON would escape: cluster() has seen to that.
+write_tf_config <- function(cluster, task) {
+  roles <- Filter(length, unclass(cluster)[setdiff(cluster_roles, "evaluator")])
+  lists <- vapply(roles, function(each) paste0('"', each, '"', collapse = ", "), "")
+  structure(
+    paste0(
+      '{"cluster": {',
+      paste0('"', names(roles), '": [', lists, "]", collapse = ", "),
+      '}, "task": {"type": "',
+      task$type,
+      '", "index": ',
+      task$index,
+      "}}"
+    ),
+    class = "tfdistribute_tf_config_text"
+  )
+}
+
+#' @export
+print.tfdistribute_tf_config_text <- function(x, ...) {
+  cat("<TF_CONFIG>\n", unclass(x), "\n", sep = "")
+  invisible(x)
+}

@@ -1,0 +1,167 @@
+#' What each task of a training would do
+#'
+#' Shows, before anything is started, every task of a cluster: where it is, what it is for, which part of the data it
+#' reads, its batches, where it writes, and what starts it. Reads no data and starts Python, but not TensorFlow.
+#'
+#' This version trains on one machine: started by hand with their TF_CONFIG, tasks of a cluster still raise
+#' `tfdistribute_unsupported_error`.
+#'
+#' @param object An estimator, such as [dnn_regressor()] makes.
+#' @param train_spec What it would be trained on: a [train_spec()] or an [input_fn()]; NULL where it is not known yet.
+#' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL likewise.
+#' @param cluster A [cluster()] or [local_cluster()]; by default that of the estimator's [run_config()]. NULL for this
+#'   process alone.
+#' @param devices_per_worker Devices of each process of a cluster that trains, a count, where the cluster does not say.
+#'   Without a cluster the strategy says how many there are.
+#' @param script File of the script that every task would run, a string.
+#' @return A tibble of class `tfdistribute_plan`, a row per task: `task`, `host`, `port` (NA where it does not listen,
+#'   or on a port that is chosen at the start), `role`, `reads`, `global_batch_size` and `replica_batch_size` (NA where
+#'   they are not known), `writes`, `environment` (the `TF_CONFIG` that it gets, and nothing else of this process's
+#'   environment; NA where ports are not chosen yet) and `command`. Printing it warns where TensorFlow's ports would be
+#'   open to others.
+#' @section Errors:
+#' `tfdistribute_sharding_error` when the batch cannot be divided, `tfdistribute_strategy_error` for a strategy of one
+#' machine in a cluster, `tfdistribute_argument_error`.
+#' @section Source:
+#' <https://www.tensorflow.org/guide/distributed_training>; for the ports,
+#' <https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md>, "Use TensorFlow distributed training securely".
+#' @family clusters
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "runs/cars")
+#' spec <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 100)
+#' plan(model, spec, cluster = local_cluster(workers = 2))
+#' @export
+plan <- function(
+  object,
+  train_spec = NULL,
+  eval_spec = NULL,
+  cluster = object$config$cluster,
+  devices_per_worker = 1,
+  script = "train.R"
+) {
+  if (!inherits(object, "tfdistribute_estimator")) {
+    abort_not_estimator(object, "plan")
+  }
+  check_cluster_argument(cluster, null = TRUE)
+  check_spans_machines(object$config$train_distribute, cluster)
+  training <- input_of(train_spec)
+  evaluation <- input_of(eval_spec)
+  rows <- call_backend(
+    "plan_tasks",
+    cluster = cluster,
+    model_dir = object$model_dir,
+    rows = training$rows,
+    global_batch_size = training$batch_size,
+    evaluation_rows = evaluation$rows,
+    evaluation_batch_size = evaluation$batch_size,
+    evaluation_name = if (inherits(eval_spec, "tfdistribute_eval_spec")) eval_spec$name,
+    devices_per_worker = if (is.null(cluster)) {
+      count_devices(object$config$train_distribute)
+    } else {
+      check_count(devices_per_worker, "devices_per_worker")
+    },
+    script = check_string(script, "script")
+  )
+  new_plan(rows)
+}
+
+input_of <- function(spec) {
+  if (inherits(spec, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
+    spec$input
+  } else if (!is.null(spec)) {
+    as_input(spec)
+  }
+}
+
+# How many devices a strategy of this machine takes; NULL where only TensorFlow can say.
+count_devices <- function(strategy) {
+  if (!isTRUE(strategy$kind %in% c("mirrored", "central_storage"))) {
+    1L
+  } else if (is.character(strategy$devices)) {
+    length(strategy$devices)
+  } else {
+    strategy$devices
+  }
+}
+
+check_spans_machines <- function(strategy, cluster) {
+  if (
+    !is.null(cluster) && isTRUE(strategy$kind %in% c("mirrored", "one_device", "central_storage"))
+  ) {
+    abort_tfdistribute(
+      "strategy",
+      problem = paste0(
+        "`train_distribute` is strategy_",
+        strategy$kind,
+        "(), which uses one machine, and `cluster` has ",
+        sum(count_tasks(cluster)),
+        " tasks."
+      ),
+      remedy = "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
+      argument = "train_distribute",
+      value = paste0("strategy_", strategy$kind, "()")
+    )
+  }
+}
+
+new_plan <- function(rows) {
+  column <- function(name, missing) {
+    vapply(rows, function(row) row[[name]] %||% missing, missing)
+  }
+  types <- list(
+    task = "",
+    host = "",
+    port = NA_integer_,
+    role = "",
+    reads = "",
+    global_batch_size = NA_integer_,
+    replica_batch_size = NA_integer_,
+    writes = "",
+    environment = NA_character_,
+    command = ""
+  )
+  plan <- tibble::as_tibble(Map(column, names(types), types))
+  structure(plan, class = c("tfdistribute_plan", class(plan)))
+}
+
+#' @export
+print.tfdistribute_plan <- function(x, ...) {
+  if (!all(c("task", "host", "port", "role", "reads", "writes", "command") %in% names(x))) {
+    return(NextMethod())
+  }
+  cat("<plan> ", nrow(x), if (nrow(x) == 1) " task\n" else " tasks\n", sep = "")
+  for (row in seq_len(nrow(x))) {
+    writeLines(format_task(as.list(x)[names(x)], row))
+  }
+  # A single task talks to nobody.
+  listening <- grepl("^(chief|worker|ps) ", x$task)
+  if (sum(listening) > 1) {
+    writeLines(c(
+      "! TensorFlow's servers listen on every network interface, without password or encryption: who",
+      "  reaches their ports can run code. Close them to all but the machines of this cluster."
+    ))
+  }
+  invisible(x)
+}
+
+format_task <- function(plan, row) {
+  place <- plan$host[[row]]
+  if (!is.na(plan$port[[row]])) {
+    place <- paste0(place, ":", plan$port[[row]])
+  }
+  c(
+    paste0(plan$task[[row]], " on ", place, ": ", plan$role[[row]]),
+    paste0("  reads    ", plan$reads[[row]]),
+    if (!is.na(plan$replica_batch_size[[row]])) {
+      paste0(
+        "  batch    ",
+        plan$replica_batch_size[[row]],
+        " of ",
+        plan$global_batch_size[[row]],
+        " on each device"
+      )
+    },
+    paste0("  writes   ", plan$writes[[row]]),
+    paste0("  command  ", plan$command[[row]])
+  )
+}

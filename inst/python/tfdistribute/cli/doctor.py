@@ -1,0 +1,35 @@
+"""Say what this Python has, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tfdistribute.bridge.situation import situation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "--devices", action="store_true", help="start TensorFlow, and count its devices"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Report, and print."""
+    report = situation(start_tensorflow=arguments.devices)
+    problems = [
+        *report["problems"],
+        *([report["tensorflow_error"]] if report["tensorflow_error"] else []),
+    ]
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+    else:
+        print(f"Python {report['python']} ({report['executable']})")
+        for name, version in report["packages"].items():
+            print(f"  {name} {version or 'missing'}")
+        if report["gpus"] is not None:
+            print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
+        for problem in problems:
+            print(f"! {problem}")
+    return 1 if problems else 0

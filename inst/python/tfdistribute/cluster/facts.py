@@ -1,0 +1,130 @@
+"""What is known of a cluster and of this machine when a cluster is checked. Plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tfdistribute.cluster import hosts
+from tfdistribute.cluster.addresses import Address, parse_address
+from tfdistribute.cluster.ports import Listener, listener
+from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, Task
+from tfdistribute.cluster.tf_config import TfConfig
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What the checks read.
+
+    Args:
+        roles: Addresses by role, as in the ``cluster`` of TF_CONFIG; a role may be any text.
+        evaluator: Hosts of evaluators that stand outside of it.
+        task: The task of this process; None where there is none.
+        has_addresses: Whether addresses are known; not before a local cluster is started.
+        devices_per_worker: Devices of each process that trains.
+        global_batch_size: Examples of one training step; None where it is not known.
+        others: Further TF_CONFIGs, which should have the same cluster.
+        tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
+    """
+
+    roles: Mapping[str, tuple[str, ...]]
+    evaluator: tuple[str, ...] = ()
+    task: Task | None = None
+    has_addresses: bool = True
+    devices_per_worker: int = 1
+    global_batch_size: int | None = None
+    others: tuple[TfConfig, ...] = field(default=())
+    tf_config_is_late: bool = False
+
+    @cached_property
+    def texts(self) -> dict[Task, str]:
+        """Addresses of all tasks of the ``cluster``, as they are written."""
+        if not self.has_addresses:
+            return {}
+        return {
+            Task(role, index): text
+            for role, texts in self.roles.items()
+            for index, text in enumerate(texts)
+        }
+
+    @cached_property
+    def addresses(self) -> dict[Task, Address]:
+        """The same, taken apart; what is no address is left out."""
+        parsed = {task: parse_address(text) for task, text in self.texts.items()}
+        return {task: address for task, address in parsed.items() if address is not None}
+
+    @cached_property
+    def evaluator_addresses(self) -> dict[Task, Address]:
+        """Hosts of the evaluators, which need no port."""
+        texts = self.evaluator if self.has_addresses else ()
+        parsed = {Task(EVALUATOR, index): parse_address(text) for index, text in enumerate(texts)}
+        return {task: address for task, address in parsed.items() if address is not None}
+
+    @cached_property
+    def ip_addresses(self) -> dict[str, set[str]]:
+        """IP addresses of the hosts that this machine finds."""
+        return hosts.resolve([*self.addresses.values(), *self.evaluator_addresses.values()])
+
+    def listener_on(self, address: Address) -> Listener | None:
+        """Say who already listens where a task of this machine is to; None also for other machines' tasks."""
+        if address.port is None or not hosts.is_here(self.ip_addresses.get(address.host, ())):
+            return None
+        return listener(address.port)
+
+    def count(self, *roles: str) -> int:
+        """Count the tasks of roles."""
+        return sum(len(self.roles.get(role, ())) for role in roles)
+
+
+def facts_of_cluster(
+    cluster: Cluster, devices_per_worker: int = 1, global_batch_size: int | None = None
+) -> ClusterFacts:
+    """Collect what a described cluster says of itself.
+
+    Args:
+        cluster: A cluster.
+        devices_per_worker: Devices of each process that trains, where the cluster does not say.
+        global_batch_size: Examples of one training step.
+
+    Returns:
+        The facts.
+    """
+    roles = dict(cluster.addresses)
+    evaluator = roles.pop(EVALUATOR, ())
+    return ClusterFacts(
+        roles=roles,
+        evaluator=evaluator,
+        task=cluster.task if isinstance(cluster, ClusterSpec) else None,
+        has_addresses=isinstance(cluster, ClusterSpec),
+        devices_per_worker=getattr(cluster, "devices_per_worker", devices_per_worker),
+        global_batch_size=global_batch_size,
+    )
+
+
+def facts_of_tf_configs(
+    configs: tuple[TfConfig, ...],
+    devices_per_worker: int = 1,
+    global_batch_size: int | None = None,
+    tf_config_is_late: bool = False,
+) -> ClusterFacts:
+    """Collect what TF_CONFIG says, of one task or of several.
+
+    Args:
+        configs: The TF_CONFIGs, at least one.
+        devices_per_worker: Devices of each process that trains.
+        global_batch_size: Examples of one training step.
+        tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
+
+    Returns:
+        The facts.
+    """
+    first = configs[0]
+    return ClusterFacts(
+        roles=first.cluster,
+        task=None if first.task_type is None else Task(first.task_type, first.task_index),
+        devices_per_worker=devices_per_worker,
+        global_batch_size=global_batch_size,
+        others=configs[1:],
+        tf_config_is_late=tf_config_is_late,
+    )

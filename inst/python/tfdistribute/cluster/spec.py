@@ -1,0 +1,178 @@
+"""Who takes part: clusters and their tasks, as plain values. Plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import ArgumentError, ClusterError
+
+# The roles that stand in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator stands beside them.
+TRAINING_ROLES = ("chief", "worker", "ps")
+EVALUATOR = "evaluator"
+ROLES = (*TRAINING_ROLES, EVALUATOR)
+
+
+@dataclass(frozen=True)
+class Task(Description):
+    """One process of a cluster.
+
+    Args:
+        type: Its role: "chief", "worker", "ps" or "evaluator"; any text until it is checked.
+        index: Its number within the role, from 0.
+    """
+
+    type: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.index}"
+
+
+@dataclass(frozen=True)
+class Cluster(Description):
+    """Root of the family: who takes part in one training."""
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Addresses by role, the evaluator's included; empty text where they are not known yet."""
+        raise NotImplementedError
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Every task, in TensorFlow's order of roles."""
+        return tuple(task for task, _ in self.placed())
+
+    @property
+    def training_processes(self) -> int:
+        """Tasks that compute gradients: chief and workers."""
+        return sum(task.type in ("chief", "worker") for task in self.tasks)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether variables are kept by parameter servers, so that workers do not wait for each other."""
+        return any(task.type == "ps" for task in self.tasks)
+
+    def placed(self) -> Iterator[tuple[Task, str]]:
+        """Walk through the tasks with their addresses."""
+        for role in ROLES:
+            for index, address in enumerate(self.addresses.get(role, ())):
+                yield Task(role, index), address
+
+    def __str__(self) -> str:
+        """Count the tasks in words: "a cluster of 3 tasks (chief 0, worker 0, evaluator 0)"."""
+        tasks = self.tasks
+        return (
+            f"a cluster of {len(tasks)} task{'' if len(tasks) == 1 else 's'} "
+            f"({', '.join(str(task) for task in tasks)})"
+        )
+
+
+@dataclass(frozen=True)
+class ClusterSpec(Cluster, kind="addresses"):
+    """A cluster whose addresses are known.
+
+    What can be a mistake of the whole (a missing port, two chiefs) is left to ``checks``; only text that is no
+    address at all is refused here, because addresses reach command lines.
+
+    Args:
+        chief: Addresses ("host:port") of the chief; one, where there is one.
+        worker: Addresses of the workers.
+        ps: Addresses of the parameter servers.
+        evaluator: Hosts of the evaluator, with or without a port: it does not listen.
+        task: Which of the tasks this process is; None for none.
+        source: The environment variable that the cluster was read from; None for none.
+
+    Raises:
+        ClusterError: text that is no address.
+    """
+
+    chief: tuple[str, ...] = ()
+    worker: tuple[str, ...] = ()
+    ps: tuple[str, ...] = ()
+    evaluator: tuple[str, ...] = ()
+    task: Task | None = None
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no address."""
+        for task, address in self.placed():
+            if parse_address(address) is None:
+                raise ClusterError(
+                    f"`{task.type}` holds {address!r}, which is no address.",
+                    'Write "host:port" with letters, digits, dots and hyphens.',
+                    argument=task.type,
+                    value=address,
+                )
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Addresses by role."""
+        return {role: getattr(self, role) for role in ROLES if getattr(self, role)}
+
+
+@dataclass(frozen=True)
+class LocalCluster(Cluster, kind="local"):
+    """Processes of this machine, whose ports are chosen when they are started.
+
+    Args:
+        workers: Processes that train: a chief, and workers from 0.
+        ps: Parameter servers.
+        evaluator: Whether another process evaluates.
+        devices_per_worker: Devices of each process that trains.
+        memory_limit_mb: Memory that each device may use, in megabytes; None for no limit.
+
+    Raises:
+        ArgumentError: a count below what a cluster needs.
+    """
+
+    workers: int
+    ps: int = 0
+    evaluator: bool = True
+    devices_per_worker: int = 1
+    memory_limit_mb: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the counts."""
+        for name, least in (("workers", 1), ("ps", 0), ("devices_per_worker", 1)):
+            if getattr(self, name) < least:
+                raise ArgumentError(
+                    f"`{name}` must be at least {least}, not {getattr(self, name)}.",
+                    f"Give `{name}` as a count.",
+                    argument=name,
+                    value=str(getattr(self, name)),
+                )
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Empty texts: ports are not chosen yet."""
+        counts = {
+            "chief": 1,
+            "worker": self.workers - 1,
+            "ps": self.ps,
+            EVALUATOR: int(self.evaluator),
+        }
+        return {role: ("",) * count for role, count in counts.items() if count}
+
+    def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
+        """Give every task that listens a port.
+
+        Args:
+            ports: As many as there are tasks besides the evaluator.
+
+        Returns:
+            The cluster on the loopback address.
+        """
+        left = iter(ports)
+
+        def given(role: str) -> tuple[str, ...]:
+            return tuple(f"127.0.0.1:{next(left)}" for _ in self.addresses.get(role, ()))
+
+        return ClusterSpec(
+            chief=given("chief"),
+            worker=given("worker"),
+            ps=given("ps"),
+            evaluator=("127.0.0.1",) if self.evaluator else (),
+        )

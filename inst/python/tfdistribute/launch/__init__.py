@@ -1,0 +1,1 @@
+"""From a cluster to its processes: so far, what they would do. Plain Python."""

@@ -1,0 +1,82 @@
+"""A plan says what each task would do; the parts of the data make the whole."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
+from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.errors import ShardingError, UnsupportedError
+from tfdistribute.launch.plan import Work, plan
+from tfdistribute.run_config import Circumstances, RunSettings, preflight
+
+CLUSTER = ClusterSpec(chief=("a:1",), worker=("b:1", "c:1"), evaluator=("a",))
+WORK = Work("runs/m", rows=90, global_batch_size=30, evaluation_rows=9)
+
+
+def test_every_task_has_a_row_in_the_order_of_roles():
+    rows = plan(CLUSTER, WORK)
+    assert [(row.task, row.host, row.port) for row in rows] == [
+        ("chief 0", "a", 1),
+        ("worker 0", "b", 1),
+        ("worker 1", "c", 1),
+        ("evaluator 0", "a", None),
+    ]
+    assert [row.writes for row in rows] == [
+        "checkpoints in runs/m",
+        "nothing that stays",
+        "nothing that stays",
+        "metrics in runs/m/eval",
+    ]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_parts_of_a_batch_make_the_whole_batch(devices: int):
+    parts = [
+        re.findall(r"\d+", row.reads) for row in plan(LocalCluster(3, 0, False, devices), WORK)
+    ]
+    read = [example for first, last, _ in parts for example in range(int(first), int(last) + 1)]
+    assert read == list(range(1, 31))
+
+
+def test_workers_of_parameter_servers_take_whole_batches_in_turns():
+    rows = plan(LocalCluster(2, ps=1), WORK)
+    assert [row.reads for row in rows[:3]] == [
+        "batch 1 of every 2",
+        "batch 2 of every 2",
+        "nothing",
+    ]
+    assert [row.replica_batch_size for row in rows[:3]] == [30, 30, None]
+
+
+def test_a_batch_that_cannot_be_divided_is_refused():
+    with pytest.raises(ShardingError, match="30 examples cannot be split evenly over 4"):
+        plan(LocalCluster(4), WORK)
+
+
+def test_the_environment_of_a_task_is_its_tf_config_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("A_PASSWORD", "planted-secret")
+    for row in plan(CLUSTER, WORK):
+        found = read_tf_config({"TF_CONFIG": row.environment or ""})
+        assert found is not None
+        assert found.task == row.task
+        assert "planted-secret" not in repr(row)
+
+
+def test_a_script_is_quoted_for_a_shell():
+    (row,) = plan(None, Work("m", script="my file; rm.R"))
+    assert row.command == "Rscript 'my file; rm.R'"
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate", "predict", "train_and_evaluate", "export"])
+def test_a_verb_with_a_cluster_is_refused_and_told_what_works(verb: str):
+    with pytest.raises(
+        UnsupportedError, match=r"a cluster of 3 tasks \(chief 0, worker 0, eva"
+    ) as e:
+        preflight(RunSettings(cluster=LocalCluster(2)), Circumstances(verb))
+    assert e.value.argument == "cluster"
+    assert "Leave `cluster` out" in str(e.value.remedy)

@@ -1,0 +1,192 @@
+# Addresses for documentation: no machine has them.
+three <- function(...) {
+  cluster(
+    chief = "192.0.2.1:2222",
+    worker = c("192.0.2.2:2222", "192.0.2.3:2222"),
+    evaluator = "192.0.2.1",
+    ...
+  )
+}
+
+test_that("clusters print who takes part and where", {
+  expect_snapshot({
+    three(task = "worker 1")
+    cluster(worker = "[2001:db8::1]:2222")
+    local_cluster(workers = 2)
+    local_cluster(1, ps = 2, evaluator = FALSE, devices_per_worker = 2, memory_limit_mb = 512)
+    run_config(strategy_multi_worker(), cluster = local_cluster(2))
+  })
+})
+
+test_that("a cluster is a plain value that can be saved", {
+  file <- withr::local_tempfile()
+  for (described in list(three(task = "worker 1"), local_cluster(2))) {
+    saveRDS(described, file)
+    expect_identical(readRDS(file), described)
+    expect_s3_class(described, "tfdistribute_cluster")
+  }
+})
+
+test_that("a task is given as text or as a list", {
+  expect_identical(three(task = list(type = "worker", index = 1)), three(task = "worker 1"))
+})
+
+test_that("what is no cluster is refused by the argument's name", {
+  expect_snapshot(error = TRUE, {
+    cluster()
+    cluster(chief = 2222)
+    cluster(chief = "host-a; rm -rf ~:2222")
+    cluster(chief = "a:1", task = "worker one")
+    cluster(chief = "a:1", task = list(type = "worker"))
+    local_cluster(0)
+    local_cluster(2, ps = -1)
+    local_cluster(2, evaluator = 1)
+    run_config(cluster = "a:1")
+  })
+  expect_error(cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
+})
+
+test_that("host names with characters of a shell are refused, whatever surrounds them", {
+  withr::local_seed(7)
+  letters <- strsplit("abcXYZ019.-:[] \t\n\r;|&$`\"'\\<>(){}*?!#~=%^,@/+", "")[[1]]
+  shell <- letters[-(1:14)]
+  for (repetition in 1:200) {
+    word <- sample(letters, sample(1:12, 1), replace = TRUE)
+    word <- paste(append(word, sample(shell, 1), sample(0:length(word), 1)), collapse = "")
+    expect_error(cluster(chief = word), class = "tfdistribute_cluster_error")
+  }
+  for (word in c("-oProxyCommand=x", "a:1\n", "\u00e4:1", ":1", "::1")) {
+    expect_error(cluster(chief = word), class = "tfdistribute_cluster_error")
+  }
+})
+
+test_that("TF_CONFIG has the evaluator outside the cluster", {
+  expect_snapshot({
+    as_tf_config(three(), "worker 1")
+    as_tf_config(three(), "evaluator 0")
+  })
+  expect_named(as_tf_config(three()), c("chief 0", "worker 0", "worker 1", "evaluator 0"))
+})
+
+test_that("a task that the cluster does not have has no TF_CONFIG", {
+  expect_snapshot(error = TRUE, {
+    as_tf_config(three(), "worker 2")
+    as_tf_config(local_cluster(2), "worker 0")
+    as_tf_config("a:1")
+  })
+})
+
+test_that("a local cluster's TF_CONFIGs agree on ports that are free", {
+  skip_if_no_tensorflow()
+  texts <- as_tf_config(local_cluster(2, ps = 1))
+  expect_named(texts, c("chief 0", "worker 0", "ps 0", "evaluator 0"))
+  expect_length(unique(sub(", \"task\".*", "", unlist(texts))), 1)
+  expect_identical(nrow(cluster_check(texts)), 0L)
+})
+
+test_that("the cluster of the environment is read with the variable's name", {
+  skip_if_no_tensorflow()
+  expect_null(cluster_from_environment())
+  text <- as_tf_config(three(), "worker 1")
+  withr::local_envvar(TF_CONFIG = text)
+  found <- cluster_from_environment()
+  expect_identical(found$source, "TF_CONFIG")
+  expect_identical(as_tf_config(found, found$task), text)
+  expect_snapshot(found)
+  withr::local_envvar(TF_CONFIG = "{\"cluster\": {chief}}")
+  expect_snapshot(cluster_from_environment(), error = TRUE)
+  withr::local_envvar(TF_CONFIG = "{\"cluster\": {\"master\": [\"a:1\"]}}")
+  expect_snapshot(cluster_from_environment(), error = TRUE)
+})
+
+test_that("all mistakes of a cluster are rows of one table", {
+  skip_if_no_tensorflow()
+  found <- cluster_check(
+    cluster(
+      chief = "192.0.2.1:2222",
+      worker = c("192.0.2.2", "192.0.2.1:2222"),
+      task = "worker 2"
+    ),
+    batch_size = 128
+  )
+  expect_s3_class(found, "tbl_df")
+  expect_named(found, c("field", "severity", "message", "fix"))
+  expect_identical(found$field, c("task", "worker 0", "worker 1", "batch_size"))
+  expect_snapshot(found)
+  expect_snapshot(cluster_check(three()))
+})
+
+test_that("TF_CONFIGs are checked as texts, and that of the environment", {
+  skip_if_no_tensorflow()
+  expect_identical(cluster_check("{")$field, "TF_CONFIG")
+  texts <- list(as_tf_config(three(), "chief 0"), as_tf_config(cluster("192.0.2.1:1"), "chief 0"))
+  expect_match(cluster_check(texts)$message, "differs from that of the first")
+  withr::local_envvar(TF_CONFIG = "{\"cluster\": {}}")
+  expect_true("cluster" %in% cluster_check()$field)
+  withr::local_envvar(TF_CONFIG = NA)
+  expect_snapshot(error = TRUE, {
+    cluster_check()
+    cluster_check(2)
+    cluster_check(three(), batch_size = 0)
+  })
+})
+
+test_that("a plan shows every task, and warns of open ports", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt")),
+    model_dir = "runs/cars",
+    config = run_config(strategy_multi_worker(), cluster = three())
+  )
+  training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 12, num_epochs = NULL))
+  evaluation <- eval_spec(input_fn(mpg ~ wt, mtcars), name = "cars")
+  planned <- plan(model, training, evaluation)
+  expect_snapshot(planned)
+  texts <- vapply(as_tf_config(three()), as.vector, "", USE.NAMES = FALSE)
+  expect_identical(planned$environment, texts)
+  expect_identical(planned$replica_batch_size, c(4L, 4L, 4L, 128L))
+  expect_snapshot(plan(model, training, cluster = NULL))
+  expect_snapshot(plan(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
+})
+
+test_that("a plan of one process divides the batch over the strategy's devices", {
+  skip_if_no_tensorflow()
+  batch_of <- function(strategy) {
+    config <- run_config(strategy)
+    model <- linear_regressor(feature_columns(column_numeric("wt")), "runs/cars", config = config)
+    plan(model, input_fn(mpg ~ wt, mtcars, batch_size = 12))$replica_batch_size
+  }
+  expect_identical(batch_of(NULL), 12L)
+  expect_identical(batch_of(strategy_mirrored(3)), 4L)
+  expect_identical(batch_of(strategy_central_storage(c("CPU:0", "CPU:1"))), 6L)
+  # All GPUs: TensorFlow would have to look for them.
+  expect_identical(batch_of(strategy_mirrored()), NA_integer_)
+})
+
+test_that("a plan that cannot be is refused", {
+  skip_if_no_tensorflow()
+  columns <- feature_columns(column_numeric("wt"))
+  mirrored <- linear_regressor(columns, "runs/cars", config = run_config(strategy_mirrored(2)))
+  expect_snapshot(error = TRUE, {
+    plan(mirrored, cluster = three())
+    plan(
+      linear_regressor(columns, "runs/cars"),
+      input_fn(mpg ~ wt, mtcars, batch_size = 8),
+      cluster = three()
+    )
+    plan(mtcars)
+  })
+})
+
+test_that("a verb with a cluster is refused and told what works", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt")),
+    config = run_config(strategy_multi_worker(), cluster = local_cluster(2))
+  )
+  expect_snapshot(train(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
+  expect_error(
+    as_python(run_config(cluster = three())),
+    class = "tfdistribute_unsupported_error"
+  )
+})
