@@ -1,31 +1,31 @@
 #' Describe examples in binary files of fixed length
 #'
 #' Reads packed numbers in blocks of about a megabyte while a model trains; the files may be larger than memory. It is
-#' the fastest way from a disk: [write_fixed_length()] makes such files. Making the input does not look at the files: a
-#' verb does. It does not read compressed files.
+#' the fastest way from a disk: [write_fixed_length()] makes such files. Making the input does not look at the files:
+#' a verb does. It does not read compressed files.
 #'
 #' @section Order and division of rows:
-#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, and all workers take the
-#' same number of steps: ranges differ by one row at most, and no row is dropped, repeated or padded. Shuffled, the
-#' blocks of a worker's range are put into a random order, and the rows of all blocks that come within 64 MB are mixed:
-#' smaller data is shuffled completely; in larger data, rows that were neighbours in a file stay within 64 MB of each
-#' other. Evaluating and predicting keep the order of the files.
+#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, and all workers take
+#' the same number of steps: ranges differ by one row at most, and no row is dropped, repeated or padded. Shuffled,
+#' the blocks of a worker's range are put into a random order, and the rows of all blocks that come within 64 MB are
+#' mixed: smaller data is shuffled completely; in larger data, rows that were neighbours in a file stay within 64 MB
+#' of each other. Evaluating and predicting keep the order of the files.
 #'
 #' @inheritParams input_fn
-#' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] made, files, or patterns
-#'   such as `"data/part-*.bin"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`.
+#' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] made, files, or
+#'   patterns such as `"data/part-*.bin"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`.
 #' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
 #' @param features Names of the columns to use as features, strings; NULL: all but the response.
 #' @param columns What a record holds, for files without an index: a named vector of dtypes in the order of the
-#'   record, each with its shape where it has one, such as `c(label = "uint8", pixels = "uint8[28, 28]")`. Little-endian
-#'   numbers of the dtypes float16, float32, float64 (read as float32), int8, uint8, int16, uint16, int32 (read as int32),
-#'   uint32, int64 (read as int64) and bool. NULL takes the index.
+#'   record, each with its shape where it has one, such as `c(label = "uint8", pixels = "uint8[28, 28]")`.
+#'   Little-endian numbers of the dtypes float16, float32, float64 (read as float32), int8, uint8, int16, uint16,
+#'   int32 (read as int32), uint32, int64 (read as int64) and bool. NULL takes the index.
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
-#' missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while it was
-#' read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the
-#' replicas.
+#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file
+#' is missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while
+#' it was read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over
+#' the replicas.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/data/FixedLengthRecordDataset>, which reads one row at a time.
 #' @seealso [write_fixed_length()], [input_tfrecord()] for strings of any number.

@@ -2,13 +2,13 @@
 
 #' Write data into sharded files
 #'
-#' Writes a data frame, or what an [input_fn()] describes, into several files and an index of their columns, levels and
-#' rows, for [input_fixed_length()] (packed numbers, the fastest to read) or [input_tfrecord()] (`tf.train.Example`
-#' messages, which other programs read too). Rows keep their order: shuffle them first where they are sorted and there
-#' are several workers. It does not compress.
+#' Writes a data frame, or what an [input_fn()] describes, into several files and an index of their columns, levels
+#' and rows, for [input_fixed_length()] (packed numbers, the fastest to read) or [input_tfrecord()]
+#' (`tf.train.Example` messages, which other programs read too). Rows keep their order: shuffle them first where they
+#' are sorted and there are several workers. It does not compress.
 #'
-#' A file gets its name when it is complete, and the index is written last: half-written data is never read. Called again
-#' after an interruption, with the same data, it goes on where it stopped.
+#' A file gets its name when it is complete, and the index is written last: half-written data is never read. Called
+#' again after an interruption, with the same data, it goes on where it stopped.
 #'
 #' @param data A data frame, a matrix with column names, a named list of vectors and arrays, or an [input_fn()], whose
 #'   columns are written. What columns become is said in [input_fn()]; in [write_fixed_length()] strings stand in the
@@ -18,8 +18,8 @@
 #' @return `path`, invisibly.
 #' @section Errors:
 #' `tfdistribute_input_error`: the data has missing values or columns of a kind that cannot be written; for
-#' `write_tfrecord()` also date-times. `tfdistribute_argument_error`: `path` cannot be written or holds other files, or
-#' there are fewer rows than `shards`.
+#' `write_tfrecord()` also date-times. `tfdistribute_argument_error`: `path` cannot be written or holds other files,
+#' or there are fewer rows than `shards`.
 #' @section Source:
 #' <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".
 #' @examplesIf tfdistribute_available()

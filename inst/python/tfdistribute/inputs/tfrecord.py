@@ -17,9 +17,9 @@ from tfdistribute.inputs import blocks
 from tfdistribute.inputs.blocks import Block, Matrices, Source
 from tfdistribute.inputs.file_input import FileInput
 from tfdistribute.inputs.files import File, find_files, open_file, read_bytes
-from tfdistribute.inputs.fixed_length import chosen_columns, parse_column
 from tfdistribute.inputs.layout import Layout
 from tfdistribute.inputs.packing import Packed
+from tfdistribute.inputs.record_columns import chosen_columns, parse_column
 from tfdistribute.inputs.shard_index import (
     ShardIndex,
     indexed_columns,
