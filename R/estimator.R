@@ -10,6 +10,7 @@
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").
 #' * [baseline_regressor()], [baseline_classifier()]: no features; what every other model must beat.
+#' * [estimator()]: a model function of your own; [keras_model_to_estimator()]: a model of Keras.
 #'
 #' @section Classes of a classifier:
 #' Responses are whole numbers from 0 to `n_classes - 1` (also TRUE and FALSE), or strings. For a factor

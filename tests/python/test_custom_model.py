@@ -17,7 +17,6 @@ import equality_models as models  # noqa: E402
 from tensorflow.core.protobuf import rewriter_config_pb2  # noqa: E402
 
 from tfdistribute import engine  # noqa: E402
-from tfdistribute.callbacks import Callback  # noqa: E402
 from tfdistribute.descriptions import read  # noqa: E402
 from tfdistribute.errors import (  # noqa: E402
     ArgumentError,
@@ -622,12 +621,3 @@ def test_devices_that_a_clusters_tasks_do_not_have_are_refused():
     with pytest.raises(RunConfigError, match="CPU:1") as caught:
         engine.placement.provide_named_cpus(graph, config_of(1, ["worker"]))
     assert "device_count = list(CPU = 2)" in str(caught.value.remedy)
-
-
-def test_a_callback_is_not_rewritten_by_autograph():
-    assert isinstance(described(as_callback(lambda *_: None), Path("m")).model_fn, Callback)
-    with tf.Graph().as_default():
-        seen = []
-        callback = Callback(lambda x: {"value": seen.append(threading.get_ident()) or x}, ("x",))
-        tf.function(lambda x: callback(x))(tf.constant(1.0))
-    assert seen == [threading.get_ident()]

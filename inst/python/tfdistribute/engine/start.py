@@ -22,6 +22,8 @@ def prepare(tensorflow: Any) -> None:
     logger.addFilter(_is_news)
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
+    # What model functions are written with; in graphs there is nothing to replace it.
+    warnings.filterwarnings("ignore", message=r"`tf\.layers\.\w+` is deprecated")
 
 
 def _is_news(record: logging.LogRecord) -> bool:
