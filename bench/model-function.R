@@ -1,7 +1,7 @@
 # Cost of a model function of R, per step, against the same function in Python.
 #
-# R only builds the graph, before the first step, so the ratio should be 1.0 within the noise. The first step, which holds
-# the building, is left out. Runs alternate, and the median of the ratios of neighbours is printed.
+# R only builds the graph, before the first step, so the ratio should be 1.0 within the noise. The first step, which
+# holds the building, is left out. Runs alternate, and the median of the ratios of neighbours is printed.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
@@ -33,7 +33,8 @@ def model_fn(features, labels, mode):
     step = v1.train.get_or_create_global_step()
     train_op = optimizer.minimize(loss, global_step=step)
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-")$model_fn
+"
+)$model_fn
 
 input <- input_fn(mpg ~ wt + hp + qsec, mtcars, batch_size = 32, num_epochs = NULL)
 

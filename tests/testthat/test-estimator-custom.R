@@ -93,7 +93,7 @@ test_that("what is no part of a specification is refused by name", {
     estimator_spec("train", predictions = list(1, 2))
     estimator_spec("eval", eval_metric_ops = list(1))
     estimator_spec("train", training_hooks = "stop")
-    estimator_spec("train", optimzer = "adam")
+    estimator_spec("train", solver = "adam")
     estimator_spec("train", optimizer = "adm")
     specification_wire(3, "train")
     specification_wire(list(1), "train")
