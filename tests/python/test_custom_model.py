@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -205,6 +206,19 @@ def test_functions_of_r_stay_on_their_thread_and_those_of_python_on_tensorflows(
     trained(model_fn, tmp_path / "python", "mirrored over 2", steps=1)
     assert len(threads) == 2
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("strategy", ["none", "mirrored over 2"])
+def test_functions_run_as_they_are_written_under_every_strategy(tmp_path: Path, strategy: str):
+    files = []
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        # AutoGraph would have written the function anew, into a file of its own.
+        files.append(inspect.currentframe().f_code.co_filename)
+        return models.dense_with_sgd(features, labels, mode)
+
+    trained(model_fn, tmp_path, strategy, steps=1)
+    assert set(files) == {__file__}
 
 
 @pytest.mark.parametrize("strategy", ["mirrored over 2", "central storage"])
