@@ -178,3 +178,15 @@ check_python_object <- function(value, argument, expected) {
   }
   value
 }
+
+# A verb that was given no data.
+check_given <- function(missing, verb) {
+  if (missing) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`input_fn` is missing: ", verb, "() needs data."),
+      remedy = "Make an input with input_fn().",
+      argument = "input_fn"
+    )
+  }
+}

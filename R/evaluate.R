@@ -1,7 +1,9 @@
 #' Evaluate a trained model
 #'
 #' Computes the model's metrics with every row counted once. It does not train, and does not use the
-#' training strategy, so that an odd last batch counts as it should.
+#' training strategy, so that an odd last batch counts as it should. `loss` is the mean over all rows for ready-made
+#' models without a `weight_column` and for Keras models; with weights, and for a model function of your own, it is
+#' TensorFlow's mean over batches.
 #'
 #' @inheritParams train
 #' @param input_fn What to evaluate on: an [input_fn()] with a response, or a function that returns a
@@ -37,6 +39,7 @@ evaluate.tfdistribute_estimator <- function(
   simplify = TRUE,
   ...
 ) {
+  check_given(missing(input_fn), "evaluate")
   check_no_more(
     ...,
     verb = "evaluate",

@@ -16,8 +16,8 @@
 #'   object with names or column names, such as the data frame. See [scoped_columns()].
 #' @return A list of class `tfdistribute_feature_columns`.
 #' @section Names:
-#' Features may have any name ("petal length"), also with letters outside ASCII. In the names of a model's variables, characters
-#' that TensorFlow does not take become `_`, and letters outside ASCII the letter u and their code.
+#' Features may have any name ("petal length"), also with letters outside ASCII. In the names of a model's variables,
+#' characters that TensorFlow does not take become `_`, and letters outside ASCII the letter u and their code.
 #' @section Errors:
 #' `tfdistribute_argument_error`: something is no feature column, or a helper finds nothing to choose from.
 #' `tfdistribute_model_error`: two columns have the same name, or names that become the same in TensorFlow, such as

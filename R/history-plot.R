@@ -31,6 +31,9 @@ plot.tfdistribute_history <- function(
 ) {
   method <- check_default_choice(method, "method", c("auto", "ggplot2", "base"))
   data <- as.data.frame(x)
+  if (nrow(data) == 0) {
+    data <- data.frame(step = 0, metric = "loss", value = NA_real_, data = "training")
+  }
   several <- nrow(x$evaluations) > 1
   metrics <- check_strings(metrics, "metrics", null = TRUE) %||%
     if (several) unique(data$metric) else "loss"

@@ -43,6 +43,7 @@ predict.tfdistribute_estimator <- function(
   yield_single_examples = TRUE,
   ...
 ) {
+  check_given(missing(input_fn), "predict")
   known <- setdiff(names(formals(predict.tfdistribute_estimator)), c("object", "..."))
   check_no_more(..., verb = "predict", known = known)
   as_iterable <- check_flag(as_iterable, "as_iterable")

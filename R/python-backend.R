@@ -15,11 +15,13 @@ the$kept_warnings <- list()
 #' @return What the function returned, as R values.
 #' @noRd
 call_backend <- function(.function, ...) {
-  bridge <- backend()
+  bridge <- suspendInterrupts(backend())
   arguments <- lapply(list(...), as_wire)
   the$callback_error <- NULL
   the$callback_trace <- NULL
-  answer <- bridge$call(.function, arguments)
+  # Ctrl-C is Python's to answer here. R would notice it in the functions that reticulate calls between the two, and
+  # what it raises there is lost.
+  answer <- suspendInterrupts(bridge$call(.function, arguments, Sys.getenv("TF_CONFIG")))
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
@@ -168,7 +170,7 @@ guard_callback <- function(callback) {
     frame <- environment()
     tryCatch(
       withCallingHandlers(
-        list(value = callback(...)),
+        list(value = allowInterrupts(callback(...))),
         error = function(error) keep_callback_error(error, frame)
       ),
       error = function(error) {

@@ -43,6 +43,7 @@ train.tfdistribute_estimator <- function(
   saving_listeners = NULL,
   ...
 ) {
+  check_given(missing(input_fn), "train")
   check_no_more(
     ...,
     verb = "train",

@@ -35,6 +35,7 @@ test_that("a history without a step says so", {
   ))
   expect_snapshot(empty)
   expect_identical(summary(empty)$steps, 0L)
+  expect_s3_class(plot(empty, method = "ggplot2"), "ggplot")
 })
 
 test_that("a history of one entry keeps columns of length one", {

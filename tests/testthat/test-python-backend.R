@@ -2,7 +2,7 @@
 local_bridge <- function(answer, frame = parent.frame()) {
   asked <- new.env(parent = emptyenv())
   before <- the$bridge
-  the$bridge <- list(call = function(name, arguments) {
+  the$bridge <- list(call = function(name, arguments, tf_config) {
     asked$name <- name
     asked$arguments <- arguments
     answer
@@ -45,7 +45,7 @@ test_that("the R error of a callback becomes the parent of the condition", {
   before <- the$bridge
   withr::defer(the$bridge <- before)
   cause <- structure(class = c("my_error", "error", "condition"), list(message = "no", call = NULL))
-  the$bridge <- list(call = function(name, arguments) {
+  the$bridge <- list(call = function(name, arguments, tf_config) {
     the$callback_error <- cause
     list(error = list(kind = "callback", problem = "no", remedy = NULL))
   })

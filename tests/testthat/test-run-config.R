@@ -109,7 +109,10 @@ test_that("the settings are TensorFlow's, in the defaults too", {
   skip_if_no_tensorflow()
   python <- as_python(run_config())
   expect_s3_class(python, "tensorflow_estimator.python.estimator.run_config.RunConfig")
-  settings <- setdiff(names(formals(run_config)), c("experimental_distribute", "session_config", "cluster"))
+  settings <- setdiff(
+    names(formals(run_config)),
+    c("experimental_distribute", "session_config", "cluster")
+  )
   config <- run_config()
   for (setting in settings) {
     expect_equal(python[[setting]], config[[setting]], info = setting)

@@ -68,6 +68,18 @@ test_that("Ctrl-C finishes the step, keeps the work, and the next training goes 
   expect_match(output, "went on TRUE", fixed = TRUE)
 })
 
+test_that("TF_CONFIG that is set after Python has started is looked at", {
+  skip_if_no_tensorflow()
+  train(linear_regressor(columns()), cars_input())
+  withr::local_envvar(
+    TF_CONFIG = '{"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}'
+  )
+  expect_error(
+    train(linear_regressor(columns()), cars_input()),
+    class = "tfdistribute_unsupported_error"
+  )
+})
+
 test_that("a session that trained on one device trains on two next", {
   skip_if_no_tensorflow()
   script <- local_script(c(
@@ -131,7 +143,9 @@ test_that("evaluate() gives exact metrics: the mean over all rows, the last batc
   train(model, cars_input(num_epochs = 5))
   metrics <- evaluate(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 10))
   predicted <- predict(model, cars_input())$predictions
-  expect_equal(metrics$average_loss, mean((predicted - mtcars$mpg)^2), tolerance = 1e-5)
+  by_hand <- mean((predicted - mtcars$mpg)^2)
+  expect_equal(metrics$average_loss, by_hand, tolerance = 1e-5)
+  expect_equal(metrics$loss, by_hand, tolerance = 1e-5)
   expect_type(evaluate(model, cars_input(), simplify = FALSE), "list")
 })
 

@@ -6,6 +6,7 @@ reticulate loses its class: ``{"value": ...}``, ``{"error": {...}}`` or ``{"inte
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -14,17 +15,22 @@ from tfdistribute.bridge.functions import FUNCTIONS
 from tfdistribute.errors import TfdistributeError, error_kinds
 
 
-def call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
     """Call one function of the bridge and answer with data.
 
     Args:
         name: Name of the function, as in ``bridge/functions.py``.
         arguments: Its arguments by name.
+        tf_config: R's TF_CONFIG, "" where it is not set; Python's copy of the environment is as old as its start.
 
     Returns:
         ``value``, or ``error`` with kind, kinds, problem, remedy, argument, value and traceback, or
         ``interrupt``.
     """
+    if tf_config:
+        os.environ["TF_CONFIG"] = tf_config
+    elif tf_config is not None:
+        os.environ.pop("TF_CONFIG", None)
     try:
         # An empty list of R arrives as a list, whatever names it might have had.
         return {"value": FUNCTIONS[name](**(arguments or {}))}

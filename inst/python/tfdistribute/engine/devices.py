@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import tensorflow as tf
 
 # A session makes as many CPU devices as its configuration says, however many TensorFlow itself was started with:
-# a number that was fixed when TensorFlow started does not limit training. The bound only catches slips of the pen.
-MOST_CPUS = 64
+# a number that was fixed when TensorFlow started does not limit training. Every replica is a copy of the graph, and
+# many more of them than processors take minutes to start.
+MOST_CPUS = max(8, 2 * (os.cpu_count() or 1))
 
 
 def counts() -> tuple[int, int]:
     """Count the devices that a session can have. Does not start them.
 
     Returns:
-        Logical CPUs, of which any number up to 64 can be had, and the GPUs that TensorFlow sees.
+        Logical CPUs, of which any number up to MOST_CPUS can be had, and the GPUs that TensorFlow sees.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices

@@ -138,6 +138,8 @@ class Canned(Model):
     def adapt(self, estimator: Any) -> None:
         """Put the repairs of TensorFlow's canned models in place."""
         engine.losses.report_mean(estimator)
+        if self.weight_column is None and self.loss_reduction == LOSS_REDUCTIONS[0]:
+            engine.losses.report_row_mean(estimator)
         keys = {need.feature: safe_key(need.feature) for need in self.needed_features()}
         if any(name != key for name, key in keys.items()):
             engine.model_functions.rename_features(estimator, keys)

@@ -75,6 +75,10 @@ def explain(error: Exception, verb: str) -> TfdistributeError:
 
 
 def _first_lines(text: str, lines: int = 3) -> str:
+    # What failed in a session comes after where its operations were made, which is inside this package.
+    failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
+    if failed is not None:
+        return (failed.group(1) or failed.group(2)).strip()
     kept = [line.strip() for line in text.splitlines() if line.strip()]
     if text.startswith("in user code:"):
         # AutoGraph writes the traceback first.

@@ -109,7 +109,9 @@ def check_owner(model_dir: str, structure: Mapping[str, Any], *, for_training: b
         return
     wanted = _plain(structure)
     unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
-    for name in sorted((set(known) | set(wanted)) - unread):
+    for name in sorted(
+        (set(known) | set(wanted)) - unread, key=lambda name: (name != "kind", name)
+    ):
         if known.get(name) != wanted.get(name):
             its, own = _shown(known.get(name)), _shown(wanted.get(name))
             raise ModelDirectoryError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,9 +114,11 @@ def training_hooks(
 
 
 def seed_of(source: Input, settings: RunSettings) -> int:
-    """Choose the seed of the input's order: its own, else the run configuration's."""
-    own = getattr(source, "seed", None)
-    return int(own) if own is not None else int(settings.tf_random_seed or 1)
+    """Choose the seed of the input's order: its own, else the run configuration's, else another in each run."""
+    for seed in (getattr(source, "seed", None), settings.tf_random_seed):
+        if seed is not None:
+            return int(seed)
+    return secrets.randbelow(2**31)
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:
