@@ -1,0 +1,71 @@
+"""What a verb refuses before it trains, and the order that it trains in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ShardingError, TfdistributeError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import seed_of, train
+from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
+
+MIRRORED = {"kind": "mirrored", "devices": 2}
+
+
+def source(rows: int, batch_size: int, **more: Any) -> Input:
+    values = np.arange(rows, dtype="float32")
+    columns = [
+        {"name": "x", "type": "float", "values": lambda: values},
+        {"name": "y", "type": "float", "values": lambda: values},
+    ]
+    wire = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": batch_size}
+    return read(Input, {**wire, **more})
+
+
+def model(directory: Path) -> Model:
+    columns = {"kind": "numeric", "key": "x"}
+    return read(
+        Model,
+        {"kind": "linear_regressor", "feature_columns": columns, "model_dir": str(directory)},
+    )
+
+
+def test_an_evaluation_that_would_lose_its_odd_last_batch_is_refused_before_training(
+    tensorflow: Any, tmp_path: Path
+):
+    del tensorflow
+    settings = read(RunSettings, {"train_distribute": MIRRORED, "eval_distribute": MIRRORED})
+    with pytest.raises(TfdistributeError) as caught:
+        train_and_evaluate(
+            model(tmp_path),
+            settings,
+            TrainSpec(source(32, 8), max_steps=2),
+            EvalSpec(source(30, 8)),
+        )
+    assert caught.value.argument == "eval_distribute"
+    assert not list(tmp_path.glob("model.ckpt*"))
+
+
+def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_path: Path):
+    del tensorflow
+    settings = read(RunSettings, {"train_distribute": MIRRORED})
+    with pytest.raises(ShardingError):
+        train(model(tmp_path), settings, source(1, 2))
+
+
+def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
+    settings = RunSettings(tf_random_seed=0)
+    assert seed_of(source(4, 2, seed=7), settings) == 7
+    assert seed_of(source(4, 2), settings) == 0
+
+
+def test_without_any_seed_every_run_has_another():
+    settings = RunSettings(tf_random_seed=None)
+    assert len({seed_of(source(4, 2), settings) for _ in range(5)}) > 1
