@@ -5,9 +5,8 @@
 #'
 #' @param devices NULL for all GPUs (or the CPU, where there is none), a count, or a character vector or list of
 #'   names such as `"GPU:0"`. `devices = 2` on a machine without GPUs means two logical CPU devices.
-#' @param cross_device How gradients are summed: `"auto"` (TensorFlow's choice: collective operations, or on one device
-#'   where CPUs and GPUs are mixed), `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours), or
-#'   `"one_device"` (all on the first device).
+#' @param cross_device How gradients are summed: `"auto"` (NCCL between GPUs; on one device where a CPU takes part),
+#'   `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours), or `"one_device"` (all on the first device).
 #' @return A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
 #' `tfdistribute_argument_error` for an unknown `cross_device`, and `tfdistribute_strategy_error` for `devices` that

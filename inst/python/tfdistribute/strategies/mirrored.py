@@ -20,8 +20,8 @@ class Mirrored(Strategy, kind="mirrored"):
     Args:
         devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
             means logical CPUs.
-        cross_device: How gradients are summed: "auto" (TensorFlow's choice: collectives, or on one
-            device where CPUs and GPUs are mixed), "nccl" (GPUs only), "hierarchical_copy" (in groups of
+        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device where a
+            CPU takes part), "nccl" (GPUs only), "hierarchical_copy" (in groups of
             neighbours) or "one_device" (all on the first device).
 
     Raises:
