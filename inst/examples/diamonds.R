@@ -56,7 +56,8 @@ predicted <- predict(model, input_fn(test, features = all_of(c(numbers, qualitie
 linear <- lm(price ~ ., prepared[in_training, ])
 rmse <- function(predicted) 1000 * sqrt(mean((predicted - test$price)^2))
 
-picture <- file.path(model_dir(model), "training.png")
+# Beside R's own temporary directory, which goes when the script ends.
+picture <- file.path(dirname(tempdir()), "tfdistribute-diamonds.png")
 grDevices::png(picture, width = 900, height = 600, res = 120)
 print(plot(history))
 invisible(grDevices::dev.off())
