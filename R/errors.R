@@ -1,7 +1,12 @@
 # One tree of conditions in both languages: the classes mirror inst/python/tfdistribute/errors.py.
 
 # Parents of every kind of error that has one besides the root.
-error_parents <- list(sharding = "input", model_directory = "model")
+error_parents <- list(
+  sharding = "input",
+  model_directory = "model",
+  port = "cluster",
+  lost_peer = "training"
+)
 
 #' Raise a classed condition
 #'

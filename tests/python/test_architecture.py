@@ -33,7 +33,16 @@ TOP_LEVEL = {
 }
 
 # What answers without TensorFlow, in less than a second.
-PLAIN = ("errors", "callbacks", "descriptions", "columns", "cluster", "launch", "sharding")
+PLAIN = (
+    "errors",
+    "callbacks",
+    "descriptions",
+    "columns",
+    "cluster",
+    "launch",
+    "sharding",
+    "task_events",
+)
 
 TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras")
 

@@ -13,7 +13,7 @@ class Callback:
     """A function from R: called by position or name, its error raised as CallbackError.
 
     R cannot let its errors cross TensorFlow, so the function answers with a mapping that holds ``value``, the
-    text of an ``error``, or ``interrupt``. The R condition itself stays in R, which makes it the parent
+    text of an ``error`` with R's ``traceback``, or ``interrupt``. The R condition itself stays in R, which makes it the parent
     of the condition that the user sees.
 
     Args:
@@ -39,9 +39,11 @@ class Callback:
         if answer.get("interrupt"):
             raise KeyboardInterrupt
         if answer.get("error") is not None:
-            raise CallbackError(
+            error = CallbackError(
                 str(answer["error"]), "Correct the function that was passed from R."
             )
+            error.r_traceback = answer.get("traceback")
+            raise error
         return answer.get("value")
 
 

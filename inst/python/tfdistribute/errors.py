@@ -7,6 +7,7 @@
     |-- BackendError           Python packages or TensorFlow are missing, or were started otherwise
     |-- CallbackError          code of the user failed while TensorFlow was calling it
     |-- ClusterError           who takes part: tasks, addresses, TF_CONFIG
+    |   `-- PortError            another program listens at the address of a task
     |-- InputError             the data: columns, rows, missing values
     |   `-- ShardingError      how a batch is divided over replicas and workers
     |-- ModelError             a model's description, or a model function that cannot be distributed
@@ -14,6 +15,7 @@
     |-- RunConfigError         settings that TensorFlow would accept and then fail on
     |-- StrategyError          devices and distribution strategies
     |-- TrainingError          TensorFlow stopped while it trained, evaluated, predicted or exported
+    |   `-- LostPeerError        another task of the cluster ended, or never came
     `-- UnsupportedError       can be described, cannot be performed here
 
 In R the same tree are condition classes: ``InputError`` is ``tfdistribute_input_error``, and all of them
@@ -34,6 +36,9 @@ class TfdistributeError(Exception):
     """
 
     kind = "error"
+    # Whether another process or a lost connection is the reason, so that the same work may succeed when it is
+    # done again.
+    is_transient = False
 
     def __init__(
         self,
@@ -66,15 +71,26 @@ class BackendError(TfdistributeError):
 
 
 class CallbackError(TfdistributeError):
-    """Code of the user failed while TensorFlow was calling it."""
+    """Code of the user failed while TensorFlow was calling it.
+
+    ``r_traceback`` is the text of R's calls, where the code was R's and R gave them.
+    """
 
     kind = "callback"
+    r_traceback: str | None = None
 
 
 class ClusterError(TfdistributeError):
     """The tasks, their addresses or TF_CONFIG do not make a cluster."""
 
     kind = "cluster"
+
+
+class PortError(ClusterError):
+    """Another program listens at the address where a task is to listen."""
+
+    kind = "port"
+    is_transient = True
 
 
 class InputError(TfdistributeError):
@@ -117,6 +133,13 @@ class TrainingError(TfdistributeError):
     """TensorFlow stopped while it trained, evaluated, predicted or exported."""
 
     kind = "training"
+
+
+class LostPeerError(TrainingError):
+    """Another task of the cluster ended, or never came."""
+
+    kind = "lost_peer"
+    is_transient = True
 
 
 class UnsupportedError(TfdistributeError):

@@ -17,6 +17,7 @@ from tfdistribute.bridge.clusters import (
     some_ports,
 )
 from tfdistribute.bridge.situation import situation
+from tfdistribute.bridge.tasks import task_event
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
@@ -314,6 +315,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "session_hook": _session_hook,
     "situation": situation,
     "some_ports": some_ports,
+    "task_event": task_event,
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,

@@ -1,0 +1,16 @@
+"""What a task that R runs tells the process that watches over it. TensorFlow is not started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfdistribute import task_events
+
+
+def task_event(event: str, fields: Mapping[str, Any] | None = None) -> None:
+    """Tell one event; "started" also lets SIGUSR1 show where the process stands."""
+    if event == "started":
+        task_events.begin()
+    else:
+        task_events.tell(event, **(fields or {}))
