@@ -13,8 +13,8 @@ class Callback:
     """A function from R: called by position or name, its error raised as CallbackError.
 
     R cannot let its errors cross TensorFlow, so the function answers with a mapping that holds ``value``, the
-    text of an ``error`` with R's ``traceback``, or ``interrupt``. The R condition itself stays in R, which makes it the parent
-    of the condition that the user sees.
+    text of an ``error`` with R's ``traceback``, or ``interrupt``. The R condition itself stays in R, which makes it
+    the parent of the condition that the user sees.
 
     Args:
         call: Callable that answers ``{"value": ...}``, ``{"error": text}`` or ``{"interrupt": True}``.
