@@ -20,6 +20,7 @@ from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.fixed_length import write_fixed_length
+from tfdistribute.inputs.mapped import write_packed
 from tfdistribute.inputs.packing import Column, pack
 from tfdistribute.inputs.tfrecord import write_tfrecord
 
@@ -39,6 +40,12 @@ def _columns(by_function: bool) -> list[dict[str, Any]]:
 
 def _in_memory() -> dict[str, Any]:
     return {"columns": _columns(by_function=True), "response": "y", "batch_size": 6}
+
+
+def _mapped() -> dict[str, Any]:
+    directory = f"{tempfile.mkdtemp(dir=_folder())}/data"
+    write_packed(_typed_columns(), directory)
+    return {"directory": directory, "response": "y", "batch_size": 6}
 
 
 def _dataset_function() -> dict[str, Any]:
@@ -111,6 +118,7 @@ def _typed_columns() -> list[Column]:
 
 EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "in_memory": _in_memory,
+    "mapped": _mapped,
     "dataset_function": _dataset_function,
     "generator": _generator,
     "fixed_length": _fixed_length,

@@ -7,8 +7,10 @@ from tfdistribute.inputs import (
     fixed_length,
     generator,
     in_memory,
+    mapped,
     parquet_file,
     tfrecord,
+    transformed,
 )
 from tfdistribute.inputs.description import Input, Purpose
 
@@ -21,6 +23,8 @@ __all__ = [
     "fixed_length",
     "generator",
     "in_memory",
+    "mapped",
     "parquet_file",
     "tfrecord",
+    "transformed",
 ]

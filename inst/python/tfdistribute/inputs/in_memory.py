@@ -6,20 +6,13 @@ directory and to every event file. It crosses into TensorFlow in chunks of many 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
-import numpy.typing as npt
-
-from tfdistribute.columns import ColumnFacts, InputFacts
-from tfdistribute.errors import InputError
-from tfdistribute.inputs.chunks import batches_at_once, dataset_of_chunks
+from tfdistribute.columns import InputFacts
 from tfdistribute.inputs.description import Input, InputFunction, Purpose
-from tfdistribute.inputs.packing import Column, Packed, pack
-from tfdistribute.inputs.unpacking import taking_apart
-from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
+from tfdistribute.inputs.packed_rows import PackedRows
+from tfdistribute.inputs.packing import Column, Packed, check_names, pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,91 +40,31 @@ class InMemory(Input, kind="in_memory"):
 
     def __post_init__(self) -> None:
         """Copy the columns and let go of R's arrays."""
-        names = [column.name for column in self.columns]
-        for name in sorted(set(names)):
-            if names.count(name) > 1:
-                raise InputError(
-                    f"The input has two columns `{name}`.", "Rename one of them.", argument=name
-                )
-        if self.response is not None and self.response not in names:
-            raise InputError(
-                f"The response `{self.response}` is no column.",
-                "Name a column.",
-                argument="response",
-            )
-        packed = pack(self.columns)
-        object.__setattr__(self, "_packed", packed)
-        object.__setattr__(self, "columns", ())
-
-    @cached_property
-    def _facts(self) -> InputFacts:
-        packed = self.packed
-        facts = {name: place.facts for name, place in packed.places.items()}
-        label = None if self.response is None else facts.pop(self.response)
-        return InputFacts(
-            features=facts,
-            label=label,
-            rows=packed.rows,
-            epochs=self.num_epochs,
-            global_batch_size=self.batch_size,
-            label_range=_label_range(packed, label),
+        check_names(self.columns, self.response)
+        rows = PackedRows(
+            pack(self.columns),
+            self.response,
+            self.batch_size,
+            self.num_epochs,
+            self.shuffle,
+            self.seed,
         )
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "columns", ())
 
     @property
     def packed(self) -> Packed:
         """The one copy of the columns."""
-        return cast(Packed, self.__dict__["_packed"])
+        return self._packed_rows.packed
+
+    @property
+    def _packed_rows(self) -> PackedRows:
+        return cast(PackedRows, self.__dict__["_rows"])
 
     def facts(self) -> InputFacts:
         """Say what is known about the data."""
-        return self._facts
+        return self._packed_rows.facts
 
     def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
-
-        Args:
-            purpose: "predict" yields features only, once and in order.
-            seed: Seed of the run, where the input does not have its own.
-
-        Returns:
-            A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
-
-        Raises:
-            ShardingError: by the function, when the batch or the rows do not divide over the replicas.
-        """
-        # The function must not hold this description: TensorFlow keeps it on threads of its own.
-        packed = self.packed
-        shuffled = purpose != "predict" and (
-            purpose == "train" if self.shuffle is None else self.shuffle
-        )
-        chosen = self.seed if self.seed is not None else seed
-        order_seed = (0 if chosen is None else chosen) if shuffled else None
-        epochs = 1 if purpose == "predict" else self.num_epochs
-        batch_size, response = self.batch_size, None if purpose == "predict" else self.response
-        left_out = self.response if purpose == "predict" else None
-
-        def in_memory_input(input_context: InputContext | None = None) -> Any:
-            plan = BatchPlan(packed.rows, epochs, batch_size, Shard.of(input_context))
-            take_apart = taking_apart(packed, response, left_out)
-            chunks = _chunks(packed, plan, order_seed)
-            return dataset_of_chunks(packed.layout, chunks, take_apart)
-
-        return in_memory_input
-
-
-def _label_range(packed: Packed, label: ColumnFacts | None) -> tuple[float, float] | None:
-    numbers = None if label is None else packed.numbers(label.name)
-    return None if numbers is None else (float(numbers.min()), float(numbers.max()))
-
-
-def _chunks(
-    packed: Packed, plan: BatchPlan, seed: int | None
-) -> Callable[[], Iterator[tuple[npt.NDArray[Any], ...]]]:
-    batches = batches_at_once(packed.row_bytes * plan.replica_batch_size)
-
-    def chunks() -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        order = RowOrder(packed.rows, seed)
-        for positions in plan.chunks(batches):
-            yield packed.gather(order.at(positions))
-
-    return chunks
+        """Make the function that an Estimator calls for its data; see ``PackedRows``."""
+        return self._packed_rows.input_fn(purpose, seed)

@@ -20,6 +20,8 @@ from tfdistribute.inputs.layout import Layout, Place, lay_out
 # Stands for a table until the column's values are read.
 _UNREAD = np.empty(0, dtype=object)
 
+Empty = Callable[[Layout, int], "tuple[npt.NDArray[Any], ...]"]
+
 
 @dataclass(frozen=True)
 class Column(Description):
@@ -105,11 +107,30 @@ class Packed:
         return self.matrices[place.matrix][:, place.start : place.start + place.width]
 
 
-def pack(columns: Sequence[Column]) -> Packed:
+def check_names(columns: Sequence[Column], response: str | None) -> None:
+    """See that every column has a name of its own, and the response is one of them.
+
+    Raises:
+        InputError: two columns of one name, or a response that is no column.
+    """
+    names = [column.name for column in columns]
+    for name in sorted(set(names)):
+        if names.count(name) > 1:
+            raise InputError(
+                f"The input has two columns `{name}`.", "Rename one of them.", argument=name
+            )
+    if response is not None and response not in names:
+        raise InputError(
+            f"The response `{response}` is no column.", "Name a column.", argument="response"
+        )
+
+
+def pack(columns: Sequence[Column], empty: Empty = Layout.empty) -> Packed:
     """Copy columns into matrices, one column at a time.
 
     Args:
         columns: At least one column, all with the same number of rows.
+        empty: Makes the matrices of a layout for some rows.
 
     Returns:
         The packed columns; nothing in it shares memory with what the columns returned.
@@ -130,7 +151,7 @@ def pack(columns: Sequence[Column]) -> Packed:
     for column in columns:
         values, table = _read(column)
         if not matrices:
-            matrices = list(layout.empty(len(values)))
+            matrices = list(empty(layout, len(values)))
         _check_shape(column, values, len(matrices[0]))
         place = layout.places[column.name]
         target = matrices[place.matrix][:, place.start : place.start + place.width]
