@@ -36,6 +36,7 @@ TOP_LEVEL = {
 PLAIN = (
     "errors",
     "callbacks",
+    "checkpoints",
     "descriptions",
     "columns",
     "cluster",
