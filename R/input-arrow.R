@@ -38,7 +38,9 @@ input_arrow <- function(
   shuffle = "auto",
   seed = NULL,
   types = NULL,
-  impute = NULL
+  impute = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   new_table_input(
     "arrow",
@@ -50,7 +52,9 @@ input_arrow <- function(
     batch_size = batch_size,
     num_epochs = num_epochs,
     shuffle = shuffle,
-    seed = seed
+    seed = seed,
+    weights = weights,
+    transform = transform
   )
 }
 

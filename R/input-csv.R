@@ -56,7 +56,9 @@ input_csv <- function(
   impute = NULL,
   na = c("", "NA"),
   delim = ",",
-  on_bad_row = c("error", "skip")
+  on_bad_row = c("error", "skip"),
+  weights = NULL,
+  transform = NULL
 ) {
   if (!is.character(na) || anyNA(na)) {
     abort_argument("na", na, "strings")
@@ -75,6 +77,8 @@ input_csv <- function(
     num_epochs = num_epochs,
     shuffle = shuffle,
     seed = seed,
+    weights = weights,
+    transform = transform,
     na = enc2utf8(na),
     delimiter = delim,
     on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))

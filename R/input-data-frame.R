@@ -14,6 +14,8 @@ input_fn.data.frame <- function(
   impute = NULL,
   factors = c("labels", "codes"),
   seed = NULL,
+  weights = NULL,
+  transform = NULL,
   ...
 ) {
   check_no_more(..., verb = "input_fn", known = input_arguments())
@@ -28,7 +30,9 @@ input_fn.data.frame <- function(
     num_epochs = num_epochs,
     impute = impute,
     factors = factors,
-    seed = seed
+    seed = seed,
+    weights = select_response(rlang::enquo(weights), object, "weights"),
+    transform = transform
   )
 }
 
@@ -82,18 +86,23 @@ vector_of_names <- function(selection, names) {
   if (is.character(value)) rlang::quo(tidyselect::all_of(!!value)) else selection
 }
 
-select_response <- function(selection, data) {
-  chosen <- select_columns(selection, data, "response")
+select_response <- function(selection, data, argument = "response") {
+  chosen <- select_columns(selection, data, argument)
   if (length(chosen) > 1) {
     abort_tfdistribute(
       "input",
       problem = sprintf(
-        "`response` selects %d columns: %s.",
+        "`%s` selects %d columns: %s.",
+        argument,
         length(chosen),
         backquoted(chosen)
       ),
-      remedy = "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2).",
-      argument = "response"
+      remedy = if (argument == "response") {
+        "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2)."
+      } else {
+        "Choose one column."
+      },
+      argument = argument
     )
   }
   if (length(chosen) == 0) NULL else chosen

@@ -7,6 +7,8 @@
 #' @param fn Function that returns a `tf.data.Dataset` of batches, either `list(features, labels)` or features, where
 #'   features is a named list of tensors. It is called when a verb runs, without arguments, or with `input_context`
 #'   (a `tf.distribute.InputContext`, NULL without a strategy) if it has an argument of that name.
+#' @param weights Name of the feature that says how much each row counts, a string, or NULL; see [input_transform].
+#' @param transform Function of features and labels, which is applied to the dataset, or NULL; see [input_transform].
 #' @return A description of class `tfdistribute_input`.
 #' @section Errors:
 #' `tfdistribute_input_error`: `fn` is no function, or has an argument that nobody gives it; when a verb runs: it
@@ -25,7 +27,7 @@
 #'   dataset$batch(10L)
 #' })
 #' @export
-input_dataset <- function(fn) {
+input_dataset <- function(fn, weights = NULL, transform = NULL) {
   if (!is.function(fn)) {
     abort_tfdistribute(
       "input",
@@ -39,7 +41,9 @@ input_dataset <- function(fn) {
     )
   }
   check_dataset_formals(fn)
-  new_description("input", "dataset_function", `function` = fn)
+  weights <- check_weights(weights, NULL, NULL)
+  source <- new_description("input", "dataset_function", `function` = fn)
+  transformed_input(source, weights, transform)
 }
 
 #' Take what a verb was given for its data

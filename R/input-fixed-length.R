@@ -20,6 +20,7 @@
 #'   record, each with its shape where it has one, such as `c(label = "uint8", pixels = "uint8[28, 28]")`.
 #'   Little-endian numbers of the dtypes float16, float32, float64 (read as float32), int8, uint8, int16, uint16,
 #'   int32 (read as int32), uint32, int64 (read as int64) and bool. NULL takes the index.
+#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section Errors:
 #' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file
@@ -45,7 +46,9 @@ input_fixed_length <- function(
   num_epochs = 1,
   shuffle = "auto",
   seed = NULL,
-  columns = NULL
+  columns = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   new_record_input(
     "fixed_length",
@@ -57,6 +60,8 @@ input_fixed_length <- function(
     shuffle = shuffle,
     seed = seed,
     columns = columns,
+    weights = weights,
+    transform = transform,
     dtypes = c(
       paste0("float", c(16, 32, 64)),
       paste0(rep(c("int", "uint"), each = 3), c(8, 16, 32)),
@@ -69,7 +74,7 @@ input_fixed_length <- function(
 #' Describe records in files
 #'
 #' @param kind Member of the family `"input"`.
-#' @param paths,response,features,batch_size,num_epochs,shuffle,seed,columns As the user gave them.
+#' @param paths,response,features,batch_size,num_epochs,shuffle,seed,columns,weights,transform As the user gave them.
 #' @param dtypes The dtypes that such files can have.
 #' @return A description.
 #' @noRd
@@ -83,24 +88,28 @@ new_record_input <- function(
   shuffle,
   seed,
   columns,
+  weights,
+  transform,
   dtypes
 ) {
   paths <- check_strings(paths, "paths")
   response <- check_string(response, "response", null = TRUE)
   features <- check_strings(features, "features", null = TRUE)
   check_chosen(NULL, features %||% "", response)
-  new_description(
+  weights <- check_weights(weights, features, response)
+  source <- new_description(
     "input",
     kind,
     paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
     response = response,
-    features = features,
+    features = if (!is.null(features)) c(features, weights),
     batch_size = check_count(batch_size, "batch_size"),
     num_epochs = check_count(num_epochs, "num_epochs", null = TRUE),
     shuffle = check_shuffle(shuffle),
     seed = check_seed(seed),
     columns = check_record_columns(columns, dtypes)
   )
+  transformed_input(source, weights, transform)
 }
 
 check_record_columns <- function(columns, dtypes) {

@@ -24,6 +24,10 @@
 #' @param factors Whether factors are handed on as their `"labels"` (strings, for vocabulary columns) or as `"codes"`
 #'   (0, 1, ..., for identity columns).
 #' @param seed Seed of the shuffle, a whole number; NULL takes `tf_random_seed` of the run configuration.
+#' @param weights Column that says how much each row counts, selected like `response`; NULL: all rows count the same.
+#'   See [input_transform].
+#' @param transform Function of `features` and `labels`, by which whole batches are changed in TensorFlow, or NULL; see
+#'   [input_transform].
 #' @param ... For formulas: the arguments from `batch_size` on. Otherwise nothing.
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section How columns are handed on:
@@ -86,7 +90,8 @@ input_fn.default <- function(object, ...) {
 #' @param data Data frame, named list, or matrix with column names.
 #' @param features,response Names of columns; `response` may be NULL.
 #' @param source What the user gave, for printing.
-#' @param batch_size,shuffle,num_epochs,impute,factors,seed As the user gave them.
+#' @param batch_size,shuffle,num_epochs,impute,factors,seed,transform As the user gave them.
+#' @param weights Name of the column of weights; may be NULL.
 #' @return A description; only the chosen columns are kept, without a copy.
 #' @noRd
 new_in_memory_input <- function(
@@ -99,7 +104,9 @@ new_in_memory_input <- function(
   num_epochs = 1,
   impute = NULL,
   factors = c("labels", "codes"),
-  seed = NULL
+  seed = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   batch_size <- check_count(batch_size, "batch_size")
   num_epochs <- check_count(num_epochs, "num_epochs", null = TRUE)
@@ -107,6 +114,8 @@ new_in_memory_input <- function(
   factors <- check_default_choice(factors, "factors", c("labels", "codes"))
   seed <- check_seed(seed)
   check_chosen(data, features, response)
+  check_weights_apart(weights, features, response)
+  features <- c(features, weights)
   if (!is.matrix(data)) {
     data <- unclass_list(as.list(data))[c(features, response)]
   }
@@ -122,7 +131,8 @@ new_in_memory_input <- function(
   names(columns) <- c(features, response)
   impute <- check_impute(impute, data, columns, response)
   check_missing(data, columns, response, impute)
-  new_description(
+  check_weight_values(data, weights)
+  source <- new_description(
     "input",
     "in_memory",
     data = data,
@@ -136,6 +146,7 @@ new_in_memory_input <- function(
     rows = rows,
     source = source
   )
+  transformed_input(source, weights, transform)
 }
 
 # TRUE, FALSE, or NULL where the verb decides.

@@ -2,7 +2,7 @@
 
 #' @rdname input_fn
 #' @export
-input_fn.formula <- function(object, data, ...) {
+input_fn.formula <- function(object, data, ..., weights = NULL) {
   if (missing(data)) {
     abort_tfdistribute(
       "input",
@@ -21,7 +21,9 @@ input_fn.formula <- function(object, data, ...) {
   }
   response <- if (length(object) == 3) formula_name(object[[2]])
   available <- if (is.matrix(data)) colnames(data) else names(data)
-  features <- formula_features(object[[length(object)]], setdiff(available, response))
+  weights <- if (length(available) > 0) select_response(rlang::enquo(weights), data, "weights")
+  others <- setdiff(available, c(response, weights))
+  features <- formula_features(object[[length(object)]], others)
   unknown <- setdiff(c(response, features), available)
   if (length(unknown) > 0 && length(available) > 0) {
     abort_unknown_column(unknown, available, "object", who = "The formula")
@@ -30,6 +32,7 @@ input_fn.formula <- function(object, data, ...) {
     data,
     features = tidyselect::all_of(features),
     response = tidyselect::all_of(response),
+    weights = tidyselect::all_of(weights),
     ...
   )
 }

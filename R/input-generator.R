@@ -22,6 +22,9 @@
 #' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
 #' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Other than 1
 #'   only where `fn` returns functions. Predicting takes one pass.
+#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
+#' @param transform Function of features and labels, by which batches are changed in TensorFlow, or NULL; see
+#'   [input_transform].
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes. Making it
 #'   does not call `fn`.
 #' @inheritSection input_fn How columns are handed on
@@ -62,21 +65,30 @@
 #' }
 #' input_generator(rows_of_mtcars, features = c("wt", "hp"), response = "mpg", num_epochs = 5)
 #' @export
-input_generator <- function(fn, features = NULL, response = NULL, num_epochs = 1) {
+input_generator <- function(
+  fn,
+  features = NULL,
+  response = NULL,
+  num_epochs = 1,
+  weights = NULL,
+  transform = NULL
+) {
   fn <- check_function(fn, "fn")
   check_no_formals_needed(fn)
   features <- check_strings(features, "features", null = TRUE)
   response <- check_string(response, "response", null = TRUE)
   num_epochs <- check_count(num_epochs, "num_epochs", null = TRUE)
   check_chosen(NULL, features %||% "", response)
-  new_description(
+  weights <- check_weights(weights, features, response)
+  source <- new_description(
     "input",
     "generator",
     fn = fn,
-    features = features,
+    features = if (!is.null(features)) c(features, weights),
     response = response,
     num_epochs = num_epochs
   )
+  transformed_input(source, weights, transform)
 }
 
 check_no_formals_needed <- function(fn) {

@@ -14,6 +14,8 @@ input_fn.matrix <- function(
   impute = NULL,
   factors = c("labels", "codes"),
   seed = NULL,
+  weights = NULL,
+  transform = NULL,
   ...
 ) {
   check_no_more(..., verb = "input_fn", known = input_arguments())
@@ -32,6 +34,8 @@ input_fn.matrix <- function(
     num_epochs = num_epochs,
     impute = impute,
     factors = factors,
-    seed = seed
+    seed = seed,
+    weights = select_response(rlang::enquo(weights), object, "weights"),
+    transform = transform
   )
 }

@@ -8,6 +8,8 @@
 #' @inheritParams input_fn
 #' @param batch_size Examples of one training step over all devices and workers together, a count: the global batch.
 #' @param shuffle TRUE, FALSE, or NULL for training only.
+#' @param weights Name of the element of `x` that says how much each row counts, a string, or NULL; see
+#'   [input_transform].
 #' @return A description of class `tfdistribute_input`.
 #' @inheritSection input_fn How columns are handed on
 #' @section Errors:
@@ -32,7 +34,9 @@ numpy_input_fn <- function(
   num_threads = 1,
   impute = NULL,
   factors = c("labels", "codes"),
-  seed = NULL
+  seed = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   if (!is.list(x) || is_python_object(x)) {
     abort_tfdistribute(
@@ -43,8 +47,12 @@ numpy_input_fn <- function(
     )
   }
   check_column_names(names(x))
-  features <- names(x)
-  response <- if (!is.null(y)) utils::tail(make.unique(c(features, "y")), 1)
+  weights <- check_string(weights, "weights", null = TRUE)
+  if (!is.null(weights) && !weights %in% names(x)) {
+    abort_unknown_column(weights, names(x), "weights")
+  }
+  features <- setdiff(names(x), weights)
+  response <- if (!is.null(y)) utils::tail(make.unique(c(names(x), "y")), 1)
   data <- unclass_list(as.list(x))
   data[response] <- if (!is.null(y)) list(y)
   new_in_memory_input(
@@ -57,6 +65,8 @@ numpy_input_fn <- function(
     num_epochs = num_epochs,
     impute = impute,
     factors = factors,
-    seed = seed
+    seed = seed,
+    weights = weights,
+    transform = transform
   )
 }

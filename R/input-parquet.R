@@ -17,6 +17,7 @@
 #'   `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
 #' @param impute What stands for missing values: NULL refuses them, a named list gives a value per feature. A response
 #'   is never filled.
+#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section Types:
 #' Numbers of up to 32 bits with a sign are int32, other whole numbers int64, decimals and floating-point numbers
@@ -57,7 +58,9 @@ input_parquet <- function(
   shuffle = "auto",
   seed = NULL,
   types = NULL,
-  impute = NULL
+  impute = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   new_table_input(
     "parquet",
@@ -69,14 +72,17 @@ input_parquet <- function(
     batch_size = batch_size,
     num_epochs = num_epochs,
     shuffle = shuffle,
-    seed = seed
+    seed = seed,
+    weights = weights,
+    transform = transform
   )
 }
 
 #' Describe a table in files
 #'
 #' @param kind Member of the family `"input"`.
-#' @param paths,response,features,types,impute,batch_size,num_epochs,shuffle,seed As the user gave them.
+#' @param paths,response,features,types,impute,batch_size,num_epochs,shuffle,seed,weights,transform As the user gave
+#'   them.
 #' @param ... Further fields, checked.
 #' @return A description.
 #' @noRd
@@ -91,18 +97,21 @@ new_table_input <- function(
   num_epochs,
   shuffle,
   seed,
+  weights,
+  transform,
   ...
 ) {
   paths <- check_strings(paths, "paths")
   response <- check_string(response, "response", null = TRUE)
   features <- check_strings(features, "features", null = TRUE)
   check_chosen(NULL, features %||% "", response)
-  new_description(
+  weights <- check_weights(weights, features, response)
+  source <- new_description(
     "input",
     kind,
     paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
     response = response,
-    features = features,
+    features = if (!is.null(features)) c(features, weights),
     types = check_column_types(types),
     impute = check_table_impute(impute, response),
     batch_size = check_count(batch_size, "batch_size"),
@@ -111,6 +120,7 @@ new_table_input <- function(
     seed = check_seed(seed),
     ...
   )
+  transformed_input(source, weights, transform)
 }
 
 check_column_types <- function(types) {

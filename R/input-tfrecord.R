@@ -31,7 +31,9 @@ input_tfrecord <- function(
   num_epochs = 1,
   shuffle = "auto",
   seed = NULL,
-  columns = NULL
+  columns = NULL,
+  weights = NULL,
+  transform = NULL
 ) {
   new_record_input(
     "tfrecord",
@@ -43,6 +45,8 @@ input_tfrecord <- function(
     shuffle = shuffle,
     seed = seed,
     columns = columns,
+    weights = weights,
+    transform = transform,
     dtypes = c("float32", "int64", "int32", "bool", "string")
   )
 }

@@ -67,9 +67,9 @@ plan <- function(
 
 input_of <- function(spec) {
   if (inherits(spec, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
-    spec$input
+    untransformed_input(spec$input)
   } else if (!is.null(spec)) {
-    as_input(spec)
+    untransformed_input(as_input(spec))
   }
 }
 

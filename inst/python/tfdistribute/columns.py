@@ -51,6 +51,7 @@ class InputFacts:
         epochs: Passes over the rows; None also where the input repeats without end.
         global_batch_size: Examples of one training step, summed over replicas.
         label_range: Smallest and largest value of a response of numbers.
+        weights: The feature that holds each row's weight; it is not among the features.
     """
 
     features: Mapping[str, ColumnFacts] | None = None
@@ -59,3 +60,4 @@ class InputFacts:
     epochs: int | None = None
     global_batch_size: int | None = None
     label_range: tuple[float, float] | None = None
+    weights: ColumnFacts | None = None

@@ -239,8 +239,7 @@ def _check_sharding(
     replicas: float | None,
     epochs: float,
 ) -> dict[str, Any]:
-    passes = {"num_epochs": epochs} if "num_epochs" in input else {}
-    source = read(Input, {**input, **passes})
+    source = read(Input, _with_epochs(input, epochs))
     with explained("check_sharding"):
         audit = audit_sharding(source, int(workers), _count(replicas))
     lines = {
@@ -257,6 +256,12 @@ def _check_sharding(
         # Arrays, with NaN for what is not known: a list of one reaches R as a scalar.
         "workers": {name: np.array(values, dtype=float) for name, values in lines.items()},
     }
+
+
+def _with_epochs(input: Wire, epochs: float) -> Wire:  # noqa: A002
+    if "source" in input:
+        return {**input, "source": _with_epochs(input["source"], epochs)}
+    return {**input, "num_epochs": epochs} if "num_epochs" in input else input
 
 
 def _session_hook(hook: Wire) -> Any:

@@ -38,12 +38,14 @@ class KerasParts:
         optimizer: Makes a new legacy Keras optimizer on each call.
         custom_objects: What is not Keras's own, by name.
         router: Says which features each input reads, given tensors by the features' names.
+        weights: Name of the feature that holds each row's weight, or None.
     """
 
     known: KerasFacts
     optimizer: Callable[[], Any]
     custom_objects: Mapping[str, Any]
     router: Router
+    weights: str | None = None
 
 
 def estimator(parts: KerasParts, config: Any) -> Any:
@@ -64,14 +66,18 @@ def estimator(parts: KerasParts, config: Any) -> Any:
 
     def model_fn(features: Any, labels: Any, mode: Any) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
+        weights = None
+        if parts.weights is not None:
+            features = dict(features)
+            weights = features.pop(parts.weights, None)
         with _naming_errors():
             clone = _clone(parts, _input_tensors(parts, features), training, config.tf_random_seed)
             if mode == tf.estimator.ModeKeys.PREDICT:
                 return _prediction(parts, clone)
-            losses, loss = _loss(parts, clone, labels)
+            losses, loss = _loss(parts, clone, labels, weights)
             if training:
                 return _training(parts, clone, loss, initial)
-            return _evaluation(parts, clone, labels, losses, loss)
+            return _evaluation(parts, clone, (labels, weights), losses, loss)
 
     model_graphs.leave_as_written(model_fn)
     made = tf.estimator.Estimator(model_fn, config=config)
@@ -88,14 +94,19 @@ def _prediction(parts: KerasParts, clone: Any) -> Any:
     )
 
 
-def _loss(parts: KerasParts, clone: Any, labels: Any) -> tuple[Any, Any]:
+def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
     """Make Keras's container of losses, and this replica's part in the loss of the whole batch."""
     compiled = parts.known.compiled
     losses = compile_utils.LossesContainer(
         compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
     )
     penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
-    loss = losses(_labels(parts.known, labels), _outputs(clone), regularization_losses=penalties)
+    loss = losses(
+        _labels(parts.known, labels),
+        _outputs(clone),
+        sample_weight=weights,
+        regularization_losses=penalties,
+    )
     if loss is None:
         raise _nothing("no loss", "Give compile() a loss.")
     return losses, loss
@@ -121,14 +132,17 @@ def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) 
     )
 
 
-def _evaluation(parts: KerasParts, clone: Any, labels: Any, losses: Any, loss: Any) -> Any:
+def _evaluation(
+    parts: KerasParts, clone: Any, targets: tuple[Any, Any], losses: Any, loss: Any
+) -> Any:
     compiled = parts.known.compiled
     metrics = compile_utils.MetricsContainer(
         keras_metrics.clone_metrics(compiled["metrics"]),
         keras_metrics.clone_metrics(compiled["weighted_metrics"]),
         output_names=list(parts.known.outputs),
     )
-    metrics.update_state(_labels(parts.known, labels), _outputs(clone))
+    labels, weights = targets
+    metrics.update_state(_labels(parts.known, labels), _outputs(clone), sample_weight=weights)
     measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
     measured[_ROW_LOSS] = measured.pop("loss")
     return tf.estimator.EstimatorSpec(

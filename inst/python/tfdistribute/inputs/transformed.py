@@ -154,16 +154,17 @@ class _Change:
 
     def of_element(self, features: Any, labels: Any = None) -> Any:
         """Change one element of a dataset."""
-        kept: dict[str, Any] = {}
+        before, kept = features, dict[str, Any]()
         if self.weights is not None and isinstance(features, Mapping):
-            features = dict(cast(Mapping[str, Any], features))
-            kept = {self.weights: features.pop(self.weights)}
-        with_labels = labels is not None
-        new_features, new_labels = self.applied(features, labels)
-        _check_rows((new_features, new_labels), (features, labels))
+            before = dict(cast(Mapping[str, Any], features))
+            kept = {self.weights: before.pop(self.weights)}
+        new_features, new_labels = self.applied(before, labels)
+        _check_rows((new_features, new_labels), (before, labels))
         if kept:
-            new_features = {**new_features, **kept}
-        return (new_features, new_labels) if with_labels else new_features
+            if not isinstance(new_features, Mapping):
+                raise _no_features(new_features)
+            new_features = {**cast(Mapping[str, Any], new_features), **kept}
+        return new_features if labels is None else (new_features, new_labels)
 
     def facts(self, before: InputFacts) -> dict[str, Any]:
         """Say what becomes of columns, by calling the function on tensors without values."""
@@ -222,7 +223,11 @@ def _taken_apart(returned: Any, labels: Any) -> tuple[Any, Any]:
         return features, new_labels
     if engine.tf.is_tensor(returned):
         return returned, labels
-    raise InputError(
+    raise _no_features(returned)
+
+
+def _no_features(returned: Any) -> InputError:
+    return InputError(
         f"`transform` returned {_shown(returned)} instead of features and labels.",
         "Return list(features, labels), or the features alone where labels stay as they are.",
         argument="transform",

@@ -18,7 +18,7 @@ from tfdistribute.models.feature_columns import (
     check_names,
     safe_key,
 )
-from tfdistribute.models.features import check_features
+from tfdistribute.models.features import check_features, check_weights
 from tfdistribute.models.labels import check_class_label, check_regression_label, check_vocabulary
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
@@ -149,12 +149,21 @@ class Canned(Model):
         for columns in self.columns().values():
             for column in columns:
                 column.check_files()
+        if needs_label:
+            check_weights(facts, self.weight_column)
         if facts.features is not None:
             needs = self.needed_features()
             if not needs_label and self.weight_column is not None:
                 # Weights belong to the loss, which is not computed without labels.
                 needs = tuple(need for need in needs if need.feature != self.weight_column)
-            check_features(needs, facts.features)
+            weights = {} if facts.weights is None else {facts.weights.name: facts.weights}
+            check_features(needs, {**facts.features, **weights})
+
+    def with_facts(self, facts: InputFacts) -> Model:
+        """Weigh rows by the input's weights."""
+        if facts.weights is None or self.weight_column is not None:
+            return self
+        return replace(self, weight_column=facts.weights.name)
 
     def structure(self) -> dict[str, Any]:
         """Describe the kind, the columns, and what the member adds."""
@@ -235,15 +244,15 @@ class Classifier(Canned):
             check_class_label(facts, self.n_classes, self.label_vocabulary)
 
     def with_facts(self, facts: InputFacts) -> Model:
-        """Take the names of the classes from the levels of the label."""
-        label = facts.label
+        """Take the names of the classes from the levels of the label, and the weights."""
+        label, weighted = facts.label, super().with_facts(facts)
         if (
             self.label_vocabulary is not None
             or label is None
             or label.type != "string"
             or label.levels is None
         ):
-            return self
+            return weighted
         if len(label.levels) != self.n_classes:
             raise ModelError(
                 f'`n_classes` is {self.n_classes}, but the response "{label.name}" has {len(label.levels)} levels.',
@@ -251,7 +260,7 @@ class Classifier(Canned):
                 argument="n_classes",
                 value=str(self.n_classes),
             )
-        return replace(self, label_vocabulary=tuple(label.levels))
+        return replace(weighted, label_vocabulary=tuple(label.levels))
 
     def with_signature(self, signature: Mapping[str, Any] | None) -> Model:
         """Take the names of the classes from the trained model."""

@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.models.feature_columns import Need
 
@@ -25,6 +25,27 @@ def check_features(needs: Iterable[Need], features: Mapping[str, ColumnFacts]) -
         if need.feature not in features:
             raise _missing(need, list(features))
         _check_fit(need, features[need.feature])
+
+
+def check_weights(facts: InputFacts, weight_column: str | None) -> None:
+    """See that a model weighs rows by the input's weights.
+
+    Args:
+        facts: What is known about the input.
+        weight_column: The feature that the model takes for weights, or None.
+
+    Raises:
+        InputError: the input has weights that the model does not read.
+    """
+    if facts.weights is None or facts.weights.name == weight_column:
+        return
+    reads = "was trained without weights" if weight_column is None else f'reads "{weight_column}"'
+    raise InputError(
+        f'The input\'s weights are "{facts.weights.name}", but the model {reads}.',
+        "Give the inputs for training and evaluating the same `weights`, and the model no other `weight_column`.",
+        argument="weights",
+        value=facts.weights.name,
+    )
 
 
 def _missing(need: Need, known: list[str]) -> InputError:

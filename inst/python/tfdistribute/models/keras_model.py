@@ -13,6 +13,7 @@ from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns import NUMBERS, TEXT, Need
+from tfdistribute.models.features import check_weights
 from tfdistribute.models.keras_inputs import KerasInput, check_fit, route
 from tfdistribute.models.optimizers import OptimizerObject
 from tfdistribute.models.serving import tensors_receiver
@@ -41,6 +42,7 @@ class KerasModel(Model, kind="keras"):
         custom_objects: Layers, losses, metrics and functions that Keras does not have, by name.
         side_by_side: The features that the model's only input reads side by side, in this order; None until the
             training's data says so, and where features are read by name.
+        weights: The feature that holds each row's weight; None until the data says so.
 
     Raises:
         ModelError: not one of path and function is given.
@@ -50,6 +52,7 @@ class KerasModel(Model, kind="keras"):
     function: Callable[..., Any] | None = None
     custom_objects: dict[str, Any] = field(default_factory=dict)
     side_by_side: tuple[str, ...] | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what has no model, or two."""
@@ -124,7 +127,11 @@ class KerasModel(Model, kind="keras"):
         """
         known = self.known(config.tf_random_seed or SEED)
         parts = engine.keras_estimators.KerasParts(
-            known, _optimizer(known.model), self._custom_objects(), self._routes_of_tensors
+            known,
+            _optimizer(known.model),
+            self._custom_objects(),
+            self._routes_of_tensors,
+            self.weights,
         )
         return engine.keras_estimators.estimator(parts, config)
 
@@ -164,6 +171,8 @@ class KerasModel(Model, kind="keras"):
             ModelError: the model cannot be loaded, built or cloned.
         """
         inputs = self.inputs()
+        if needs_label:
+            check_weights(facts, self.weights)
         if facts.features is None:
             return
         check_fit(inputs, facts.features, route(inputs, facts.features, self.side_by_side))
@@ -205,21 +214,26 @@ class KerasModel(Model, kind="keras"):
                 )
 
     def with_facts(self, facts: InputFacts) -> Model:
-        """Take the order of features that are read side by side from the data."""
+        """Take the order of features that are read side by side from the data, and the weights."""
+        weighted = self
+        if facts.weights is not None:
+            weighted = self._completed(weights=facts.weights.name)
         if self.side_by_side is not None or facts.features is None:
-            return self
+            return weighted
         read = next(iter(route(self.inputs(), facts.features, None).values()))
-        return self._reading(read) if len(read) > 1 else self
+        return weighted._completed(side_by_side=read) if len(read) > 1 else weighted
 
     def with_signature(self, signature: Mapping[str, Any] | None) -> Model:
         """Take the order of features that are read side by side from the trained model."""
         known = None if signature is None else signature.get("side_by_side")
-        return self if known is None else self._reading(tuple(str(name) for name in known))
+        if known is None:
+            return self
+        return self._completed(side_by_side=tuple(str(name) for name in known))
 
-    def _reading(self, names: tuple[str, ...]) -> KerasModel:
-        reading = replace(self, side_by_side=names)
-        reading.__dict__["_models"].update(self.__dict__["_models"])
-        return reading
+    def _completed(self, **fields: Any) -> KerasModel:
+        completed = replace(self, **fields)
+        completed.__dict__["_models"].update(self.__dict__["_models"])
+        return completed
 
     def structure(self) -> dict[str, Any]:
         """Describe the weights, the optimizer, and the features that are read side by side."""

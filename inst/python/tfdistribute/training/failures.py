@@ -6,7 +6,12 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from tfdistribute.errors import ModelDirectoryError, TfdistributeError, TrainingError
+from tfdistribute.errors import (
+    InputError,
+    ModelDirectoryError,
+    TfdistributeError,
+    TrainingError,
+)
 
 # Words in TensorFlow's text -> what they mean for the user. The first that is found is taken.
 _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
@@ -28,6 +33,12 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         ModelDirectoryError,
         "`model_dir` holds another model: its checkpoint does not fit this one.",
         "Use another `model_dir`, or describe the model as it was trained.",
+    ),
+    (
+        r"`transform` changed the number of rows",
+        InputError,
+        "`transform` of the input dropped or added rows, and every row is to be read once.",
+        "Give as many rows as there were, and leave rows out before they are read.",
     ),
     (
         r"OOM when allocating|Resource ?[Ee]xhausted",

@@ -1,0 +1,180 @@
+# Weights, and a function of the user that changes examples: both around any other input.
+
+#' Weigh and change examples
+#'
+#' Every input takes `weights`, a column that says how much each row counts, and `transform`, a function that changes
+#' features and labels on the way to the model, by whole batches, in TensorFlow. Rows can be neither dropped nor added.
+#'
+#' @section Weights:
+#' A column of weights is no feature. What reads it is the model:
+#' * Ready-made models take it as their `weight_column`, which need not be given then: in training, the loss of a batch is
+#'   the mean over its rows of each row's loss times its weight; metrics such as `average_loss` are divided by the sum
+#'   of the weights.
+#' * Keras models take it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
+#' * A [model function][estimator] finds it in `features` under its name, and weighs as it sees fit.
+#'
+#' Training and evaluation are weighed each by its own input; predictions are not weighed. In [train_and_evaluate()] both
+#' inputs name the same weights, or none.
+#'
+#' @section Transform:
+#' `transform(features, labels)` gets a named list of tensors, the first dimension of each the rows of a batch, and the
+#' labels: a tensor, or NULL where there are none, as for predicting. It returns `list(features, labels)`. One without an
+#' argument `labels` gets the features only and returns them; labels then stay as they are. It is R code that makes
+#' TensorFlow operations, of [tf] or of Python: R runs once or twice for each verb, on its own thread, and never while
+#' the model trains. A Python function serves as well. Weights are not among the features, and are kept.
+#'
+#' What comes out is what the model reads: feature columns name the new features, and [export_savedmodel()] asks for them
+#' in requests. Types and shapes are known from calling `transform` on tensors without values, and are checked as those of
+#' other inputs; levels of a factor are known while the column passes as it is. A feature of a type without a name in R
+#' (such as float64 or uint8), a sparse tensor, or one whose shape depends on the values makes the columns unknown: then
+#' TensorFlow is the first to find what does not fit.
+#'
+#' @section Errors:
+#' `tfdistribute_argument_error`: `transform` is no function of `features` and `labels`. `tfdistribute_input_error`:
+#' `weights` names a feature, the response, or no column of numbers; it has missing, negative or infinite values (for data
+#' in memory); `transform` returns something else than tensors, or changes the number of rows.
+#' `tfdistribute_callback_error`: `transform` failed; its own error is the `parent`.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>
+#' @examplesIf tfdistribute_available()
+#' cars <- transform(mtcars, lbs = wt * 1000, importance = ifelse(am == 1, 2, 1))
+#' input <- input_fn(
+#'   cars,
+#'   features = c(lbs, hp),
+#'   response = mpg,
+#'   weights = importance,
+#'   transform = function(features) {
+#'     features$hp_per_ton <- tf$math$divide(features$hp, tf$math$divide(features$lbs, 2204.6))
+#'     features
+#'   }
+#' )
+#' model <- linear_regressor(feature_columns(column_numeric("hp_per_ton")))
+#' train(model, input)
+#' @name input_transform
+NULL
+
+#' Put weights and a transformation around an input
+#'
+#' @param source The input; the column of weights is among its features, or comes with all columns.
+#' @param weights Name of a column, checked, or NULL.
+#' @param transform What the user gave.
+#' @return The input itself where there is neither.
+#' @noRd
+transformed_input <- function(source, weights, transform) {
+  transform <- check_transform(transform)
+  if (is.null(weights) && is.null(transform)) {
+    return(source)
+  }
+  new_description(
+    "input",
+    "transformed",
+    source = source,
+    weights = weights,
+    transform = transform
+  )
+}
+
+# The input inside, which knows of rows and batches.
+untransformed_input <- function(input) {
+  if (inherits(input, "tfdistribute_transformed_input")) input$source else input
+}
+
+check_transform <- function(transform) {
+  if (is.null(transform) || is_python_object(transform)) {
+    return(transform)
+  }
+  check_function(transform, "transform", null = TRUE)
+  names <- names(formals(args(transform)))
+  if (!("features" %in% names) || length(setdiff(names, c("features", "labels"))) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0("`transform` has the arguments ", paste(names, collapse = ", "), "."),
+      remedy = "Let it be a function(features, labels), or a function(features).",
+      argument = "transform"
+    )
+  }
+  transform
+}
+
+# The column of weights of an input whose columns are not known yet.
+check_weights <- function(weights, features, response) {
+  weights <- check_string(weights, "weights", null = TRUE)
+  check_weights_apart(weights, features, response)
+}
+
+check_weights_apart <- function(weights, features, response) {
+  if (!is.null(weights) && weights %in% c(features, response)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0(
+        "The column `",
+        weights,
+        "` is both the weights and ",
+        if (weights %in% response) "the response." else "a feature."
+      ),
+      remedy = "Give a column of its own as `weights`; a copy of the column will do.",
+      argument = "weights",
+      value = weights
+    )
+  }
+  weights
+}
+
+# Weights in memory are looked at at once; what is missing is refused with that of features.
+check_weight_values <- function(data, weights) {
+  if (is.null(weights)) {
+    return(invisible())
+  }
+  values <- input_column(data, weights)
+  numbers <- (is.numeric(values) || is.logical(values)) &&
+    !inherits(values, c("factor", "Date", "POSIXct", "difftime"))
+  problem <- if (!numbers || NCOL(values) != 1) {
+    "does not hold one number per row"
+  } else if (inherits(values, "integer64")) {
+    NULL
+  } else if (any(values < 0, na.rm = TRUE)) {
+    "holds negative numbers"
+  } else if (any(is.infinite(values))) {
+    "holds infinite numbers"
+  } else if (!anyNA(values) && all(values == 0)) {
+    "holds nothing but zeros"
+  }
+  if (!is.null(problem)) {
+    abort_tfdistribute(
+      "input",
+      problem = paste0("`weights` names `", weights, "`, which ", problem, "."),
+      remedy = "Name a column of positive numbers; 0 leaves a row out.",
+      argument = "weights",
+      value = weights
+    )
+  }
+}
+
+#' @export
+format.tfdistribute_transformed_input <- function(x, ...) {
+  source <- x$source
+  if (!is.null(x$weights)) {
+    source <- without_weights(source, x$weights)
+  }
+  c(
+    format(source, ...),
+    if (!is.null(x$weights)) paste0("  weights     ", x$weights),
+    if (!is.null(x$transform)) paste0("  transform   ", show_function(x$transform))
+  )
+}
+
+# For printing only.
+without_weights <- function(source, weights) {
+  source$features <- if (!is.null(source$features)) setdiff(source$features, weights)
+  if (inherits(source, "tfdistribute_in_memory_input")) {
+    source$columns <- source$columns[setdiff(names(source$columns), weights)]
+  }
+  source
+}
+
+show_function <- function(x) {
+  if (is_python_object(x)) {
+    return("a Python function")
+  }
+  paste0("function(", paste(names(formals(args(x))), collapse = ", "), ")")
+}
