@@ -112,6 +112,13 @@ def _tfrecord() -> dict[str, Any]:
     return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
 
 
+def _transformed() -> dict[str, Any]:
+    weights = {"name": "w", "type": "float", "values": lambda: X}
+    columns = [*_columns(by_function=True), weights]
+    source = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 6}
+    return {"source": source, "weights": "w", "transform": lambda features: dict(features)}
+
+
 def _typed_columns() -> list[Column]:
     return [read(Column, fields) for fields in _columns(by_function=True)]
 
@@ -126,6 +133,7 @@ EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "csv": _csv,
     "parquet": _parquet,
     "arrow": _arrow,
+    "transformed": _transformed,
 }
 
 
@@ -158,6 +166,7 @@ def test_an_input_is_a_frozen_value(kind: str):
 def test_facts_are_facts(kind: str):
     facts = example(kind).facts()
     assert isinstance(facts, InputFacts)
+    assert (facts.weights is not None) == (kind == "transformed")
     if facts.features is not None:
         assert list(facts.features) == ["x"]
         assert facts.label is not None
@@ -175,7 +184,7 @@ def test_the_function_takes_the_input_context_and_nothing_else(kind: str):
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_training_yields_features_by_name_and_labels(kind: str, tensorflow: Any):
     features, labels = first_of(tensorflow, example(kind), "train")
-    assert list(features) == ["x"]
+    assert list(features) == (["x", "w"] if kind == "transformed" else ["x"])
     assert sorted(features["x"].tolist()) == X.tolist()
     assert labels.tolist() == (2 * features["x"]).tolist()
 
@@ -186,7 +195,7 @@ def test_evaluating_and_predicting_keep_the_order(kind: str, tensorflow: Any):
     assert features["x"].tolist() == X.tolist()
     predicted = first_of(tensorflow, example(kind), "predict")
     if kind != "dataset_function":
-        assert list(predicted) == ["x"]
+        assert list(predicted) == list(features)
         assert predicted["x"].tolist() == X.tolist()
 
 
