@@ -14,6 +14,19 @@ TRAINING_ROLES = ("chief", "worker", "ps")
 EVALUATOR = "evaluator"
 ROLES = (*TRAINING_ROLES, EVALUATOR)
 
+# Where the tasks of a local cluster listen.
+NETWORKS = ("auto", "private", "open")
+
+# The least that fields of a local cluster can be.
+_LEAST = {
+    "workers": 1,
+    "ps": 0,
+    "devices_per_worker": 1,
+    "start_timeout_s": 1,
+    "stall_timeout_s": 1,
+    "restarts": 0,
+}
+
 
 @dataclass(frozen=True)
 class Task(Description):
@@ -123,9 +136,14 @@ class LocalCluster(Cluster, kind="local"):
         evaluator: Whether another process evaluates.
         devices_per_worker: Devices of each process that trains.
         memory_limit_mb: Memory that each device may use, in megabytes; None for no limit.
+        start_timeout_s: Seconds in which every task that trains must reach its first step.
+        stall_timeout_s: Seconds without a step of any task after which the job counts as stalled.
+        restarts: How often tasks that were lost may be started again.
+        network: "private" for a network that only the job's own processes see, "open" for this machine's, "auto"
+            for a private one where that can be had.
 
     Raises:
-        ArgumentError: a count below what a cluster needs.
+        ArgumentError: a count below what a cluster needs, or a network of another name.
     """
 
     workers: int
@@ -133,17 +151,28 @@ class LocalCluster(Cluster, kind="local"):
     evaluator: bool = True
     devices_per_worker: int = 1
     memory_limit_mb: float | None = None
+    start_timeout_s: float = 60
+    stall_timeout_s: float = 300
+    restarts: int = 3
+    network: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the counts."""
-        for name, least in (("workers", 1), ("ps", 0), ("devices_per_worker", 1)):
+        """Check the counts, the deadlines and the network's name."""
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ArgumentError(
                     f"`{name}` must be at least {least}, not {getattr(self, name)}.",
-                    f"Give `{name}` as a count.",
+                    f"Give `{name}` as a {'number of seconds' if name.endswith('_s') else 'count'}.",
                     argument=name,
                     value=str(getattr(self, name)),
                 )
+        if self.network not in NETWORKS:
+            raise ArgumentError(
+                f"`network` is {self.network!r}, which is no kind of network.",
+                f"Use one of {', '.join(NETWORKS)}.",
+                argument="network",
+                value=self.network,
+            )
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:

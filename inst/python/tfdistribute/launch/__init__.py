@@ -1,1 +1,1 @@
-"""From a cluster to its processes: so far, what they would do. Plain Python."""
+"""From a cluster to its processes: planned, started, watched, healed and ended. Plain Python."""

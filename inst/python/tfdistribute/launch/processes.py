@@ -1,0 +1,103 @@
+"""Processes of this machine, as the kernel tells of them and takes care of them. Plain Python."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+
+# Loaded before any child is made: a child between fork and exec should not load libraries.
+_libc = ctypes.CDLL(None)
+
+
+def die_with_parent(parent: int) -> None:
+    """Let this process be killed as soon as its parent is gone; for a child that was just made.
+
+    Args:
+        parent: The parent's process id, which may already be gone.
+
+    Source:
+        https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+    """
+    if sys.platform == "linux":
+        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what children leave behind, so that it can be found and ended.
+
+    Source:
+        https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+    """
+    if sys.platform == "linux":
+        _libc.prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def start_time(pid: int) -> str | None:
+    """Say when a process was started, in the kernel's words: with its id it names one process for ever.
+
+    Args:
+        pid: Process id.
+
+    Returns:
+        The time; None where no such process runs, "" where the kernel does not tell.
+    """
+    if not Path("/proc/self/stat").exists():
+        return "" if _answers(pid) else None
+    fields = _stat(pid)
+    return None if fields is None or fields[0] == "Z" else fields[19]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Count the processor time that a process has used; 0 where the kernel does not tell."""
+    fields = _stat(pid)
+    ticks = os.sysconf("SC_CLK_TCK")
+    return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / ticks
+
+
+def kill_children() -> None:
+    """Kill and collect every child of this process, also those that it adopted; for the very end.
+
+    What a killed child leaves behind comes to this process too, so this goes on until there is none.
+    """
+    while True:
+        for child in _children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def _children() -> list[int]:
+    own = str(os.getpid())
+    numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in numbers if (_stat(pid) or ["", ""])[1] == own]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat from the third on; the second may hold any characters."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,111 @@
+"""How far a job has come: steps, losses, evaluations, and what was lost. Plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from tfdistribute.launch.events import number, whole_number
+
+_COLUMNS = ("step", "loss", "seconds", "examples_per_second")
+
+
+@dataclass
+class Progress:
+    """What chief and evaluator told, put in order over all restarts.
+
+    Args:
+        global_step: The last step; None before the first.
+        loss: Loss of the last step that told one.
+        speed: Examples a second of the chief.
+        checkpoint: Step of the newest checkpoint; None before the first.
+        steps_lost: Steps that were trained again because what they had learned was lost.
+        stopped_by: The hook that ended the training early.
+        records: Rows of the history.
+        evaluations: Metrics by step.
+    """
+
+    global_step: int | None = None
+    loss: float | None = None
+    speed: float | None = None
+    checkpoint: int | None = None
+    steps_lost: int = 0
+    stopped_by: str | None = None
+    records: list[dict[str, float | None]] = field(default_factory=list[dict[str, float | None]])
+    evaluations: dict[int, dict[str, float | None]] = field(
+        default_factory=dict[int, dict[str, float | None]]
+    )
+    _seconds_before: float = 0.0
+
+    def take(self, event: dict[str, Any], is_chief: bool) -> None:
+        """Learn from one event.
+
+        Args:
+            event: What a task told.
+            is_chief: Whether that was the chief.
+        """
+        step = whole_number(event.get("step"))
+        if event["event"] == "evaluation" and step is not None:
+            self._take_evaluation(event, step)
+        if not is_chief:
+            return
+        if event["event"] == "step" and step is not None:
+            self._take_step(event, step)
+        elif event["event"] == "record" and step is not None:
+            self._take_record(event, step)
+        elif event["event"] == "checkpoint":
+            self.checkpoint = step
+        elif event["event"] == "finished":
+            self.global_step = step if step is not None else self.global_step
+            stopped_by = event.get("stopped_by")
+            self.stopped_by = None if stopped_by is None else str(stopped_by)
+
+    def _take_step(self, event: dict[str, Any], step: int) -> None:
+        if self.global_step is not None and step <= self.global_step:
+            # The chief went back to a checkpoint.
+            self.steps_lost += self.global_step - step + 1
+        self.global_step = step
+        self.loss = number(event.get("loss")) if "loss" in event else self.loss
+        self.speed = number(event.get("examples_per_second")) or self.speed
+
+    def _take_record(self, event: dict[str, Any], step: int) -> None:
+        row = {name: number(event.get(name)) for name in _COLUMNS}
+        kept = self.records
+        while kept and (kept[-1]["step"] or 0) >= step:
+            kept.pop()
+        seconds = row["seconds"] or 0.0
+        last = (kept[-1]["seconds"] or 0.0) if kept else 0.0
+        if seconds + self._seconds_before < last:
+            # A process that was started again counts from its own first step.
+            self._seconds_before = last
+        row["seconds"] = seconds + self._seconds_before
+        kept.append(row)
+
+    def _take_evaluation(self, event: dict[str, Any], step: int) -> None:
+        metrics = event.get("metrics")
+        if isinstance(metrics, dict):
+            named = cast("dict[str, Any]", metrics)
+            self.evaluations[step] = {
+                "global_step": float(step),
+                **{str(name): number(value) for name, value in named.items()},
+            }
+
+    def as_columns(self) -> dict[str, Any]:
+        """Give the history in the form of ``History.as_columns()``."""
+        return {
+            "training": {name: [row[name] for row in self.records] for name in _COLUMNS},
+            "evaluation": [self.evaluations[step] for step in sorted(self.evaluations)],
+            "examples_per_second": self._mean_speed(),
+            "stopped_by": self.stopped_by,
+        }
+
+    def _mean_speed(self) -> float | None:
+        examples = seconds = last = 0.0
+        for row in self.records:
+            # The first row carries TensorFlow's start and has no speed.
+            lasted = (row["seconds"] or 0.0) - last
+            last = row["seconds"] or 0.0
+            if row["examples_per_second"] is not None and lasted > 0:
+                examples += row["examples_per_second"] * lasted
+                seconds += lasted
+        return examples / seconds if seconds else self.speed

@@ -1,0 +1,165 @@
+"""The state of a job, as a file that readers find whole at any moment. Plain Python."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.tasks import TaskProcess
+
+FILE = "state.json"
+RESULT = "job.json"
+
+ENDED = ("done", "failed", "stopped")
+
+# Not more often than this, and without news at least this often.
+_LEAST_S = 0.1
+_MOST_S = 1.0
+
+
+@dataclass
+class JobState:
+    """What the supervisor knows of the whole job.
+
+    Args:
+        job: The job.
+        state: "starting", "training", "evaluating", "restarting", "stopping", "done", "failed" or "stopped".
+        message: What happens, in words.
+        logs: Directory of the logs; None before it was made.
+        network: "private" or "open".
+        restarts: How often tasks were started again.
+        notes: What the user should know.
+        failure: The root cause; None where nothing failed.
+        started: Epoch seconds.
+        ended: Epoch seconds; None before the end.
+    """
+
+    job: Job
+    state: str = "starting"
+    message: str = "The tasks are started."
+    logs: str | None = None
+    network: str = "open"
+    restarts: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    failure: dict[str, Any] | None = None
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+
+    def note(self, text: str) -> None:
+        """Tell the user something once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def as_values(
+        self, tasks: Sequence[TaskProcess], progress: Progress, now: float
+    ) -> dict[str, Any]:
+        """Give the state as plain values.
+
+        Args:
+            tasks: The tasks.
+            progress: How far they have come.
+            now: Monotonic time.
+
+        Returns:
+            What stands in the file.
+        """
+        evaluations = progress.as_columns()["evaluation"]
+        return {
+            "id": self.job.id,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "verb": self.job.verb,
+            "started": self.started,
+            "ended": self.ended,
+            "state": self.state,
+            "message": self.message,
+            "model_dir": self.job.model_dir,
+            "logs": self.logs,
+            "global_step": progress.global_step,
+            "max_steps": self.job.max_steps,
+            "loss": progress.loss,
+            "examples_per_second": progress.speed,
+            "checkpoint": progress.checkpoint,
+            "network": self.network,
+            "restarts": self.restarts,
+            "steps_lost": progress.steps_lost,
+            "notes": list(self.notes),
+            "tasks": [_row(task, now) for task in tasks],
+            "evaluations": evaluations,
+            "failure": self.failure,
+            "history": progress.as_columns() if self.ended is not None else None,
+        }
+
+
+class StateFile:
+    """The file in the private directory.
+
+    Args:
+        path: Where it stands.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._written_at = 0.0
+        self._news = True
+
+    def has_news(self) -> None:
+        """Say that something has changed, so that it is written soon."""
+        self._news = True
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to write."""
+        return now - self._written_at >= (_LEAST_S if self._news else _MOST_S)
+
+    def write(self, values: dict[str, Any], now: float) -> None:
+        """Replace the file; where that cannot be, the old one stays."""
+        self._written_at, self._news = now, False
+        with contextlib.suppress(OSError):
+            replace(self.path, values)
+
+
+def replace(path: str, values: dict[str, Any]) -> None:
+    """Write plain values as JSON so that readers find either the old file or the new one.
+
+    Args:
+        path: The file.
+        values: What it is to hold.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    new = f"{path}.{os.getpid()}.new"
+    try:
+        with open(new, "w", encoding="utf-8") as file:
+            json.dump(values, file)
+        os.replace(new, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+
+
+def _row(task: TaskProcess, now: float) -> dict[str, Any]:
+    view = task.view
+    since = None if view.stepped_at is None or not view.is_running else now - view.stepped_at
+    return {
+        "task": task.name,
+        "host": "localhost",
+        "pid": view.pid if view.is_running else None,
+        "port": task.port,
+        "state": view.state,
+        "waiting_for": view.waiting_for,
+        "step": view.step,
+        "examples_per_second": view.speed,
+        "seconds_since_step": None if since is None else round(since, 2),
+        "log": task.log,
+        "log_start": task.log_start,
+    }

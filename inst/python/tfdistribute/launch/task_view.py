@@ -1,0 +1,125 @@
+"""What is known of one task: the row of the table that users see. Plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute.cluster.spec import EVALUATOR, Task
+from tfdistribute.launch.events import number, whole_number
+
+
+@dataclass
+class TaskView:
+    """One start of one task, as its events and its end tell it.
+
+    Args:
+        task: The task.
+        started_at: Monotonic time of the start.
+        pid: Its process.
+        state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
+        waiting_for: What it waits for, while it does.
+        is_up: Whether its program said that it runs.
+        has_tensorflow: Whether it has imported TensorFlow.
+        step: The last step that it told.
+        speed: Its examples a second.
+        stepped_at: Monotonic time of its last step; None before the first.
+        heard_at: Monotonic time of its last event.
+        finished: Its event "finished".
+        failed: Its event "failed".
+        exit: Its exit code, negative for a signal; None while it runs.
+        ended_at: Epoch time at which its end was seen.
+        is_ended_by_us: Whether the supervisor ended it.
+    """
+
+    task: Task
+    started_at: float = 0.0
+    pid: int | None = None
+    state: str = "starting"
+    waiting_for: str | None = None
+    is_up: bool = False
+    has_tensorflow: bool = False
+    step: int | None = None
+    speed: float | None = None
+    stepped_at: float | None = None
+    heard_at: float = 0.0
+    finished: dict[str, Any] | None = None
+    failed: dict[str, Any] | None = None
+    exit: int | None = None
+    ended_at: float | None = None
+    is_ended_by_us: bool = False
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def trains(self) -> bool:
+        """Whether it computes gradients."""
+        return self.task.type in ("chief", "worker")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self.pid is not None and self.exit is None
+
+    def take(self, event: dict[str, Any], now: float) -> None:
+        """Learn from one event.
+
+        Args:
+            event: What the task told.
+            now: Monotonic time.
+        """
+        self.heard_at = now
+        take = getattr(self, f"_take_{event['event']}", None)
+        if take is not None:
+            take(event, now)
+
+    def _take_started(self, event: dict[str, Any], now: float) -> None:
+        self.is_up = True
+
+    def _take_tensorflow(self, event: dict[str, Any], now: float) -> None:
+        self.has_tensorflow = True
+        if self.task.type == "ps":
+            self.state = "serving"
+
+    def _take_waiting(self, event: dict[str, Any], now: float) -> None:
+        self.state, self.waiting_for = "waiting", str(event.get("for", "something"))[:200]
+
+    def _take_step(self, event: dict[str, Any], now: float) -> None:
+        self.state, self.waiting_for = "training", None
+        self.step, self.stepped_at = whole_number(event.get("step")), now
+        self.speed = number(event.get("examples_per_second"))
+
+    def _take_evaluation(self, event: dict[str, Any], now: float) -> None:
+        if self.task.type == EVALUATOR:
+            self.state, self.waiting_for = "evaluating", None
+            self.step = whole_number(event.get("step"))
+
+    def _take_note(self, event: dict[str, Any], now: float) -> None:
+        self.notes.append(str(event.get("text", "")))
+
+    def _take_finished(self, event: dict[str, Any], now: float) -> None:
+        self.finished, self.waiting_for = event, None
+        self.step = whole_number(event.get("step")) or self.step
+
+    def _take_failed(self, event: dict[str, Any], now: float) -> None:
+        self.failed, self.waiting_for = event, None
+        self.state = "failed"
+
+    def end(self, code: int, time: float) -> None:
+        """Learn that the process has ended.
+
+        Args:
+            code: Exit code; negative for a signal.
+            time: Epoch seconds.
+        """
+        self.exit, self.ended_at = code, time
+        self.waiting_for = self.speed = None
+        if self.finished is not None and self.failed is None:
+            self.state = "done"
+        elif self.is_ended_by_us:
+            self.state = "stopped"
+        else:
+            self.state = "done" if code == 0 and self.failed is None else "failed"
+
+    def is_silent_since_start(self) -> bool:
+        """Whether nothing says that it takes part: it neither trained nor waits for others."""
+        return self.is_running and self.stepped_at is None and self.state == "starting"
