@@ -155,6 +155,26 @@ kept_value <- function(kept) {
   reticulate::py_get_attr(kept, "value")
 }
 
+# The name of a module of Python that another process can import; NULL for anything else.
+python_module_name <- function(x) {
+  if (!inherits(x, "python.builtin.module")) {
+    return(NULL)
+  }
+  # A module that was not used yet is known by its name only.
+  name <- tryCatch(
+    as.character(reticulate::py_get_attr(x, "__name__")),
+    error = function(error) NULL
+  )
+  if (!identical(name, "__main__")) name
+}
+
+python_module <- function(name) {
+  if (name == "tensorflow") {
+    return(delayed_tensorflow())
+  }
+  reticulate::import(name, delay_load = TRUE)
+}
+
 dtype_name <- function(x) {
   as.character(x$name)
 }
@@ -171,11 +191,12 @@ guard_callback <- function(callback) {
     tryCatch(
       withCallingHandlers(
         list(value = allowInterrupts(callback(...))),
-        error = function(error) keep_callback_error(error, frame)
+        error = function(error) keep_callback_error(error, frame),
+        interrupt = function(interrupt) show_calls()
       ),
       error = function(error) {
         the$callback_error <- the$callback_error %||% error
-        list(error = conditionMessage(error))
+        list(error = conditionMessage(error), traceback = trace_text(the$callback_trace))
       },
       # Ctrl-C while R's own code runs is R's to notice, and Python's to be told.
       interrupt = function(interrupt) list(interrupt = TRUE)
@@ -205,6 +226,23 @@ keep_callback_error <- function(error, frame) {
   bottom <- sys.frame(last)
   the$callback_trace <- error$trace %||%
     tryCatch(rlang::trace_back(top = frame, bottom = bottom), error = function(error) NULL)
+}
+
+# A backtrace as one string without colours, for a file or another process.
+trace_text <- function(trace) {
+  if (is.null(trace) || length(trace) == 0) {
+    return(NULL)
+  }
+  rlang::local_options(cli.num_colors = 1L, crayon.enabled = FALSE)
+  paste(format(trace), collapse = "\n")
+}
+
+# A task that is interrupted while R's own code runs leaves in its log where it was.
+show_calls <- function() {
+  if (nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))) {
+    calls <- rlang::trace_back()
+    cat("Interrupted in R:", trace_text(calls), sep = "\n", file = stderr())
+  }
 }
 
 # What rlang writes for a Python object among the arguments of a call in a backtrace, a method of pillar's type_sum().
@@ -260,6 +298,12 @@ prefer_own_environment <- function() {
 choose_python <- function(how, ...) {
   choose <- getExportedValue("reticulate", how)
   invisible(choose(...))
+}
+
+# The Python that this session uses, which processes that it starts are to use too.
+python_in_use <- function() {
+  backend()
+  reticulate::py_config()$python
 }
 
 python_found <- function() {

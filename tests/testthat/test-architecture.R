@@ -35,6 +35,7 @@ layers <- list(
     "distribute",
     "evaluate",
     "export",
+    "job",
     "launch",
     "plan",
     "predict",

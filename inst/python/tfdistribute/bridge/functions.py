@@ -16,6 +16,22 @@ from tfdistribute.bridge.clusters import (
     read_cluster,
     some_ports,
 )
+from tfdistribute.bridge.job_files import (
+    check_digest,
+    digest_of,
+    job_directory,
+    pack_input,
+    remove_job_directory,
+)
+from tfdistribute.bridge.jobs import (
+    job_history,
+    job_logs,
+    job_news,
+    job_state,
+    running_jobs,
+    start_job,
+    stop_job,
+)
 from tfdistribute.bridge.situation import situation
 from tfdistribute.bridge.tasks import task_event
 from tfdistribute.callbacks import as_callable
@@ -303,23 +319,35 @@ def _history(history: History, model: Model) -> dict[str, Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build_run_config": _build_run_config,
     "check_cluster": check_cluster,
+    "check_digest": check_digest,
     "check_tf_config": check_tf_config,
     "check_sharding": _check_sharding,
+    "digest_of": digest_of,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "export_savedmodel": _export_savedmodel,
     "global_step": global_step,
     "input_layer": _input_layer,
+    "job_directory": job_directory,
+    "job_history": job_history,
+    "job_logs": job_logs,
+    "job_news": job_news,
+    "job_state": job_state,
     "latest_checkpoint": latest_checkpoint,
     "next_batch": _next_batch,
+    "pack_input": pack_input,
     "parse_example_spec": _parse_example_spec,
     "plan_tasks": plan_tasks,
     "predict": _predict,
     "predict_batches": _predict_batches,
     "read_cluster": read_cluster,
+    "remove_job_directory": remove_job_directory,
+    "running_jobs": running_jobs,
     "session_hook": _session_hook,
     "situation": situation,
     "some_ports": some_ports,
+    "start_job": start_job,
+    "stop_job": stop_job,
     "task_event": task_event,
     "tensorflow": _tensorflow,
     "train": _train,

@@ -1,0 +1,113 @@
+# A task of a job: an R process that checks and reads what it is to do, and performs the verb as that task.
+
+#' Perform a task of a job
+#'
+#' What the processes of [launch()] run. It reads what the job's private directory says, performs it as the task that
+#' `TF_CONFIG` names, and ends R. Not for use by hand: outside of a job there is nothing to perform.
+#'
+#' @return None: R ends, with status 0 when the work is done, 130 when it was interrupted, else 1.
+#' @section Errors:
+#' `tfdistribute_argument_error` in a process that no job has started. Whatever else fails is told to the job, and
+#' written to this process's log.
+#' @section Source:
+#' The environment variables `TFDISTRIBUTE_JOB` and `TFDISTRIBUTE_DIGEST`, which [launch()] gives its processes.
+#' @keywords internal
+#' @examples
+#' # In a session that no job has started it refuses:
+#' try(run_task())
+#' @export
+run_task <- function() {
+  directory <- Sys.getenv("TFDISTRIBUTE_JOB")
+  digest <- Sys.getenv("TFDISTRIBUTE_DIGEST")
+  if (!nzchar(directory) || !nzchar(digest) || interactive()) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`TFDISTRIBUTE_JOB` names no job: this process is none of its tasks.",
+      remedy = "Call launch(), which starts the processes of a cluster.",
+      argument = "TFDISTRIBUTE_JOB",
+      value = directory
+    )
+  }
+  options(keep.source = TRUE, rlang_backtrace_on_error = "full", width = 120)
+  quit(save = "no", status = status_of(perform_task(directory, digest)))
+}
+
+# What Rscript is given. The profile of the session is not read: it may print, load or ask.
+task_command <- function() {
+  c(file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", "tfdistribute::run_task()")
+}
+
+# Libraries and Python are those of the session.
+task_environment <- function() {
+  list(
+    R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep),
+    RETICULATE_PYTHON = python_in_use()
+  )
+}
+
+status_of <- function(expr) {
+  tryCatch(
+    withCallingHandlers(
+      {
+        expr
+        0L
+      },
+      error = note_trace,
+      interrupt = function(interrupt) show_calls()
+    ),
+    interrupt = function(interrupt) 130L,
+    error = function(error) {
+      tell_failure(error)
+      1L
+    }
+  )
+}
+
+perform_task <- function(directory, digest) {
+  call_backend("task_event", "started")
+  task <- read_task(directory, digest)
+  verb <- switch(
+    task$verb,
+    train = train,
+    train_and_evaluate = train_and_evaluate
+  )
+  options(tfdistribute.progress = FALSE)
+  do.call(verb, task$arguments)
+}
+
+# Where an error of R happened, which is gone when it is told.
+note_trace <- function(error) {
+  the$task_trace <- error$trace %||% rlang::trace_back(bottom = 2)
+}
+
+# What Python raised it has told itself.
+tell_failure <- function(error) {
+  message("Error: ", conditionMessage(error))
+  if (!is.null(error$python_traceback)) {
+    message(error$python_traceback)
+    return(invisible())
+  }
+  kinds <- sub(
+    "^tfdistribute_(.*)_error$",
+    "\\1",
+    grep("^tfdistribute_", class(error), value = TRUE)
+  )
+  kinds <- sub("^tfdistribute_error$", "error", kinds)
+  if (length(kinds) == 0) {
+    kinds <- c("callback", "error")
+  }
+  call_backend(
+    "task_event",
+    "failed",
+    fields = list(
+      kind = kinds[[1]],
+      kinds = as.list(kinds),
+      problem = error$problem %||% conditionMessage(error),
+      remedy = error$remedy,
+      argument = error$argument,
+      value = error$value,
+      r_traceback = trace_text(the$task_trace),
+      transient = FALSE
+    )
+  )
+}

@@ -1,0 +1,137 @@
+# The file that says what the tasks of a job do: written here, checked and read by each task.
+
+#' Write what tasks do
+#'
+#' @param directory Private directory of the job.
+#' @param verb Name of the verb.
+#' @param arguments Its arguments, a named list, the estimator without its cluster among them.
+#' @return The digest of the file.
+#' @noRd
+write_task <- function(directory, verb, arguments) {
+  luggage <- find_luggage(named_by_users(arguments))
+  for (name in luggage$large) {
+    cli::cli_inform(c(
+      i = paste0(
+        "{.code {name}} is larger than 100 MB, and every process gets a copy of it. ",
+        "Data that is given to {.fn input_fn} is shared."
+      )
+    ))
+  }
+  task <- list(
+    verb = verb,
+    arguments = arguments,
+    globals = lapply(rlang::set_names(luggage$globals), get, envir = globalenv()),
+    frames = lapply(luggage$frames, function(frame) {
+      list(parent = parent.env(frame$environment), variables = frame_values(frame))
+    }),
+    packages = attached_packages(),
+    options = shared_options(),
+    seed = seed_of_session()
+  )
+  path <- task_file(directory)
+  saveRDS(task, path, compress = FALSE, refhook = mark_of(luggage$frames))
+  call_backend("digest_of", path = path)
+}
+
+task_file <- function(directory) {
+  file.path(directory, "task.rds")
+}
+
+# The fields of descriptions by the names of the arguments that users gave.
+named_by_users <- function(arguments) {
+  object <- unclass_list(arguments$object)
+  c(object, arguments[setdiff(names(arguments), "object")])
+}
+
+frame_values <- function(frame) {
+  names <- frame$variables
+  values <- lapply(rlang::set_names(setdiff(names, "...")), function(name) {
+    variable_of(frame$environment, name, list(root = name))
+  })
+  list(values = values, dots = if ("..." %in% names) dots_of(frame$environment))
+}
+
+# Environments of functions, and modules of Python, stand in the file as marks.
+mark_of <- function(frames) {
+  addresses <- names(frames)
+  function(x) {
+    module <- if (is_python_object(x)) python_module_name(x)
+    if (!is.null(module)) {
+      return(paste0("module:", module))
+    }
+    index <- if (is.environment(x)) match(rlang::obj_address(x), addresses)
+    if (!is.null(index) && !is.na(index)) paste0("frame:", index)
+  }
+}
+
+attached_packages <- function() {
+  attached <- sub("^package:", "", grep("^package:", search(), value = TRUE))
+  rev(setdiff(attached, "base"))
+}
+
+shared_options <- function() {
+  names <- c("OutDec", "contrasts", "digits", "encoding", "stringsAsFactors", "warn")
+  own <- grep("^tfdistribute[.]", names(options()), value = TRUE)
+  options()[intersect(c(names, own), names(options()))]
+}
+
+# All tasks begin with the same random numbers, so that batches which R draws are the same batches everywhere.
+seed_of_session <- function() {
+  if (!exists(".Random.seed", envir = globalenv(), inherits = FALSE)) {
+    stats::runif(1)
+  }
+  get(".Random.seed", envir = globalenv(), inherits = FALSE)
+}
+
+#' Read what a task does
+#'
+#' The file is read only after Python has seen that it is what was written.
+#'
+#' @param directory Private directory of the job.
+#' @param digest Digest of the file.
+#' @return A list with `verb` and `arguments`. Packages are attached, and options, variables of the global environment
+#'   and the state of the random numbers are set.
+#' @noRd
+read_task <- function(directory, digest) {
+  path <- task_file(directory)
+  call_backend("check_digest", path = path, digest = digest)
+  frames <- new.env(parent = emptyenv())
+  task <- readRDS(path, refhook = value_of_mark(frames))
+  for (package in task$packages) {
+    suppressPackageStartupMessages(
+      library(package, character.only = TRUE, warn.conflicts = FALSE, quietly = TRUE)
+    )
+  }
+  options(task$options)
+  restore_frames(task$frames, frames)
+  global <- globalenv()
+  list2env(task$globals, envir = global)
+  assign(".Random.seed", task$seed, envir = global)
+  task[c("verb", "arguments")]
+}
+
+value_of_mark <- function(frames) {
+  function(mark) {
+    if (startsWith(mark, "module:")) {
+      return(python_module(sub("^module:", "", mark)))
+    }
+    if (is.null(frames[[mark]])) {
+      assign(mark, new.env(), envir = frames)
+    }
+    frames[[mark]]
+  }
+}
+
+restore_frames <- function(written, frames) {
+  value_of <- value_of_mark(frames)
+  for (index in seq_along(written)) {
+    frame <- value_of(paste0("frame:", index))
+    parent.env(frame) <- written[[index]]$parent
+    variables <- written[[index]]$variables
+    list2env(variables$values, envir = frame)
+    if (!is.null(variables$dots)) {
+      with_dots <- do.call(function(...) environment(), variables$dots, quote = TRUE)
+      assign("...", get("...", envir = with_dots), envir = frame)
+    }
+  }
+}

@@ -1,0 +1,37 @@
+"""What R puts into a job's private directory, and reads from it. TensorFlow is not started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfdistribute.descriptions import read
+from tfdistribute.inputs.mapped import write_packed
+from tfdistribute.inputs.packing import Column
+from tfdistribute.launch import private
+
+
+def job_directory() -> str:
+    """Make the private directory of a job."""
+    return private.new_directory()
+
+
+def remove_job_directory(directory: str) -> None:
+    """Remove the private directory of a job that was not started."""
+    private.remove(directory)
+
+
+def digest_of(path: str) -> str:
+    """Compute the digest of a file."""
+    return private.digest_of(path)
+
+
+def check_digest(path: str, digest: str) -> None:
+    """See that a file is what was written for the job, and that nobody else could have written it."""
+    private.check_digest(path, digest)
+
+
+def pack_input(input: Mapping[str, Any], directory: str) -> int:  # noqa: A002
+    """Pack an input of columns in memory into files that tasks map."""
+    columns = [read(Column, column) for column in input["columns"]]
+    return write_packed(columns, directory, input.get("response"))
