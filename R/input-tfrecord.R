@@ -9,13 +9,14 @@
 #' @param columns What the messages hold, for files without an index: a named vector of dtypes, each with its shape
 #'   where it has one, such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are
 #'   float32, int64, int32 and bool (stored as int64, given to the model as int32) and string. Every message must have
-#'   all of them. NULL takes the index that [write_tfrecord()] wrote.
+#'   all of them. [example_spec()] derives it from feature columns. NULL takes the index that [write_tfrecord()] wrote.
 #' @inherit input_fixed_length return
 #' @section Errors:
 #' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file
 #' is missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while
 #' it was read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over
-#' the replicas. `tfdistribute_training_error`: a message lacks a column, or holds it with another type or shape.
+#' the replicas. A message that lacks a column, or holds it with another type or shape, is found when it is parsed, and
+#' named with its file and number, as `tfdistribute_input_error`.
 #' @section Source:
 #' <https://www.tensorflow.org/tutorials/load_data/tfrecord>
 #' @seealso [write_tfrecord()], [input_fixed_length()], which is faster.

@@ -1,0 +1,112 @@
+# What the messages in TFRecord files hold, as the columns of a model read them.
+
+#' What messages must hold for a model
+#'
+#' Derives the `columns` of [input_tfrecord()] from feature columns, for files that other programs wrote. A plain R value,
+#' which can be changed like any vector. It does not look at files.
+#'
+#' Numeric columns read floating-point numbers unless they have another `dtype`, categorical ones strings or whole numbers
+#' as their `dtype` or vocabulary says, each one value per message; a numeric column with a `shape` reads as many.
+#' Features that are crossed by their names alone are strings. Where two columns read one feature as number and as whole
+#' number, the messages hold whole numbers.
+#'
+#' @param feature_columns What the model reads, as [feature_columns()] returns it.
+#' @param response Name of the response in the messages, a string; NULL where there is none.
+#' @param response_type Its dtype: `"float32"`, `"int64"` (classes by number) or `"string"` (classes by name), with its
+#'   shape where it has one, as in `"float32[3]"`.
+#' @param weights Name of the weights in the messages, a string, or NULL.
+#' @return A named character vector of dtypes, for `columns` of [input_tfrecord()].
+#' @section Errors:
+#' `tfdistribute_argument_error`; `tfdistribute_model_error` where the response or the weights are also a feature, or a
+#' feature is read as string and as number.
+#' @section Source:
+#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec>
+#' @seealso [classifier_parse_example_spec()] for TensorFlow's own parsing functions.
+#' @examples
+#' columns <- feature_columns(
+#'   column_numeric("wt", "hp"),
+#'   column_indicator(column_categorical_with_vocabulary_list("gear", c("3", "4", "5")))
+#' )
+#' example_spec(columns, response = "mpg")
+#' input_tfrecord("cars/*.tfrecord", response = "mpg", columns = example_spec(columns, "mpg"))
+#' @export
+example_spec <- function(
+  feature_columns,
+  response = NULL,
+  response_type = "float32",
+  weights = NULL
+) {
+  columns <- check_some_columns(feature_columns, "feature_columns")
+  response <- check_not_read(
+    check_string(response, "response", null = TRUE),
+    "response",
+    columns
+  )
+  weights <- check_not_read(check_string(weights, "weights", null = TRUE), "weights", columns)
+  read <- unlist(lapply(columns, read_by_column))
+  features <- unique(names(read))
+  spec <- vapply(features, function(name) joint_dtype(name, read[names(read) == name]), "")
+  added <- c(response_type, "float32")[c(!is.null(response), !is.null(weights))]
+  names(added) <- c(response, weights)
+  unlist(check_record_columns(c(spec, added), c("float32", "int64", "int32", "bool", "string")))
+}
+
+# dtypes by feature, of the columns within a column too.
+read_by_column <- function(column) {
+  if (is.character(column)) {
+    return(rlang::set_names("string", column))
+  }
+  inner <- c(column[c("source_column", "categorical_column")], column$keys)
+  # `keys` of crossed columns must not be taken for it.
+  key <- column[["key"]]
+  weights <- column$weight_feature_key
+  c(
+    if (!is.null(key)) rlang::set_names(dtype_in_message(column), key),
+    if (!is.null(weights)) rlang::set_names(stored_dtype(column$dtype), weights),
+    unlist(lapply(Filter(Negate(is.null), unname(inner)), read_by_column))
+  )
+}
+
+dtype_in_message <- function(column) {
+  if (column$kind == "categorical_with_identity") {
+    return("int64")
+  }
+  if (column$kind != "numeric") {
+    numbers <- is.null(column$dtype) && is.numeric(column$vocabulary_list)
+    return(if (numbers) "int64" else stored_dtype(column$dtype %||% "string"))
+  }
+  dtype <- stored_dtype(column$dtype)
+  shape <- column$shape
+  if (prod(shape) == 1) dtype else paste0(dtype, "[", paste(shape, collapse = ", "), "]")
+}
+
+# Messages have numbers of two kinds.
+stored_dtype <- function(dtype) {
+  if (startsWith(dtype, "float")) {
+    "float32"
+  } else if (dtype == "string") {
+    "string"
+  } else {
+    "int64"
+  }
+}
+
+joint_dtype <- function(name, dtypes) {
+  dtypes <- unique(unname(dtypes))
+  if (length(dtypes) == 1) {
+    return(dtypes)
+  }
+  plain <- unique(sub("\\[.*", "", dtypes))
+  if (setequal(plain, c("float32", "string"))) {
+    abort_tfdistribute(
+      "model",
+      problem = sprintf("The columns read the feature `%s` as a string and as a number.", name),
+      remedy = "Bucketize the number before it is crossed.",
+      argument = "feature_columns",
+      value = name
+    )
+  }
+  # A shape, where one column gives it; whole numbers serve as numbers and as categories.
+  shape <- sub("^[^[]*", "", dtypes)
+  paste0("int64", shape[which.max(nchar(shape))])
+}
