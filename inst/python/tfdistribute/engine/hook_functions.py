@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tfdistribute.engine import fetches
+from tfdistribute.engine.hook_steps import EVERYTHING, NOTHING, Needs, until
 
 Function = Callable[..., Any]
 
@@ -24,6 +25,8 @@ class CallFunctions(tf.estimator.SessionRunHook):
             ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
         note_stop: Told that ``after_run`` asked for the end.
     """
+
+    described_as = "session_run_hook()"
 
     def __init__(self, functions: Mapping[str, Function], note_stop: Callable[[], Any]) -> None:
         self._functions = functions
@@ -65,6 +68,12 @@ class CallFunctions(tf.estimator.SessionRunHook):
         """Call ``end``."""
         self._call("end", session)
 
+    def step_needs(self, loss: Any) -> Needs:
+        """Need every step where a function is called at each."""
+        del loss
+        at_steps = {"before_run", "after_run"} & self._functions.keys()
+        return EVERYTHING if at_steps else NOTHING
+
     def _call(self, moment: str, *arguments: Any) -> Any:
         function = self._functions.get(moment)
         return None if function is None else function(*arguments)
@@ -83,6 +92,8 @@ class ShowTensors(tf.estimator.SessionRunHook):
         every_n_secs: Seconds between two calls, or None.
         at_end: Whether the last step is shown too.
     """
+
+    described_as = "hook_logging_tensor(at_end = TRUE)"
 
     def __init__(
         self,
@@ -128,6 +139,17 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._timer.update_last_triggered_step(self._iteration)
             self._show_last(run_context.session)
         self._iteration += 1
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps that are due; which one is the last is known too late."""
+        del loss
+        if self._at_end:
+            return EVERYTHING
+        return Needs(lambda step: until(self._timer, self._iteration - 1), self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        del step
+        self._iteration += len(losses)
 
     def end(self, session: Any) -> None:
         """Show the last step where that was asked for."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import fetches
+from tfdistribute.engine import fetches, hook_steps
 
 
 class SaveElsewhere(tf.estimator.SessionRunHook):
@@ -40,6 +41,10 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
         """Write a checkpoint when it is due."""
         self._hook.after_run(run_context, run_values)
 
+    def step_needs(self, loss: Any) -> hook_steps.Needs:
+        """Need what the hook needs."""
+        return hook_steps.needs(self._hook, loss)
+
     def end(self, session: Any) -> None:
         """Write the last checkpoint."""
         self._hook.end(session)
@@ -69,6 +74,58 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
             self._summary_op = fetches.find(self._wanted, graph, "summary_op")
         super().begin()
 
+    def step_needs(self, loss: Any) -> hook_steps.Needs:
+        """Need the steps that are due."""
+        return hook_steps.by_coming_step(self, loss)
+
     def _get_summary_op(self) -> Any:
         # A graph may have no summaries at all.
         return None if self._summary_op is None else super()._get_summary_op()
+
+
+def summaries(directory: str, scaffold: Any, save_at: int | str) -> Any:
+    """Make the hook that writes all summaries of a graph.
+
+    Args:
+        directory: Where to.
+        scaffold: The ``tf.compat.v1.train.Scaffold`` whose summaries are written.
+        save_at: Steps between two, or "auto": see ``SparserTimer``.
+
+    Returns:
+        A ``tf.estimator.SummarySaverHook``.
+    """
+    steps = 1 if save_at == "auto" else save_at
+    hook = tf.estimator.SummarySaverHook(save_steps=steps, output_dir=directory, scaffold=scaffold)
+    if save_at == "auto":
+        hook._timer = SparserTimer()
+    return hook
+
+
+def speed(directory: str, save_at: int | str) -> Any:
+    """Make the hook that writes the steps per second; the arguments are those of ``summaries``."""
+    steps = 1 if save_at == "auto" else save_at
+    hook = tf.estimator.StepCounterHook(every_n_steps=steps, output_dir=directory)
+    if save_at == "auto":
+        hook._timer = SparserTimer()
+    return hook
+
+
+class SparserTimer(tf.estimator.SecondOrStepTimer):
+    """Triggers at the first step, then every second, and less and less often in a training that lasts.
+
+    A curve needs some hundred points, whether it shows a minute or a day.
+
+    Args:
+        every_secs: Seconds between two points at least.
+        share: Share of the training's time between two points at least.
+    """
+
+    def __init__(self, every_secs: float = 1.0, share: float = 0.01) -> None:
+        super().__init__(every_secs=every_secs)
+        self._least_s, self._share = every_secs, share
+        self._begun = time.time()
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Say whether it is time."""
+        self._every_secs = max(self._least_s, self._share * (time.time() - self._begun))
+        return super().should_trigger_for_step(step)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine import fetches
+from tfdistribute.engine.hook_steps import EVERYTHING, NOTHING, Needs, at_last_step
 from tfdistribute.errors import TrainingError
 
 _POLL_S = 0.5
@@ -22,7 +23,8 @@ class StopOnDecision(tf.estimator.SessionRunHook):
     session, and its end is the end of every replica.
 
     Args:
-        decide: Called with (global step, loss over all replicas) after each step.
+        decide: Called with (global step, loss over all replicas) after each step. Where it has the methods
+            ``free_steps(step)`` and ``note(step, loss)``, it need not be called at steps that are free.
     """
 
     def __init__(self, decide: Callable[[int, float], bool]) -> None:
@@ -47,6 +49,18 @@ class StopOnDecision(tf.estimator.SessionRunHook):
         if self._decide(self._step, float(run_values.results["loss"])):
             run_context.request_stop()
 
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps at which something is decided."""
+        del loss
+        if not hasattr(self._decide, "free_steps"):
+            return EVERYTHING
+        return Needs(self._decide.free_steps, self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        for position, loss in enumerate(losses, step - len(losses) + 1):
+            self._decide.note(position, float(loss))
+        self._step = step
+
 
 class StopAtStep(tf.estimator.StopAtStepHook):
     """TensorFlow's hook, which tells that it has ended the training.
@@ -62,6 +76,10 @@ class StopAtStep(tf.estimator.StopAtStepHook):
     ) -> None:
         super().__init__(num_steps=num_steps, last_step=last_step)
         self._note_stop = note_stop
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the last step."""
+        return at_last_step(self, loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ask the session to end at the step."""
@@ -79,6 +97,8 @@ class StopOnNan(tf.estimator.SessionRunHook):
         fail: True for an error, False for an end.
         note_stop: Told of the end.
     """
+
+    described_as = "hook_nan_tensor()"
 
     def __init__(self, tensor: Any, fail: bool, note_stop: Callable[[], Any]) -> None:
         self._tensor = tensor
@@ -100,8 +120,14 @@ class StopOnNan(tf.estimator.SessionRunHook):
         Raises:
             TrainingError: one is not a number, and that is to fail.
         """
-        if not np.any(np.isnan(run_values.results)):
-            return
+        if np.any(np.isnan(run_values.results)):
+            self._found_nan(run_context)
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need nothing where the tensor is the loss, and every step where it is another."""
+        return Needs(found_nan=self._found_nan) if self._fetch is loss else EVERYTHING
+
+    def _found_nan(self, run_context: Any) -> None:
         if self._fail:
             name = self._tensor if isinstance(self._tensor, str) else self._tensor.name
             raise TrainingError(
@@ -126,6 +152,11 @@ class WaitForStep(tf.estimator.SessionRunHook):
         self._wait_for = step
         self._patience_s = patience_s
         self._started = False
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need nothing once it has waited."""
+        del loss
+        return NOTHING
 
     def begin(self) -> None:
         """Find the global step."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from tfdistribute.engine.hook_steps import NOTHING, Needs
 
 
 class StopOnRequest(tf.estimator.SessionRunHook):
@@ -21,6 +23,11 @@ class StopOnRequest(tf.estimator.SessionRunHook):
     def __init__(self, requested: Callable[[], bool]) -> None:
         self._requested = requested
 
+    def step_needs(self, loss: Any) -> Needs:
+        """Need none: a request comes at any time."""
+        del loss
+        return NOTHING
+
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ask the session to end when a stop was requested."""
         del run_values
@@ -34,14 +41,15 @@ class RecordTraining(tf.estimator.SessionRunHook):
     Estimator fetches the loss at every step anyway, so reading it costs nothing more.
 
     Args:
-        record: Called with (step, loss, due to the record) for every handed-over step.
+        record: Called with (step, loss, due to the record) for every handed-over step, and with the time on
+            ``time.monotonic`` where that is not now.
         every_n_steps: Steps between two entries of the record.
         report_every_s: Seconds between two entries for the progress display.
     """
 
     def __init__(
         self,
-        record: Callable[[int, float, bool], None],
+        record: Callable[..., None],
         every_n_steps: int,
         report_every_s: float,
     ) -> None:
@@ -63,12 +71,13 @@ class RecordTraining(tf.estimator.SessionRunHook):
         del coord
         self._step = int(session.run(self._global_step))
         self._first_step = self._step
+        self._seen_at = time.monotonic()
 
     def before_run(self, run_context: Any) -> Any:
         """Fetch the loss, and decide whether this step is to be handed over."""
         del run_context
         coming = self._step + 1
-        self._in_record = coming % self._every_n_steps == 0 or coming == self._first_step + 1
+        self._in_record = self._is_in_record(coming)
         self._in_report = time.monotonic() - self._reported >= self._report_every_s
         fetches = {"step": self._global_step, "loss": self._loss}
         return tf.estimator.SessionRunArgs(fetches)
@@ -79,10 +88,30 @@ class RecordTraining(tf.estimator.SessionRunHook):
         # Read before the update in some graphs, so never less than one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
         self._fetched = (self._step, float(run_values.results["loss"]))
+        self._seen_at = time.monotonic()
         if self._in_report:
             self._reported = time.monotonic()
         if self._in_record or self._in_report:
             self._record(*self._fetched, self._in_record)
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need none: the losses are handed over afterwards."""
+        del loss
+        return Needs(pass_steps=self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        first, now = step - len(losses) + 1, time.monotonic()
+        each_s = (now - self._seen_at) / max(1, len(losses))
+        for position, loss in enumerate(losses):
+            taken = first + position
+            self._in_record = self._is_in_record(taken)
+            self._fetched = (taken, float(loss))
+            if self._in_record:
+                self._record(*self._fetched, True, self._seen_at + (position + 1) * each_s)
+        self._step, self._seen_at = step, now
+
+    def _is_in_record(self, step: int) -> bool:
+        return step % self._every_n_steps == 0 or step == self._first_step + 1
 
     def end(self, session: Any) -> None:
         """Hand over the last step, whether it is due or not."""

@@ -19,6 +19,7 @@ class History:
         listener: Told of every entry, for a progress display; None for silence.
         last_step: Step at which training will end; None where the input ends it.
         stopped_by: The hook that ended the training before its steps or its data did; None where none did.
+        notes: What the training could not do as it was told, one sentence each.
     """
 
     global_batch_size: int | None = None
@@ -30,18 +31,20 @@ class History:
     speeds: list[float] = field(default_factory=list)
     evaluations: list[dict[str, float]] = field(default_factory=list)
     stopped_by: str | None = None
+    notes: list[str] = field(default_factory=list)
     _started: tuple[float, int] | None = None
     _marked: tuple[float, int] | None = None
 
-    def note_step(self, step: int, loss: float, in_record: bool) -> None:
+    def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
         """Take the loss of one step.
 
         Args:
             step: The global step after the update.
             loss: Mean loss over the step's examples.
             in_record: Whether the step belongs into the record; the others only go to the listener.
+            at: When it was taken, on ``time.monotonic``; None for now. The listener is not told of the past.
         """
-        now = time.monotonic()
+        now = time.monotonic() if at is None else at
         # The first step carries TensorFlow's start, so speed counts from its end.
         self._started = self._started or (now, step)
         self._marked = self._marked or (now, step)
@@ -52,7 +55,7 @@ class History:
             self.seconds.append(now - self._started[0])
             self.speeds.append(speed)
             self._marked = (now, step)
-        if self.listener is not None:
+        if self.listener is not None and at is None:
             self.listener(
                 {
                     "event": "step",
@@ -75,6 +78,14 @@ class History:
             self._started = (self._started[0] + seconds, self._started[1])
             self._marked = (self._marked[0] + seconds, self._marked[1])
 
+    def note(self, text: str) -> None:
+        """Take, once, a sentence about what could not be done as it was told."""
+        if text in self.notes:
+            return
+        self.notes.append(text)
+        if self.listener is not None:
+            self.listener({"event": "note", "text": text})
+
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         """Take the metrics of one evaluation; ``global_step`` among them says when it was."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})
@@ -95,7 +106,7 @@ class History:
 
         Returns:
             ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation,
-            ``examples_per_second`` and ``stopped_by``.
+            ``examples_per_second``, ``stopped_by`` and ``notes``.
         """
         return {
             "training": {
@@ -107,4 +118,5 @@ class History:
             "evaluation": list(self.evaluations),
             "examples_per_second": self.examples_per_second,
             "stopped_by": self.stopped_by,
+            "notes": list(self.notes),
         }

@@ -112,8 +112,7 @@ class Watch:
         Raises:
             ArgumentError: the evaluations have no such metric.
         """
-        if self._hook.data == "training" and step >= self._hook.min_steps:
-            self._losses.append(loss)
+        self.note(step, loss)
         if not self._due(step):
             return False
         for at, value in self._values(step):
@@ -121,6 +120,18 @@ class Watch:
                 self._run.note_stop(self._reason())
                 return True
         return False
+
+    def note(self, step: int, loss: float) -> None:
+        """Take the loss of a step at which nothing is decided."""
+        if self._hook.data == "training" and step >= self._hook.min_steps:
+            self._losses.append(loss)
+
+    def free_steps(self, step: int) -> float:
+        """Say how many steps may follow a step before one at which something is decided."""
+        history, looks_at_all = self._run.history, self._hook.data == "evaluation"
+        if looks_at_all and self._due.is_always and history is not None:
+            return 0 if len(history.evaluations) > self._evaluations else math.inf
+        return self._due.free_steps(step)
 
     def _values(self, step: int) -> list[tuple[int, float]]:
         if self._hook.data == "training":
@@ -206,6 +217,17 @@ class Interval:
         self._clock = clock
         self._step: int | None = None
         self._time = clock()
+
+    @property
+    def is_always(self) -> bool:
+        """Whether it is always time."""
+        return self._steps is None and self._seconds is None
+
+    def free_steps(self, step: int) -> float:
+        """Say how many steps may follow a step before the one at which it is time."""
+        if self._steps is None:
+            return math.inf
+        return 0 if self._step is None else max(0, self._step + self._steps - step - 1)
 
     def __call__(self, step: int) -> bool:
         """Say whether it is time, and count from here if so."""
