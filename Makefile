@@ -16,7 +16,8 @@ install: ## Install the R package into the project's library if its sources chan
 demo: install ## Train on real data over two CPU devices, and compare with lm()
 	@tools/env Rscript inst/examples/diamonds.R
 
-test: test-r test-python ## Run all tests of both languages
+test: install ## Run all tests of both languages
+	@tools/check pytest testthat
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
 	@tools/test-r "$(FILTER)"
@@ -35,7 +36,7 @@ format: environment ## Lay out R and Python code
 docs: environment ## Write man/ and NAMESPACE from the comments in R/
 	@tools/env Rscript tools/document.R .
 
-check: lint test ## Lint, test, and R CMD check
+check: install ## Lint, test, and R CMD check; says how long each took
 	@tools/check
 
 bench: install ## Run the measurements under bench/
