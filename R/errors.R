@@ -19,6 +19,8 @@ error_parents <- list(
 #' @param parent The condition that led here, if any.
 #' @param traceback Python's traceback as one string, if any.
 #' @param trace Backtrace of R where the parent happened, if it is known.
+#' @param details One more line of the message, if any.
+#' @param fields Named list of further fields.
 #' @return Does not return.
 #' @noRd
 abort_tfdistribute <- function(
@@ -29,16 +31,19 @@ abort_tfdistribute <- function(
   value = NULL,
   parent = NULL,
   traceback = NULL,
-  trace = NULL
+  trace = NULL,
+  details = NULL,
+  fields = list()
 ) {
   rlang::abort(
-    c(problem, i = remedy),
+    c(problem, i = remedy, i = details),
     class = condition_classes(kind),
     problem = problem,
     remedy = remedy,
     argument = argument,
     value = value,
     python_traceback = traceback,
+    !!!fields,
     parent = parent,
     # What to do stands in the text; the way through this package's functions tells users nothing.
     trace = trace %||% rlang::trace_back()[0, ],

@@ -12,7 +12,8 @@
 #'   first and last loss, the examples per second and the last evaluation. The list itself has `losses` (a tibble:
 #'   `step`, `loss`, `seconds` since the first step, `examples_per_second`), `evaluations` (a tibble: `global_step`
 #'   and a column for each metric), `examples_per_second`, `global_step`, `model_dir`, and `stopped_by` (the
-#'   hook that ended training before its steps or its data did, or NULL).
+#'   hook that ended training before its steps or its data did, or NULL). That of a job, see [launch()], has `tasks`,
+#'   `restarts` and `steps_lost` too.
 #' @section Errors:
 #' None.
 #' @section Source:
@@ -44,7 +45,10 @@ new_history <- function(answer) {
       examples_per_second = answer$examples_per_second,
       global_step = as.integer(answer$global_step),
       model_dir = answer$model_dir,
-      stopped_by = answer$stopped_by
+      stopped_by = answer$stopped_by,
+      tasks = answer$tasks,
+      restarts = answer$restarts,
+      steps_lost = answer$steps_lost
     ),
     class = c("tfdistribute_history", "tf_estimator_history")
   )
@@ -75,6 +79,9 @@ print.tfdistribute_history <- function(x, ...) {
   }
   if (!is.null(x$stopped_by)) {
     cat("  stopped by ", x$stopped_by, "\n", sep = "")
+  }
+  if (isTRUE(x$restarts > 0)) {
+    cat("  restarts: ", x$restarts, ", steps trained twice: ", x$steps_lost, "\n", sep = "")
   }
   cat("  model_dir: ", x$model_dir, "\n", sep = "")
   invisible(x)

@@ -1,14 +1,15 @@
 #' Train a model and evaluate it on the way
 #'
 #' Trains as [train()] does, evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the
-#' end.
+#' end. With a cluster of this machine in the estimator's [run_config()] its processes are started and train, and its
+#' evaluator evaluates; see [launch()].
 #'
 #' @inheritParams train
 #' @param train_spec A [train_spec()].
 #' @param eval_spec An [eval_spec()].
 #' @return A [history][history] with the losses of training and the metrics of every evaluation.
 #' @section Errors:
-#' As [train()] and [evaluate()].
+#' As [train()], [evaluate()] and, with a cluster, [launch()].
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
 #' @examplesIf tfdistribute_available()
@@ -29,6 +30,10 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
   check_no_more(..., verb = "train_and_evaluate", known = c("train_spec", "eval_spec"))
   check_class(train_spec, "train_spec", "tfdistribute_train_spec", "a train_spec()")
   check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()")
+  if (is_job(object)) {
+    arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
+    return(perform_by_job(object, "train_and_evaluate", arguments))
+  }
   progress <- new_progress(show = shows_progress(train_spec$hooks))
   on.exit(progress$finish())
   answer <- call_backend(

@@ -7,6 +7,9 @@
 #' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the
 #' next `train()` goes on from there. A second Ctrl-C stops at once.
 #'
+#' With a cluster of this machine in the estimator's [run_config()], such as [local_cluster()], its processes are started
+#' and train; see [launch()]. In a process that `TF_CONFIG` names as a task of a cluster, that task's part is done here.
+#'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param input_fn What to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
 #' @param steps Steps to take from here, a count; NULL until the input ends.
@@ -19,10 +22,11 @@
 #' `tfdistribute_argument_error`, `tfdistribute_input_error` (data and model do not fit),
 #' `tfdistribute_sharding_error` (the batch cannot be divided over the devices),
 #' `tfdistribute_model_directory_error`, `tfdistribute_strategy_error` (no such devices),
-#' `tfdistribute_run_config_error`, `tfdistribute_training_error` (TensorFlow stopped).
+#' `tfdistribute_run_config_error`, `tfdistribute_training_error` (TensorFlow stopped). With a cluster also those of
+#' [launch()].
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
-#' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()]
+#' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()], [launch()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
@@ -53,6 +57,21 @@ train.tfdistribute_estimator <- function(
   steps <- check_count(steps, "steps", null = TRUE)
   max_steps <- check_count(max_steps, "max_steps", null = TRUE)
   hooks <- check_hooks(hooks)
+  saving_listeners <- check_python_objects(
+    saving_listeners,
+    "saving_listeners",
+    "CheckpointSaverListener objects"
+  )
+  if (is_job(object)) {
+    arguments <- list(
+      input_fn = input,
+      steps = steps,
+      hooks = hooks,
+      max_steps = max_steps,
+      saving_listeners = saving_listeners
+    )
+    return(invisible(perform_by_job(object, "train", arguments)))
+  }
   progress <- new_progress(show = shows_progress(hooks))
   on.exit(progress$finish())
   answer <- call_backend(
@@ -62,11 +81,7 @@ train.tfdistribute_estimator <- function(
     steps = steps,
     max_steps = max_steps,
     hooks = hooks,
-    saving_listeners = check_python_objects(
-      saving_listeners,
-      "saving_listeners",
-      "CheckpointSaverListener objects"
-    ),
+    saving_listeners = saving_listeners,
     listener = progress$listener
   )
   history <- new_history(answer)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from tfdistribute.bridge.clusters import (
 from tfdistribute.bridge.job_files import (
     check_digest,
     digest_of,
+    is_job,
     job_directory,
     pack_input,
     remove_job_directory,
@@ -32,28 +32,24 @@ from tfdistribute.bridge.jobs import (
     start_job,
     stop_job,
 )
+from tfdistribute.bridge.rows import check_sharding, write_shards
 from tfdistribute.bridge.situation import situation
 from tfdistribute.bridge.tasks import task_event
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.inputs.fixed_length import write_fixed_length
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.sharding_audit import PipelineAudit, audit_sharding
-from tfdistribute.inputs.tfrecord import write_tfrecord
 from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import Run, as_hooks, read_hooks
 from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.predict import joined, predict
-from tfdistribute.training.train import train
-from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
+from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.variables import global_step, variable_names, variable_value
+from tfdistribute.training.verbs import train, train_and_evaluate
 
 Wire = Mapping[str, Any]
 
@@ -249,52 +245,9 @@ def _build_run_config(config: Wire) -> Any:
     return build_run_config(read(RunSettings, config))
 
 
-def _check_sharding(
-    input: Wire,  # noqa: A002
-    workers: float,
-    replicas: float | None,
-    epochs: float,
-) -> dict[str, Any]:
-    source = read(Input, _with_epochs(input, epochs))
-    with explained("check_sharding"):
-        audit = audit_sharding(source, int(workers), _count(replicas))
-    lines = {
-        field.name: [getattr(line, field.name) for line in audit.workers]
-        for field in dataclasses.fields(PipelineAudit)
-    }
-    return {
-        "ok": audit.ok,
-        "rows": audit.rows,
-        "rows_missing": audit.rows_missing,
-        "rows_repeated": audit.rows_repeated,
-        "rows_unknown": audit.rows_unknown,
-        "steps_agree": audit.steps_agree,
-        # Arrays, with NaN for what is not known: a list of one reaches R as a scalar.
-        "workers": {name: np.array(values, dtype=float) for name, values in lines.items()},
-    }
-
-
-def _with_epochs(input: Wire, epochs: float) -> Wire:  # noqa: A002
-    if "source" in input:
-        return {**input, "source": _with_epochs(input["source"], epochs)}
-    return {**input, "num_epochs": epochs} if "num_epochs" in input else input
-
-
 def _session_hook(hook: Wire) -> Any:
     made = as_hooks([hook], Run("train"))
     return made[0] if made else None
-
-
-def _write_shards(
-    format: str,  # noqa: A002
-    input: Wire,  # noqa: A002
-    directory: str,
-    shards: float,
-    listener: Any = None,
-) -> None:
-    write = {"fixed_length": write_fixed_length, "tfrecord": write_tfrecord}[format]
-    packed = cast(InMemory, read(Input, input)).packed
-    write(packed, directory, int(shards), _listener(listener))
 
 
 def _tensorflow() -> Any:
@@ -321,13 +274,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_cluster": check_cluster,
     "check_digest": check_digest,
     "check_tf_config": check_tf_config,
-    "check_sharding": _check_sharding,
+    "check_sharding": check_sharding,
     "digest_of": digest_of,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "export_savedmodel": _export_savedmodel,
     "global_step": global_step,
     "input_layer": _input_layer,
+    "is_job": is_job,
     "job_directory": job_directory,
     "job_history": job_history,
     "job_logs": job_logs,
@@ -354,5 +308,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train_and_evaluate": _train_and_evaluate,
     "variable_names": variable_names,
     "variable_value": variable_value,
-    "write_shards": _write_shards,
+    "write_shards": write_shards,
 }

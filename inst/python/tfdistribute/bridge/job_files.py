@@ -1,14 +1,22 @@
-"""What R puts into a job's private directory, and reads from it. TensorFlow is not started."""
+"""What R asks before a job is started, and what it puts into the private directory. TensorFlow is not started."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.inputs.mapped import write_packed
 from tfdistribute.inputs.packing import Column
 from tfdistribute.launch import private
+from tfdistribute.launch.route import starts_job
+
+
+def is_job(cluster: Mapping[str, Any]) -> bool:
+    """Say whether a training with this cluster is a job that this process starts."""
+    return starts_job(read(Cluster, cluster), os.environ)
 
 
 def job_directory() -> str:

@@ -1,0 +1,81 @@
+# What a job gives in the end: a history, or the condition of the task that failed first.
+
+result_of_job <- function(state, job) {
+  if (identical(state$state, "failed")) {
+    abort_job(state)
+  }
+  if (identical(state$state, "stopped")) {
+    abort_stopped(state)
+  }
+  history_of_job(state, job)
+}
+
+history_of_job <- function(state, job) {
+  written <- state$history
+  training <- lapply(
+    rlang::set_names(c("step", "loss", "seconds", "examples_per_second")),
+    function(name) as_numbers(written$training[[name]])
+  )
+  evaluations <- lapply(written$evaluation %||% state$evaluations, lapply, function(value) {
+    as.double(value %||% NA)
+  })
+  tasks <- task_table(state$tasks)
+  new_history(list(
+    training = training,
+    evaluation = evaluations,
+    examples_per_second = written$examples_per_second %||% NA_real_,
+    global_step = state$global_step %||% NA,
+    model_dir = job$model_dir,
+    stopped_by = written$stopped_by,
+    tasks = tasks[c("task", "state", "step", "examples_per_second")],
+    restarts = as.integer(state$restarts %||% 0L),
+    steps_lost = as.integer(state$steps_lost %||% 0L)
+  ))
+}
+
+# Numbers that came through JSON: one is a scalar, and what is no number is NULL.
+as_numbers <- function(values) {
+  vapply(values, function(value) as.double(value %||% NA), NA_real_, USE.NAMES = FALSE)
+}
+
+# The condition of the root cause, by its class.
+abort_job <- function(state) {
+  failure <- state$failure
+  task <- failure$task
+  log <- log_of(state, task)
+  where <- if (!is.null(task)) {
+    paste0(task, if (!is.null(failure$host)) paste0(" on ", failure$host), ": ")
+  }
+  abort_tfdistribute(
+    failure$kind %||% "training",
+    problem = paste0(where, failure$problem %||% state$message),
+    remedy = failure$remedy,
+    details = if (!is.null(log)) paste0("Its log is ", log),
+    argument = failure$argument,
+    value = failure$value,
+    traceback = failure$traceback,
+    fields = list(
+      task = task,
+      host = failure$host,
+      log = log,
+      log_tail = failure$log_tail,
+      exit = failure$exit,
+      r_traceback = failure$r_traceback,
+      tasks = task_table(state$tasks)
+    )
+  )
+}
+
+abort_stopped <- function(state) {
+  abort_tfdistribute(
+    "training",
+    problem = paste0("The job was stopped: ", state$message),
+    remedy = "Train again: it goes on from the newest checkpoint.",
+    fields = list(tasks = task_table(state$tasks))
+  )
+}
+
+log_of <- function(state, task) {
+  rows <- Filter(function(row) identical(row$task, task), state$tasks)
+  if (length(rows) > 0) rows[[1]]$log
+}

@@ -1,0 +1,185 @@
+# Jobs that were started and not waited for: handles, and what can be asked of them.
+
+#' Jobs that train in the background
+#'
+#' `launch(wait = FALSE)` gives a handle of the job that it has started. It is a plain R value; printing it shows what each
+#' task does. The job ends with the R session that started it.
+#'
+#' `wait_for()` shows the progress until the end, as [launch()] does; interrupted, it leaves the job alone. `stop_job()`
+#' lets the chief write a checkpoint and ends all processes; a later training goes on from there. `job_state()` is the
+#' table of tasks, `job_history()` the history so far, `job_logs()` what the processes have written.
+#'
+#' @param job,x A handle that [launch()] gave.
+#' @param timeout_s Seconds to wait at most, a number; NULL to wait for the end.
+#' @param task One task, such as `"worker 1"`; NULL for all, each line with its task before it.
+#' @param level Least level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
+#' @param ... Not used.
+#' @return `wait_for()` gives the [history][history], as [launch()] does, or invisibly NULL if the job goes on after
+#'   `timeout_s`. `stop_job()` gives the handle, invisibly. `job_state()` gives a tibble with a row for each task: `task`,
+#'   `host`, `pid`, `port`, `state` (such as `"starting"`, `"waiting for a checkpoint"`, `"training"`, `"stalled"`,
+#'   `"done"`, `"failed"`), `step`, `examples_per_second`, `seconds_since_step`, `log`. `job_history()` gives a history, of
+#'   a job that goes on only its evaluations. `job_logs()` gives lines, strings.
+#' @section Errors:
+#' `wait_for()` raises what made the job fail, as [launch()] does. `tfdistribute_argument_error` where `job` is no handle or
+#' has no such task.
+#' @section Source:
+#' The interface is that of background processes elsewhere in R, such as callr's.
+#' @family jobs
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(
+#'   feature_columns(column_numeric("wt")),
+#'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+#' )
+#' training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 1e6)
+#' \donttest{
+#' job <- launch(model, training, wait = FALSE)
+#' job
+#' stop_job(job)
+#' job_logs(job, "chief 0", level = "error")
+#' }
+#' @name jobs
+NULL
+
+# What Python answered, and what printing shows before the job says more.
+new_job <- function(handle, max_steps, tasks) {
+  structure(
+    list(
+      id = handle$id,
+      pid = as.integer(handle$pid),
+      directory = handle$directory,
+      model_dir = handle$model_dir,
+      logs = handle$logs,
+      verb = handle$verb,
+      max_steps = max_steps,
+      tasks = tasks
+    ),
+    class = "tfdistribute_job"
+  )
+}
+
+# The part of a handle that Python reads.
+job_wire <- function(job) {
+  check_class(job, "job", "tfdistribute_job", "a job that launch() gave")
+  unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb")]
+}
+
+read_job <- function(job) {
+  call_backend("job_state", job = job_wire(job))
+}
+
+#' @rdname jobs
+#' @export
+wait_for <- function(job, timeout_s = NULL) {
+  job_wire(job)
+  timeout_s <- check_number(timeout_s, "timeout_s", minimum = 0, null = TRUE)
+  follow_job(job, timeout_s = timeout_s %||% Inf, stop_on_interrupt = FALSE)
+}
+
+#' @rdname jobs
+#' @export
+stop_job <- function(job) {
+  call_backend("stop_job", job = job_wire(job))
+  invisible(job)
+}
+
+#' @rdname jobs
+#' @export
+job_state <- function(job) {
+  task_table(read_job(job)$tasks)
+}
+
+#' @rdname jobs
+#' @export
+job_history <- function(job) {
+  history_of_job(read_job(job), job)
+}
+
+#' @rdname jobs
+#' @export
+job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "error")) {
+  lines <- call_backend(
+    "job_logs",
+    job = job_wire(job),
+    task = check_string(task, "task", null = TRUE),
+    level = check_default_choice(level, "level", c("debug", "info", "warning", "error"))
+  )
+  as.character(unlist(lines))
+}
+
+#' @rdname jobs
+#' @export
+print.tfdistribute_job <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_job <- function(x, ...) {
+  state <- read_job(x)
+  step <- if (!is.null(state$global_step)) {
+    paste0(
+      " at step ",
+      state$global_step,
+      if (!is.null(state$max_steps)) paste0(" of ", state$max_steps)
+    )
+  }
+  c(
+    paste0("<job> ", x$id, ": ", state$state, step),
+    format_tasks(task_table(state$tasks)),
+    if (length(state$notes) > 0) paste0("  ! ", unlist(state$notes)),
+    paste0("  model_dir: ", x$model_dir),
+    if (!is.null(state$logs)) paste0("  logs: ", state$logs)
+  )
+}
+
+# Tables of tasks --------------------------------------------------------------------------------
+
+task_table <- function(rows) {
+  column <- function(name, missing) {
+    vapply(rows, function(row) row[[name]] %||% missing, missing)
+  }
+  numbers <- function(name) {
+    vapply(rows, function(row) as.double(row[[name]] %||% NA), NA_real_)
+  }
+  state <- column("state", "")
+  waiting_for <- column("waiting_for", "")
+  tibble::tibble(
+    task = column("task", ""),
+    host = column("host", ""),
+    pid = as.integer(numbers("pid")),
+    port = as.integer(numbers("port")),
+    state = ifelse(nzchar(waiting_for), paste("waiting for", waiting_for), state),
+    step = as.integer(numbers("step")),
+    examples_per_second = numbers("examples_per_second"),
+    seconds_since_step = numbers("seconds_since_step"),
+    log = column("log", "")
+  )
+}
+
+# Lines such as "  worker 0     localhost  pid 12  training, step 30, 1,200 examples/s"
+format_tasks <- function(tasks) {
+  if (nrow(tasks) == 0) {
+    return(character())
+  }
+  facts <- Map(
+    function(state, step, speed) {
+      paste(
+        c(
+          state,
+          if (!is.na(step)) paste("step", step),
+          if (!is.na(speed)) paste(format_count(speed), "examples/s")
+        ),
+        collapse = ", "
+      )
+    },
+    tasks$state,
+    tasks$step,
+    tasks$examples_per_second
+  )
+  process <- ifelse(is.na(tasks$pid), "", paste("pid", tasks$pid))
+  sub(
+    " +$",
+    "",
+    paste0("  ", format(tasks$task), "  ", tasks$host, "  ", format(process), "  ", facts)
+  )
+}

@@ -1,0 +1,163 @@
+#' Train in the processes of a cluster on this machine
+#'
+#' Starts a process for every task of the estimator's cluster, lets them train together, watches over them, and gives the
+#' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for an
+#' estimator whose [run_config()] has a cluster; this session never is one of its processes. Nothing is started on other
+#' machines.
+#'
+#' @section What the processes get:
+#' The description of the model and its functions with the variables that they use, the attached packages, the state of
+#' the random numbers, and this session's Python and package libraries; profiles (`.Rprofile`) are not read. Data of
+#' [input_fn()] is written once to a file that all processes share. Python objects, connections and external pointers
+#' cannot be sent: what a function needs of that kind it makes itself; modules of Python are imported again.
+#' @section While it trains:
+#' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes are gone after ten seconds at most. The
+#' job also ends with this session. In RStudio a job that is not waited for is shown among the background jobs. Every
+#' process has a log in the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are started again, as
+#' [local_cluster()] says; the history tells of it.
+#' @section One process or several:
+#' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the same
+#' weights as one process, to six digits; see [verify_distribution()]. An evaluator, where the cluster has one, evaluates
+#' checkpoints while the others train on; without `eval_spec` it is not started.
+#'
+#' @param object An estimator whose configuration has a `cluster`, such as [local_cluster()].
+#' @param train_spec A [train_spec()], or an [input_fn()] that ends by itself.
+#' @param eval_spec An [eval_spec()]; NULL to train only.
+#' @param ... Not used.
+#' @param wait TRUE to wait for the end, FALSE for a handle of the job.
+#' @return With `wait = TRUE` a [history][history], which also has `tasks` (a tibble: `task`, `state`, `step`,
+#'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice); else a [job][jobs].
+#' @section Errors:
+#' That of the process which failed first, by its class: it has the fields `task`, `host`, `log` and `r_traceback` besides
+#' those of every error of this package. `tfdistribute_lost_peer_error` where processes never came or stalled,
+#' `tfdistribute_model_directory_error` where another job trains in `model_dir`, `tfdistribute_argument_error` for what
+#' cannot be sent, `tfdistribute_cluster_error` for a cluster on other machines.
+#' @section Source:
+#' <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
+#' @family jobs
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(
+#'   feature_columns(column_numeric("wt", "hp")),
+#'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+#' )
+#' training <- train_spec(input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 50)
+#' \donttest{
+#' launch(model, training, eval_spec(input_fn(mpg ~ wt + hp, mtcars)))
+#' }
+#' @export
+launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
+  if (!inherits(object, "tfdistribute_estimator")) {
+    abort_not_estimator(object, "launch")
+  }
+  check_given(missing(train_spec), "launch")
+  check_no_more(..., verb = "launch", known = c("train_spec", "eval_spec", "wait"))
+  wait <- check_flag(wait, "wait")
+  check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
+  if (!inherits(train_spec, "tfdistribute_train_spec")) {
+    train_spec <- train_spec(train_spec)
+  }
+  if (!is_job(object)) {
+    abort_no_cluster(object)
+  }
+  job <- if (is.null(eval_spec)) {
+    arguments <- list(
+      input_fn = train_spec$input,
+      hooks = train_spec$hooks,
+      max_steps = train_spec$max_steps
+    )
+    start_job(object, "train", arguments)
+  } else {
+    start_job(object, "train_and_evaluate", list(train_spec = train_spec, eval_spec = eval_spec))
+  }
+  if (wait) follow_job(job) else show_in_rstudio(job)
+}
+
+abort_no_cluster <- function(object) {
+  abort_tfdistribute(
+    "cluster",
+    problem = if (is.null(object$config$cluster)) {
+      "`object` has no cluster whose processes could be started."
+    } else {
+      "`object` has a cluster of which this process is a task already: it starts no others."
+    },
+    remedy = "Use run_config(cluster = local_cluster(workers = 2)), or train() to train in this process.",
+    argument = "object"
+  )
+}
+
+# Whether a training is a job of processes that are started for it.
+is_job <- function(object) {
+  cluster <- object$config$cluster
+  !is.null(cluster) && call_backend("is_job", cluster = cluster)
+}
+
+#' Perform a verb by a job
+#'
+#' @param object Estimator.
+#' @param verb Name of the verb.
+#' @param arguments Its other arguments, checked.
+#' @return A history.
+#' @noRd
+perform_by_job <- function(object, verb, arguments) {
+  hooks <- arguments$hooks %||% arguments$train_spec$hooks
+  history <- follow_job(start_job(object, verb, arguments), show = shows_progress(hooks))
+  record_history(history)
+  history
+}
+
+#' Start a job
+#'
+#' @inheritParams perform_by_job
+#' @return A handle of class `tfdistribute_job`.
+#' @noRd
+start_job <- function(object, verb, arguments) {
+  # What cannot be divided is refused before anything is started.
+  plan(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec)
+  arguments <- with_last_step(arguments, object)
+  cluster <- object$config$cluster
+  object$model_dir <- absolute_path(object$model_dir)
+  directory <- call_backend("job_directory")
+  is_started <- FALSE
+  on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
+  sent <- object
+  sent$config["cluster"] <- list(NULL)
+  arguments <- lapply(arguments, map_data, directory = directory)
+  digest <- write_task(directory, verb, c(list(object = sent), arguments))
+  last_step <- arguments$max_steps %||% arguments$train_spec$max_steps
+  handle <- call_backend(
+    "start_job",
+    directory = directory,
+    cluster = cluster,
+    verb = verb,
+    command = as.list(task_command()),
+    working_directory = getwd(),
+    strategy = object$config$train_distribute$kind,
+    model_dir = object$model_dir,
+    environment = task_environment(),
+    digest = digest,
+    max_steps = last_step,
+    parent_pid = Sys.getpid()
+  )
+  is_started <- TRUE
+  new_job(handle, last_step, task_names(cluster))
+}
+
+# Steps count from here once, and not again from where a restarted process begins.
+with_last_step <- function(arguments, object) {
+  if (is.null(arguments$steps) || !is.null(arguments$max_steps)) {
+    return(arguments)
+  }
+  arguments$max_steps <- reached_step(object) + arguments$steps
+  arguments["steps"] <- list(NULL)
+  arguments
+}
+
+# The newest checkpoint's name ends with its step.
+reached_step <- function(object) {
+  checkpoint <- call_backend("latest_checkpoint", model_dir = object$model_dir)
+  if (is.null(checkpoint)) 0L else as.integer(sub("^.*-", "", checkpoint))
+}
+
+absolute_path <- function(path) {
+  if (grepl("^(/|[A-Za-z][A-Za-z0-9+.-]*:)", path)) path else file.path(getwd(), path)
+}

@@ -1,0 +1,247 @@
+# Handles of jobs, and what is shown while one waits. The supervisor is a stand-in that tells what it is told to.
+
+a_job <- function() {
+  new_job(
+    list(
+      id = "abc",
+      pid = 12,
+      directory = "/tmp/private",
+      model_dir = "/runs/cars",
+      logs = "/runs/cars/logs",
+      verb = "train_and_evaluate"
+    ),
+    100L,
+    c("chief 0", "worker 0", "evaluator 0")
+  )
+}
+
+a_task <- function(task, state, step = NULL, speed = NULL, pid = 20L, waiting_for = NULL) {
+  list(
+    task = task,
+    host = "localhost",
+    pid = pid,
+    port = if (task != "evaluator 0") 2222L,
+    state = state,
+    waiting_for = waiting_for,
+    step = step,
+    examples_per_second = speed,
+    seconds_since_step = NULL,
+    log = paste0("/runs/cars/logs/", sub(" ", "-", task), ".log")
+  )
+}
+
+a_state <- function(state = "training", step = 30L, ...) {
+  values <- list(
+    id = "abc",
+    state = state,
+    message = "The tasks train.",
+    model_dir = "/runs/cars",
+    logs = "/runs/cars/logs",
+    global_step = step,
+    max_steps = 100L,
+    loss = 0.5,
+    examples_per_second = 1200,
+    network = "private",
+    restarts = 0L,
+    steps_lost = 0L,
+    notes = list(),
+    tasks = list(
+      a_task("chief 0", "training", step, 1200),
+      a_task("worker 0", "training", step, 1100, pid = 21L),
+      a_task("evaluator 0", "waiting", pid = 22L, waiting_for = "a checkpoint")
+    ),
+    evaluations = list(),
+    failure = NULL,
+    history = NULL,
+    ended = NULL
+  )
+  given <- list(...)
+  values[names(given)] <- given
+  values
+}
+
+ended <- function(state = "done", step = 100L, ...) {
+  a_state(
+    state,
+    step,
+    ended = 5,
+    tasks = list(
+      a_task("chief 0", "done", step, 1200, NULL),
+      a_task("worker 0", "done", step, 1100, NULL)
+    ),
+    history = list(
+      training = list(
+        step = c(1, 100),
+        loss = c(2, 0.5),
+        seconds = c(0, 3),
+        examples_per_second = list(NULL, 1150)
+      ),
+      evaluation = list(list(global_step = 100, loss = 0.4, auc = NULL)),
+      examples_per_second = 1150,
+      stopped_by = NULL
+    ),
+    ...
+  )
+}
+
+# The states that a job tells one after another, with new lines of its logs.
+local_states <- function(..., lines = list(), frame = parent.frame()) {
+  told <- new.env()
+  told$states <- list(...)
+  told$lines <- lines
+  local_answers(
+    job_news = function(arguments) {
+      state <- told$states[[1]]
+      if (length(told$states) > 1) {
+        told$states <- told$states[-1]
+      }
+      new <- told$lines
+      told$lines <- list()
+      list(state = state, lines = new, position = "{}", ended = !is.null(state$ended))
+    },
+    job_state = function(arguments) told$states[[1]],
+    stop_job = function(arguments) told$stopped <- arguments$job$id,
+    frame = frame
+  )
+  told
+}
+
+test_that("a job is a plain value that prints what its tasks do", {
+  local_states(a_state(notes = list("The ports of this job are open.")))
+  expect_snapshot(a_job())
+  file <- withr::local_tempfile()
+  saveRDS(a_job(), file)
+  expect_identical(readRDS(file), a_job())
+  state <- job_state(a_job())
+  expect_s3_class(state, "tbl_df")
+  expect_identical(state$state, c("training", "training", "waiting for a checkpoint"))
+  expect_identical(state$pid, 20:22)
+  expect_identical(state$port, c(2222L, 2222L, NA))
+})
+
+test_that("waiting shows progress, evaluations and every text once, and ends with the history", {
+  withr::local_options(tfdistribute.progress = TRUE)
+  local_states(
+    a_state(step = NULL, state = "starting"),
+    a_state(step = 1L),
+    a_state(
+      evaluations = list(list(global_step = 25, loss = 0.7)),
+      notes = list("worker 0: {odd}")
+    ),
+    ended(notes = list("worker 0: {odd}")),
+    lines = list(
+      "[chief 0] Warning message:",
+      "[chief 0] In f() : something is odd ",
+      "[worker 0] Warning message:",
+      "[worker 0] In f() : something is odd ",
+      "[worker 0] WARNING:tensorflow:From x.py: deprecated"
+    )
+  )
+  expect_snapshot(history <- wait_for(a_job()))
+  expect_s3_class(history, "tfdistribute_history")
+  expect_identical(history$losses$step, c(1L, 100L))
+  expect_identical(history$losses$examples_per_second, c(NA, 1150))
+  expect_identical(history$evaluations$loss, 0.4)
+  expect_identical(history$evaluations$auc, NA_real_)
+  expect_identical(history$tasks$examples_per_second, c(1200, 1100))
+  expect_identical(history$restarts, 0L)
+  expect_identical(summary(history)$last_loss, 0.5)
+})
+
+test_that("restarts are shown with the table of tasks, and told by the history", {
+  local_states(
+    a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
+    a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
+    ended(restarts = 1L, steps_lost = 12L)
+  )
+  expect_snapshot(print(wait_for(a_job())))
+})
+
+test_that("a failure is the condition of the task that failed first", {
+  local_states(ended(
+    "failed",
+    message = "worker 0 failed.",
+    failure = list(
+      task = "worker 0",
+      host = "localhost",
+      kind = "callback",
+      kinds = list("callback", "error"),
+      problem = "object 'x' not found in {braces}",
+      remedy = "Correct the function that was passed from R.",
+      argument = NULL,
+      value = NULL,
+      traceback = "Traceback ...",
+      r_traceback = "1. model_fn()",
+      log_tail = "the end",
+      exit = 1L
+    )
+  ))
+  expect_snapshot(wait_for(a_job()), error = TRUE)
+  error <- tryCatch(suppressMessages(wait_for(a_job())), error = identity)
+  expect_s3_class(error, "tfdistribute_callback_error")
+  expect_identical(error$task, "worker 0")
+  expect_identical(error$host, "localhost")
+  expect_identical(error$log, "/runs/cars/logs/worker-0.log")
+  expect_identical(error$r_traceback, "1. model_fn()")
+  expect_identical(error$python_traceback, "Traceback ...")
+  expect_identical(nrow(error$tasks), 2L)
+})
+
+test_that("a job that others stopped is no success", {
+  local_states(ended("stopped", message = "It was asked to end."))
+  expect_error(wait_for(a_job()), "was stopped", class = "tfdistribute_training_error")
+  expect_identical(job_history(a_job())$global_step, 100L)
+})
+
+test_that("waiting ends after its time, and an interrupt stops only what it started", {
+  told <- local_states(a_state())
+  expect_null(wait_for(a_job(), timeout_s = 0))
+  stopped <- NULL
+  local_answers(
+    job_news = function(arguments) "interrupt",
+    stop_job = function(arguments) stopped <<- arguments$job$id
+  )
+  outcome <- function(expr) tryCatch(suppressMessages(expr), interrupt = function(i) "interrupted")
+  expect_identical(outcome(wait_for(a_job())), "interrupted")
+  expect_null(stopped)
+  expect_identical(outcome(follow_job(a_job())), "interrupted")
+  expect_identical(stopped, "abc")
+})
+
+test_that("what is no handle is refused", {
+  expect_error(wait_for(3), class = "tfdistribute_argument_error")
+  expect_error(stop_job(list()), class = "tfdistribute_argument_error")
+  expect_error(job_logs(a_job(), level = "loud"), class = "tfdistribute_argument_error")
+})
+
+test_that("RStudio shows a job in the background and can stop it; elsewhere nothing is shown", {
+  shown <- new.env()
+  stand_in <- list(
+    jobAdd = function(...) {
+      shown$added <- list(...)
+      "id"
+    },
+    jobSetProgress = function(job, units) shown$units <- units,
+    jobSetStatus = function(job, status) shown$status <- status,
+    jobSetState = function(job, state) shown$state <- state,
+    jobAddOutput = function(job, output, error) shown$output <- output
+  )
+  told <- local_states(a_state())
+  the$rstudio <- stand_in
+  withr::defer(the$rstudio <- NULL)
+  withr::defer(removeTaskCallback("tfdistribute-abc"))
+  expect_identical(show_in_rstudio(a_job()), a_job())
+  expect_identical(shown$added$progressUnits, 100L)
+  expect_true(update_in_rstudio(a_job(), "id"))
+  expect_identical(shown$units, 30L)
+  expect_identical(shown$status, "training, step 30")
+  shown$added$actions$stop("id")
+  expect_identical(told$stopped, "abc")
+  told$states <- list(ended("failed", failure = list(problem = "It broke.")))
+  expect_false(update_in_rstudio(a_job(), "id"))
+  expect_identical(shown$state, "failed")
+  expect_identical(shown$output, "It broke.\n")
+
+  the$rstudio <- list()
+  expect_identical(show_in_rstudio(a_job()), a_job())
+})
