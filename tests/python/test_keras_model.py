@@ -27,7 +27,8 @@ from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.train import train
-from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import variable_names, variable_value
 
 ROWS, BATCH, STEPS, SEED = 96, 16, 12, 5

@@ -41,7 +41,10 @@ def silent(tasks: Placed) -> list[tuple[Task, str]]:
 
 
 def wait_for(
-    tasks: Placed, deadline_s: float, told: Callable[[Placed], None] | None = None
+    tasks: Placed,
+    deadline_s: float,
+    told: Callable[[Placed], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> list[tuple[Task, str]]:
     """Wait until tasks can be reached.
 
@@ -49,6 +52,7 @@ def wait_for(
         tasks: The tasks with their addresses.
         deadline_s: Seconds to wait at most.
         told: Called once with those that are missing, when there is something to wait for.
+        stopped: Says whether to give up before the deadline.
 
     Returns:
         The tasks that did not come; empty where all are there.
@@ -57,7 +61,7 @@ def wait_for(
     missing = silent(tasks)
     if missing and told is not None:
         told(missing)
-    while missing and time.monotonic() < end:
+    while missing and time.monotonic() < end and not (stopped and stopped()):
         time.sleep(_POLL_S)
         missing = silent(missing)
     return missing

@@ -18,10 +18,11 @@ from tfdistribute.run_config.build import (
 from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.preflight import Preflight, findings, preflight
 from tfdistribute.run_config.rules import RULES
-from tfdistribute.run_config.settings import RunSettings
+from tfdistribute.run_config.settings import TRAINING, RunSettings
 
 __all__ = [
     "RULES",
+    "TRAINING",
     "Circumstances",
     "Devices",
     "Preflight",

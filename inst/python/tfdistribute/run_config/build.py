@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.preflight import preflight
-from tfdistribute.run_config.settings import RunSettings
+from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.strategies.device_names import cpus_named
+
+if TYPE_CHECKING:
+    from tfdistribute.engine.cluster_tasks import Seat
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,13 @@ def resolve_devices(settings: RunSettings) -> Devices:
     return Devices(named(settings.train_distribute), named(settings.eval_distribute))
 
 
-def build(settings: RunSettings, devices: Devices, model_dir: str | None = None) -> Any:
+def build(
+    settings: RunSettings,
+    devices: Devices,
+    model_dir: str | None = None,
+    seat: Seat | None = None,
+    alone: bool = True,
+) -> Any:
     """Make TensorFlow's run configuration.
 
     Sessions get as many CPU devices as the strategies name, and a user's session_config is added to what
@@ -72,6 +82,8 @@ def build(settings: RunSettings, devices: Devices, model_dir: str | None = None)
         settings: The run configuration, as preflight repaired it.
         devices: What ``resolve_devices`` named for these settings.
         model_dir: The model's directory, which goes before the settings' own.
+        seat: The task of a cluster as which this process trains, if it does.
+        alone: Whether this process works by itself, whatever TF_CONFIG says, where it has no seat.
 
     Returns:
         A ``tf.estimator.RunConfig``.
@@ -86,8 +98,12 @@ def build(settings: RunSettings, devices: Devices, model_dir: str | None = None)
     settings = settings.with_cpu_devices(cpus_named(devices.all))
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
-    # Ours: the preflight has refused to perform one.
+    # Ours: TensorFlow learns of the cluster from TF_CONFIG.
     fields.pop("cluster")
+    fields.pop("steps_per_run")
+    for name in ("save_summary_steps", "log_step_count_steps"):
+        if fields[name] == AUTO:
+            fields[name] = AUTO_STEPS
     fields["model_dir"] = model_dir or settings.model_dir
     fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
     same = settings.eval_distribute == settings.train_distribute
@@ -95,13 +111,16 @@ def build(settings: RunSettings, devices: Devices, model_dir: str | None = None)
         train if same else _built(settings.eval_distribute, devices.evaluate)
     )
     fields["device_fn"] = _device_fn(settings.device_fn)
-    config = engine.tf.estimator.RunConfig(**fields)
-    if not session_config:
-        return config
-    # TensorFlow drops its default, device filters included, when it is given a session configuration at once.
-    return config.replace(
-        session_config=engine.session_config.make(session_config, config.session_config)
-    )
+    with _alone() if alone and seat is None else contextlib.nullcontext():
+        config = engine.tf.estimator.RunConfig(**fields)
+    if session_config:
+        # TensorFlow drops its default, device filters included, when it is given a session configuration at once.
+        config = config.replace(
+            session_config=engine.session_config.make(session_config, config.session_config)
+        )
+    if seat is not None and train is not None:
+        engine.cluster_tasks.settle(config, seat)
+    return config
 
 
 def build_run_config(settings: RunSettings) -> Any:
@@ -118,7 +137,7 @@ def build_run_config(settings: RunSettings) -> Any:
     """
     circumstances = Circumstances("train_and_evaluate", tf_config=read_tf_config(os.environ))
     settings = preflight(settings, circumstances).settings
-    return build(settings, resolve_devices(settings))
+    return build(settings, resolve_devices(settings), alone=False)
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
@@ -137,6 +156,17 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
         "evaluate": (settings.eval_distribute, devices.evaluate),
     }.get(verb, (None, ()))
     return [] if strategy is None else strategy.session_hooks(names)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Hide TF_CONFIG, which makes TensorFlow look for the other tasks of a cluster."""
+    hidden = os.environ.pop("TF_CONFIG", None)
+    try:
+        yield
+    finally:
+        if hidden is not None:
+            os.environ["TF_CONFIG"] = hidden
 
 
 def _built(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster
 from tfdistribute.errors import (
+    ClusterError,
     RunConfigError,
     ShardingError,
     StrategyError,
@@ -17,7 +19,7 @@ from tfdistribute.errors import (
     UnsupportedError,
 )
 from tfdistribute.run_config.circumstances import Circumstances
-from tfdistribute.run_config.settings import RunSettings
+from tfdistribute.run_config.settings import TRAINING, RunSettings
 from tfdistribute.strategies import (
     CentralStorage,
     Mirrored,
@@ -29,7 +31,6 @@ from tfdistribute.strategies import (
 )
 from tfdistribute.strategies.device_names import cpus_named, short
 
-_TRAINING = ("train", "train_and_evaluate")
 _OWN_MODEL_FUNCTION = ("custom", "keras")
 
 Test = Callable[[RunSettings, Circumstances], bool]
@@ -75,6 +76,27 @@ def _task(circumstances: Circumstances) -> str:
     return "no task" if circumstances.tf_config is None else circumstances.tf_config.task
 
 
+def _servers(circumstances: Circumstances) -> int:
+    config = circumstances.tf_config
+    return 0 if config is None else len(config.cluster.get("ps", ()))
+
+
+def _in_cluster(settings: RunSettings) -> bool:
+    return isinstance(settings.train_distribute, (MultiWorker, ParameterServer))
+
+
+def _devices_wanted(settings: RunSettings) -> int:
+    return settings.cluster.devices_per_worker if isinstance(settings.cluster, LocalCluster) else 1
+
+
+def _is_another_cluster(settings: RunSettings, circumstances: Circumstances) -> bool:
+    described, config = settings.cluster, circumstances.tf_config
+    if config is None or not isinstance(described, ClusterSpec):
+        return False
+    listed = {role: each for role, each in described.addresses.items() if role != EVALUATOR}
+    return listed != {role: each for role, each in config.cluster.items() if role != EVALUATOR}
+
+
 def _on_one_machine(settings: RunSettings) -> bool:
     return isinstance(settings.train_distribute, (Mirrored, OneDevice, CentralStorage))
 
@@ -90,7 +112,7 @@ def _several(strategy: Strategy | None, circumstances: Circumstances) -> bool:
 
 
 def _trains(circumstances: Circumstances) -> bool:
-    return circumstances.verb in _TRAINING
+    return circumstances.verb in TRAINING
 
 
 def _canned(circumstances: Circumstances) -> bool:
@@ -143,25 +165,119 @@ RULES: tuple[Rule, ...] = (
     Rule(
         field="TF_CONFIG",
         trap=5,
-        rule="In a cluster only train_and_evaluate trains, and this version trains on one machine.",
-        broken=lambda s, c: c.tasks > 1 and not _on_one_machine(s),
-        message=lambda s, c: (
-            f"TF_CONFIG names a cluster of {c.tasks} tasks, of which this process is {_task(c)}; "
-            f"this version trains on one machine, and cannot {c.verb} in a cluster."
+        rule="There is one evaluator, and it is number 0.",
+        broken=lambda s, c: (
+            c.tf_config is not None
+            and c.tf_config.task_type == "evaluator"
+            and c.tf_config.task_index > 0
         ),
-        remedy="Unset TF_CONFIG and use strategy_mirrored() to train on this machine's devices.",
+        message=lambda s, c: f"TF_CONFIG says that this process is {_task(c)}, a second evaluator.",
+        remedy="Start one evaluator, with the index 0.",
+        refusal=ClusterError,
+    ),
+    Rule(
+        field="cluster",
+        trap=16,
+        rule="A task of TF_CONFIG trains in the cluster of TF_CONFIG; a cluster with other addresses is another one.",
+        broken=lambda s, c: _is_another_cluster(s, c),
+        message=lambda s, c: (
+            f"`cluster` has other addresses than TF_CONFIG, which says that this process is {_task(c)}."
+        ),
+        remedy="Leave `cluster` out of run_config(), or unset TF_CONFIG.",
+        refusal=ClusterError,
+    ),
+    Rule(
+        field="cluster",
+        trap=16,
+        rule="A cluster is several processes, each of which knows its own task.",
+        broken=lambda s, c: s.cluster is not None and c.tf_config is None and c.verb in TRAINING,
+        message=lambda s, c: f"`cluster` is {s.cluster}, and this process is none of its tasks.",
+        remedy="Start the script in each task with TF_CONFIG, as as_tf_config() writes it, or call launch().",
         refusal=UnsupportedError,
+    ),
+    Rule(
+        field="train_distribute",
+        trap=5,
+        rule="strategy_multi_worker() and strategy_parameter_server() train in a cluster.",
+        broken=lambda s, c: _in_cluster(s) and c.tf_config is None and s.cluster is None,
+        message=lambda s, c: (
+            f"`train_distribute` is {_word(s.train_distribute)}, which trains in a cluster, and there is none: "
+            "`cluster` is NULL and TF_CONFIG is not set."
+        ),
+        remedy="Give run_config(cluster = local_cluster(workers = 2)), or use strategy_mirrored() on this machine.",
+        refusal=UnsupportedError,
+    ),
+    Rule(
+        field="train_distribute",
+        trap=5,
+        rule="strategy_multi_worker() keeps the variables in the workers, and has no parameter servers.",
+        broken=lambda s, c: isinstance(s.train_distribute, MultiWorker) and _servers(c) > 0,
+        message=lambda s, c: (
+            f"`train_distribute` is strategy_multi_worker(), but the cluster of TF_CONFIG has {_servers(c)} "
+            'parameter servers ("ps").'
+        ),
+        remedy='Use strategy_parameter_server(), or leave "ps" out of the cluster.',
+        refusal=StrategyError,
+    ),
+    Rule(
+        field="train_distribute",
+        trap=5,
+        rule="Several workers train with parameter servers, or with strategy_multi_worker(); otherwise each would "
+        "train a model of its own.",
+        broken=lambda s, c: (
+            c.tasks > 1
+            and not _on_one_machine(s)
+            and not isinstance(s.train_distribute, MultiWorker)
+            and _servers(c) == 0
+        ),
+        message=lambda s, c: (
+            f"`train_distribute` is {_word(s.train_distribute)}, but the cluster of TF_CONFIG, of which this process "
+            f"is {_task(c)}, has no parameter servers."
+        ),
+        remedy='Use strategy_multi_worker(), or add "ps" to the cluster.',
+        refusal=StrategyError,
+    ),
+    Rule(
+        field="TF_CONFIG",
+        trap=5,
+        rule="With parameter servers there is a chief, who gives the variables their first values and writes the "
+        "checkpoints.",
+        broken=lambda s, c: (
+            _servers(c) > 0
+            and c.tf_config is not None
+            and len(c.tf_config.cluster.get("chief", ())) != 1
+        ),
+        message=lambda s, c: (
+            'The cluster of TF_CONFIG has parameter servers ("ps") and not one "chief".'
+        ),
+        remedy='Name one address as "chief".',
+        refusal=ClusterError,
     ),
     Rule(
         field="cluster",
         trap=5,
-        rule="A cluster is described, checked and planned; this version trains on one machine.",
-        broken=lambda s, c: s.cluster is not None,
-        message=lambda s, c: (
-            f"`cluster` is {s.cluster}; this version can describe a cluster, but cannot {c.verb} in one."
+        rule="A worker of strategy_multi_worker() or strategy_parameter_server() has all GPUs of its machine, or one "
+        "CPU device.",
+        broken=lambda s, c: (
+            _in_cluster(s) and bool(c.devices) and _devices_wanted(s) > len(c.devices)
         ),
-        remedy="Leave `cluster` out to use this machine alone; plan() and cluster_check() take clusters.",
-        refusal=UnsupportedError,
+        message=lambda s, c: (
+            f"`devices_per_worker` is {_devices_wanted(s)}, but a worker of {_word(s.train_distribute)} has "
+            f"{len(c.devices)} here ({', '.join(short(d) for d in c.devices)})."
+        ),
+        remedy="Use more workers with one device each.",
+        refusal=StrategyError,
+    ),
+    Rule(
+        field="train_distribute",
+        trap=5,
+        rule="In a cluster only train_and_evaluate trains.",
+        broken=lambda s, c: c.tasks > 1 and c.verb == "train",
+        message=lambda s, c: (
+            f"TensorFlow's train() does not train in a cluster, in which this process is {_task(c)}."
+        ),
+        remedy="It is performed as train_and_evaluate without an evaluation.",
+        repair=_unchanged,
     ),
     Rule(
         field="session_config",

@@ -10,12 +10,17 @@ from typing import Any
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
-from tfdistribute.strategies import Strategy
+from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 
+TRAINING = ("train", "train_and_evaluate")
 PROTOCOLS = ("grpc", "grpc+verbs")
+AUTO = "auto"
+# Where nobody can go by time: in a cluster, and in TensorFlow's own object.
+AUTO_STEPS = 100
 
 # Smallest allowed value, and whether it is allowed itself.
 _LIMITS: dict[str, tuple[float, bool]] = {
+    "steps_per_run": (1, True),
     "save_summary_steps": (0, True),
     "save_checkpoints_steps": (0, True),
     "save_checkpoints_secs": (0, True),
@@ -40,14 +45,15 @@ class RunSettings(Description):
         eval_distribute: Strategy of evaluation; None evaluates on one device, which is always exact.
         model_dir: Directory of checkpoints and events; None leaves it to the model.
         tf_random_seed: Seed of initial values and dropout; None for another one in each run.
-        save_summary_steps: Steps between two summaries.
+        save_summary_steps: Steps between two summaries; "auto" goes by time: every second, and every hundredth of a
+            long training.
         save_checkpoints_steps: Steps between two checkpoints; not together with the seconds.
         save_checkpoints_secs: Seconds between two checkpoints; 600 unless steps are given.
         session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings. They are
             added to TensorFlow's defaults.
         keep_checkpoint_max: Newest checkpoints to keep; 0 or None keeps all.
         keep_checkpoint_every_n_hours: Hours between two checkpoints that are kept for good.
-        log_step_count_steps: Steps between two records of loss and speed in the log.
+        log_step_count_steps: Steps between two records of the speed; "auto" as for summaries.
         device_fn: Function of an operation that answers its device; only without a strategy.
         protocol: Protocol of a cluster's server: "grpc" (also None) or "grpc+verbs".
         session_creation_timeout_secs: Seconds to wait for a session.
@@ -55,6 +61,8 @@ class RunSettings(Description):
         experimental_max_worker_delay_secs: Seconds by which workers of a cluster start late at most.
         checkpoint_save_graph_def: Whether the graph is saved with checkpoints.
         cluster: The processes that train; None for this one. Not one of TensorFlow's settings.
+        steps_per_run: Steps that TensorFlow takes at once; "auto" for as many as take a twentieth of a second. Not one
+            of TensorFlow's settings.
 
     Raises:
         ArgumentError: a value out of range.
@@ -68,13 +76,13 @@ class RunSettings(Description):
     eval_distribute: Strategy | None = None
     model_dir: str | None = None
     tf_random_seed: int | None = 1
-    save_summary_steps: int | None = 100
+    save_summary_steps: int | str | None = AUTO
     save_checkpoints_steps: int | None = None
     save_checkpoints_secs: float | None = _UnlessSteps(600)
     session_config: dict[str, Any] | None = None
     keep_checkpoint_max: int | None = 5
     keep_checkpoint_every_n_hours: float = 10000.0
-    log_step_count_steps: int | None = 100
+    log_step_count_steps: int | str | None = AUTO
     device_fn: Callable[..., Any] | None = None
     protocol: str | None = None
     session_creation_timeout_secs: float = 7200.0
@@ -82,6 +90,7 @@ class RunSettings(Description):
     experimental_max_worker_delay_secs: int | None = None
     checkpoint_save_graph_def: bool = True
     cluster: Cluster | None = None
+    steps_per_run: int | str = AUTO
 
     def __post_init__(self) -> None:
         """Check each setting, and those that exclude each other."""
@@ -96,20 +105,23 @@ class RunSettings(Description):
     def for_verb(self, verb: str) -> RunSettings:
         """Leave out the strategies that a verb does not use.
 
-        Devices that only training needs are then not looked for when a model predicts elsewhere.
+        Devices that only training needs are then not looked for when a model predicts elsewhere. A cluster trains;
+        everything else is done by this process alone.
 
         Args:
             verb: "train", "evaluate", "predict", "train_and_evaluate" or "export".
 
         Returns:
-            The settings, with train_distribute and eval_distribute only where the verb uses them.
+            The settings, with train_distribute, eval_distribute and cluster only where the verb uses them.
         """
-        trains = verb in ("train", "train_and_evaluate")
+        trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")
+        here = isinstance(self.eval_distribute, (MultiWorker, ParameterServer))
         return dataclasses.replace(
             self,
             train_distribute=self.train_distribute if trains else None,
-            eval_distribute=self.eval_distribute if evaluates else None,
+            eval_distribute=self.eval_distribute if evaluates and not here else None,
+            cluster=self.cluster if trains else None,
         )
 
     def with_cpu_devices(self, cpus: int) -> RunSettings:
@@ -143,8 +155,17 @@ class RunSettings(Description):
         return dataclasses.replace(self, session_config=session)
 
 
-def _check_limit(name: str, value: float | None, limit: float, allowed: bool) -> None:
-    if value is None or value > limit or (allowed and value == limit):
+def _check_limit(name: str, value: float | str | None, limit: float, allowed: bool) -> None:
+    if value is None or value == AUTO:
+        return
+    if isinstance(value, str):
+        raise ArgumentError(
+            f'`{name}` must be a count or "{AUTO}", not "{value}".',
+            f'Give `{name}` as a whole number, or as "{AUTO}".',
+            argument=name,
+            value=value,
+        )
+    if value > limit or (allowed and value == limit):
         return
     raise ArgumentError(
         f"`{name}` must be {'at least' if allowed else 'more than'} {limit:g}, not {value:g}.",

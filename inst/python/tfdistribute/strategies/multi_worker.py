@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.errors import ArgumentError
+from tfdistribute import engine
+from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.not_on_one_machine import not_on_one_machine
 
 COMMUNICATION = ("auto", "ring", "nccl")
 
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
-    """Train in step on several machines. Described only: it cannot be performed yet.
+    """Train in step with several processes, on one machine or many.
 
     Args:
         communication: How workers sum their gradients: "auto", "ring" (CPUs or GPUs) or "nccl" (GPUs).
-        timeout_s: Seconds to wait for a peer; None for TensorFlow's own.
+        timeout_s: Seconds to wait for another task that does not answer; None for as long as the cluster says.
 
     Raises:
         ArgumentError: communication is none of these, or timeout_s is not positive.
+        StrategyError: "nccl" without GPUs; when it is resolved.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
@@ -49,9 +50,26 @@ class MultiWorker(Strategy, kind="multi_worker"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse: there is no cluster yet."""
-        raise not_on_one_machine("strategy_multi_worker", "several machines")
+        """Name the devices of this worker: all its GPUs, or its CPU, of which it has one only."""
+        del cpus
+        names = tuple(f"/device:GPU:{index}" for index in range(gpus))
+        if self.communication == "nccl" and not names:
+            raise StrategyError(
+                '`communication = "nccl"` sums over GPUs only, and TensorFlow sees no GPU on this machine.',
+                'Use `communication = "auto"`.',
+                argument="communication",
+                value=self.communication,
+            )
+        return names or ("/device:CPU:0",)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Refuse, as ``resolve``."""
-        raise not_on_one_machine("strategy_multi_worker", "several machines")
+        """Make a ``tf.distribute.MultiWorkerMirroredStrategy`` for the task that TF_CONFIG names."""
+        del devices
+        distribute = engine.tf.distribute
+        options = distribute.experimental.CommunicationOptions(
+            implementation=getattr(
+                distribute.experimental.CommunicationImplementation, self.communication.upper()
+            ),
+            timeout_seconds=self.timeout_s,
+        )
+        return engine.cluster_tasks.MultiWorkerMirroredStrategy(options)

@@ -5,22 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute import engine
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.not_on_one_machine import not_on_one_machine
 
 
 @dataclass(frozen=True)
 class ParameterServer(Strategy, kind="parameter_server"):
-    """Train on several machines, asynchronously. Described only: it cannot be performed yet.
+    """Train with several processes that do not wait for each other.
+
+    A worker with one device needs no strategy of TensorFlow: its variables are placed on the servers, and it survives
+    when servers and other workers are started again. A worker with several GPUs trains under
+    ``tf.compat.v1.distribute.experimental.ParameterServerStrategy``.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/ParameterServerStrategy
     """
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse: there is no cluster yet."""
-        raise not_on_one_machine("strategy_parameter_server", "several machines")
+        """Name the devices of this worker."""
+        del cpus
+        return tuple(f"/device:GPU:{index}" for index in range(gpus)) or ("/device:CPU:0",)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Refuse, as ``resolve``."""
-        raise not_on_one_machine("strategy_parameter_server", "several machines")
+        """Make the strategy of version 1; None where one device needs none."""
+        if len(devices) <= 1:
+            return None
+        with engine.tf.Graph().as_default():
+            return engine.tf.compat.v1.distribute.experimental.ParameterServerStrategy()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import checkpoints, engine, task_events
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.spec import EVALUATOR
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import (
+    TRAINING,
     Circumstances,
     Devices,
     RunSettings,
@@ -20,6 +25,7 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
+from tfdistribute.strategies import MultiWorker
 from tfdistribute.training.hooks import ModelHooks
 from tfdistribute.training.model_directory import (
     check_owner,
@@ -49,12 +55,29 @@ class Prepared:
     devices: Devices
     model_hooks: ModelHooks
 
+    def many_steps(self, note: Callable[[str], Any]) -> Any:
+        """Make the context in which the Estimator takes many steps at once; note is told why it does not."""
+        settings = self.settings
+        many = engine.step_runs.ManySteps(
+            settings.steps_per_run,
+            settings.save_summary_steps,
+            settings.log_step_count_steps,
+            note,
+        )
+        return many.in_place(self.estimator)
+
     def session_hooks(self, verb: str) -> list[Any]:
         """Make the hooks without which a session of this run fails; verb is "train" or "evaluate"."""
         return session_hooks(self.settings, self.devices, verb)
 
 
-def prepare_training(verb: str, model: Model, settings: RunSettings, source: Input) -> Prepared:
+def prepare_training(
+    verb: str,
+    model: Model,
+    settings: RunSettings,
+    source: Input,
+    member: Member | None = None,
+) -> Prepared:
     """Check a training and make its Estimator.
 
     Args:
@@ -62,9 +85,10 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
         model: What is trained.
         settings: The run configuration.
         source: What it is trained on.
+        member: The task of a cluster as which this process trains; None where it trains alone.
 
     Returns:
-        The Estimator; its model_dir is signed as this model's.
+        The Estimator; its model_dir is signed as this model's, by the chief.
 
     Raises:
         InputError: data and model do not fit.
@@ -75,11 +99,17 @@ def prepare_training(verb: str, model: Model, settings: RunSettings, source: Inp
     facts = source.facts()
     model = _completed(model, facts)
     model.check(facts)
+    writes = member is None or member.is_chief
+    if writes:
+        check_writable(model.model_dir)
+        for text in checkpoints.repair(model.model_dir):
+            warnings.warn(text, stacklevel=2)
+            task_events.tell("note", text=text)
     check_owner(model.model_dir, model.structure(), for_training=True)
-    check_writable(model.model_dir)
     _check_beginning(model)
-    prepared = _build(verb, model, settings, facts)
-    sign(model.model_dir, model.structure(), facts.features)
+    prepared = _build(verb, model, settings, facts, member)
+    if writes:
+        sign(model.model_dir, model.structure(), facts.features)
     return prepared
 
 
@@ -98,7 +128,7 @@ def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
         RunConfigError: a rule of the preflight table refuses the settings.
         StrategyError: the devices are not there.
     """
-    return _build(verb, model, settings, None).estimator
+    return _build(verb, model, settings, None, alone=False).estimator
 
 
 def _check_beginning(model: Model) -> None:
@@ -166,16 +196,26 @@ def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
     )
 
 
-def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | None) -> Prepared:
+def _build(
+    verb: str,
+    model: Model,
+    settings: RunSettings,
+    facts: InputFacts | None,
+    member: Member | None = None,
+    alone: bool = True,
+) -> Prepared:
     settings = settings.for_verb(verb)
     circumstances = _circumstances(verb, model, facts)
     # Once before TensorFlow starts, and once when it has said which devices there are.
     preflight(settings, circumstances)
     devices = resolve_devices(settings)
-    replicas = devices.replicas(verb)
+    in_step = isinstance(settings.train_distribute, MultiWorker)
+    workers = len(member.training_tasks) if member is not None and in_step else 1
+    replicas = devices.replicas(verb) * workers
     circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
     settings = preflight(settings, circumstances).settings
-    config = build(settings, devices, model.model_dir)
+    seat = None if member is None else seat_of(member, settings)
+    config = build(settings, devices, model.model_dir, seat, alone)
     if model.has_callbacks():
         # Functions of R are called on R's own thread, or R aborts.
         engine.sequential_replicas.adopt(config.train_distribute)
@@ -183,13 +223,28 @@ def _build(verb: str, model: Model, settings: RunSettings, facts: InputFacts | N
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
     engine.keras_classes.keep(estimator)
+    engine.packed_features.unpack_before_model(estimator)
     return Prepared(model, estimator, settings, devices, model_hooks)
+
+
+def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat | None:
+    """Say as which task TensorFlow is to train; None where there is no other."""
+    if member.is_alone:
+        return None
+    return engine.cluster_tasks.Seat(
+        cluster={role: list(each) for role, each in member.cluster.items() if role != EVALUATOR},
+        role=member.task.type,
+        index=member.task.index,
+        is_chief=member.is_chief,
+        in_step=not member.servers,
+        protocol=settings.protocol or "grpc",
+    )
 
 
 def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circumstances:
     return Circumstances(
         verb=verb,
-        tf_config=read_tf_config(os.environ),
+        tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
         model_kind=model.kind,
         v1_canned=model.is_v1_canned(),
         rows=facts.rows if facts else None,

@@ -65,20 +65,10 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    if steps is not None and max_steps is not None:
-        raise ArgumentError(
-            f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
-            "Give `steps` to count from here, or `max_steps` to stop at a global step.",
-            argument="steps",
-            value=str(steps),
-        )
-    facts = source.facts()
-    check_hooks(hooks, Run.here("train", model.model_dir))
-    if steps is None and max_steps is None and not may_end(hooks):
-        check_ends(source, "train", "steps")
+    check_training(model, source, steps, max_steps, hooks)
     prepared = prepare_training("train", model, settings, source)
     started_at = global_step(model.model_dir)
-    history = History(facts.global_batch_size, listener, max_steps)
+    history = History(source.facts().global_batch_size, listener, max_steps)
     if steps is not None:
         history.last_step = started_at + steps
     with (
@@ -86,15 +76,41 @@ def train(
         finish_step_on_interrupt() as stop,
         source.serving(),
         nan_may_end(hooks),
+        prepared.many_steps(history.note),
     ):
         prepared.estimator.train(
-            source.input_fn("train", seed_of(source, settings)),
+            source.packed_input_fn("train", seed_of(source, settings)),
             steps=steps,
             max_steps=max_steps,
             hooks=training_hooks("train", prepared, history, stop, hooks),
             saving_listeners=list(saving_listeners) or None,
         )
     return history
+
+
+def check_training(
+    model: Model,
+    source: Input,
+    steps: int | None,
+    max_steps: int | None,
+    hooks: Sequence[Any],
+) -> None:
+    """See that a training can end, and that its hooks can do their work.
+
+    Raises:
+        ArgumentError: both steps and max_steps are given, or a hook has no meaning here.
+        InputError: the input never ends and no step count ends the training.
+    """
+    if steps is not None and max_steps is not None:
+        raise ArgumentError(
+            f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
+            "Give `steps` to count from here, or `max_steps` to stop at a global step.",
+            argument="steps",
+            value=str(steps),
+        )
+    check_hooks(hooks, Run.here("train", model.model_dir))
+    if steps is None and max_steps is None and not may_end(hooks):
+        check_ends(source, "train", "steps")
 
 
 def training_hooks(

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
@@ -17,45 +14,8 @@ from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
 from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import check_evaluation, prepare_training
+from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import check_ends, seed_of, training_hooks
-
-
-@dataclass(frozen=True)
-class TrainSpec:
-    """What is trained on, and how long.
-
-    Args:
-        source: Features and labels.
-        max_steps: Global step to stop at; None until the input ends.
-        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
-    """
-
-    source: Input
-    max_steps: int | None = None
-    hooks: Sequence[Any] = ()
-
-
-@dataclass(frozen=True)
-class EvalSpec:
-    """What is evaluated on, and how often.
-
-    Args:
-        source: Features and labels.
-        steps: Batches of each evaluation; None for all rows.
-        name: Name of the evaluation.
-        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
-        exporters: tf.estimator.Exporter objects.
-        start_delay_s: Seconds before the first evaluation (only in a cluster).
-        throttle_s: Seconds between two evaluations, at least.
-    """
-
-    source: Input
-    steps: int | None = None
-    name: str | None = None
-    hooks: Sequence[Any] = ()
-    exporters: Sequence[Any] = ()
-    start_delay_s: int = 120
-    throttle_s: int = 600
 
 
 def train_and_evaluate(
@@ -85,12 +45,7 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
-    check_hooks(train_spec.hooks, Run.here("train_and_evaluate", model.model_dir))
-    check_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir))
-    if train_spec.max_steps is None and not may_end(train_spec.hooks):
-        check_ends(train_spec.source, "train_and_evaluate", "max_steps")
-    if eval_spec.steps is None:
-        check_ends(eval_spec.source, "evaluate", "steps")
+    check_specs(model, train_spec, eval_spec)
     prepared = prepare_training("train_and_evaluate", model, settings, train_spec.source)
     check_evaluation(prepared, eval_spec.source.facts())
     history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
@@ -101,19 +56,20 @@ def train_and_evaluate(
         train_spec.source.serving(),
         eval_spec.source.serving(),
         nan_may_end(train_spec.hooks),
+        prepared.many_steps(history.note),
     ):
         _note_evaluations(prepared.estimator, history)
         tf.estimator.train_and_evaluate(
             prepared.estimator,
             tf.estimator.TrainSpec(
-                train_spec.source.input_fn("train", seed_of(train_spec.source, settings)),
+                train_spec.source.packed_input_fn("train", seed_of(train_spec.source, settings)),
                 max_steps=train_spec.max_steps,
                 hooks=training_hooks(
                     "train_and_evaluate", prepared, history, stop, train_spec.hooks
                 ),
             ),
             tf.estimator.EvalSpec(
-                eval_spec.source.input_fn("evaluate", seed_of(eval_spec.source, settings)),
+                eval_spec.source.packed_input_fn("evaluate", seed_of(eval_spec.source, settings)),
                 steps=eval_spec.steps,
                 name=eval_spec.name,
                 hooks=[
@@ -138,6 +94,21 @@ def train_and_evaluate(
             )
         )
     return history
+
+
+def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+    """See that training and evaluation can end, and that their hooks can do their work.
+
+    Raises:
+        ArgumentError: a hook has no meaning here.
+        InputError: an input never ends and no step count ends it.
+    """
+    check_hooks(train_spec.hooks, Run.here("train_and_evaluate", model.model_dir))
+    check_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir))
+    if train_spec.max_steps is None and not may_end(train_spec.hooks):
+        check_ends(train_spec.source, "train_and_evaluate", "max_steps")
+    if eval_spec.steps is None:
+        check_ends(eval_spec.source, "evaluate", "steps")
 
 
 def _note_evaluations(estimator: Any, history: History) -> None:

@@ -1,0 +1,155 @@
+"""A training in a process that is a task of a cluster: some train, parameter servers serve, one evaluates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfdistribute import checkpoints, engine, task_events
+from tfdistribute.cluster.member import Member
+from tfdistribute.training import marks
+from tfdistribute.training.cluster_inputs import from_step, of_task
+from tfdistribute.training.evaluator import evaluate_checkpoints
+from tfdistribute.training.failures import explained
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks import nan_may_end
+from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
+from tfdistribute.training.preparation import Prepared, prepare_training, seat_of
+from tfdistribute.training.reach import Reach, reaching
+from tfdistribute.training.servers import listen, serve
+from tfdistribute.training.task_history import TaskHistory
+from tfdistribute.training.train import check_training, training_hooks
+from tfdistribute.training.train_and_evaluate import check_specs
+from tfdistribute.training.variables import global_step
+from tfdistribute.training.work import Work
+
+
+def perform(work: Work, member: Member) -> History:
+    """Do a task's part of a training.
+
+    Args:
+        work: The training.
+        member: The task that this process is.
+
+    Returns:
+        What this task saw: losses and its speed where it trains, evaluations where it evaluates.
+
+    Raises:
+        KeyboardInterrupt: interrupted; the chief has written the checkpoint of its last step.
+        LostPeerError: another task never came, or is gone.
+        PortError: another program listens at the task's address.
+        TfdistributeError: as the verbs raise them.
+    """
+    task_events.answer_to_signal()
+    try:
+        _check(work)
+        history = _part(work, member)
+    except Exception as error:
+        task_events.tell_failure(error)
+        raise
+    steps = [entry.get("global_step", 0) for entry in history.evaluations] or history.steps
+    task_events.tell("finished", step=int(max(steps, default=0)), stopped_by=history.stopped_by)
+    return history
+
+
+def _check(work: Work) -> None:
+    spec = work.train
+    if work.evaluation is None:
+        check_training(work.model, spec.source, work.steps, spec.max_steps, spec.hooks)
+    else:
+        check_specs(work.model, spec, work.evaluation)
+
+
+def _part(work: Work, member: Member) -> History:
+    if member.serves:
+        return serve(work, member)
+    if member.evaluates:
+        return evaluate_checkpoints(work, member)
+    return _train(work, member)
+
+
+def _train(work: Work, member: Member) -> History:
+    source, settings = work.train.source, work.settings
+    prepared = prepare_training(work.verb, work.model, settings, source, member)
+    task_events.tell("tensorflow")
+    model_dir = prepared.model.model_dir
+    step = global_step(model_dir)
+    began = marks.first_step(model_dir, member, step)
+    mark = None
+    if member.is_chief:
+        checkpoints.tidy(model_dir)
+        mark = marks.begin(model_dir, member, step)
+    max_steps = work.train.max_steps if work.steps is None else began + work.steps
+    history = _history(work, member, max_steps)
+    try:
+        _in_session(work, member, prepared, history, step - began)
+    except KeyboardInterrupt:
+        # The last step's checkpoint is written.
+        _finish(model_dir, mark)
+        raise
+    _finish(model_dir, mark)
+    return history
+
+
+def _in_session(
+    work: Work, member: Member, prepared: Prepared, history: TaskHistory, done: int
+) -> None:
+    source = work.train.source
+    seat = seat_of(member, prepared.settings)
+    with (
+        explained(work.verb),
+        finish_step_on_interrupt() as stop,
+        reaching(member, work.in_step, work.deadline_s, stop) as reach,
+        source.serving(),
+        nan_may_end(work.train.hooks),
+    ):
+        listen(seat, prepared.estimator.config)
+        engine.cluster_sessions.train(
+            prepared.estimator,
+            seat,
+            _calls(prepared.model.model_dir, history, reach, stop),
+            _input_fn(work, member, prepared, done),
+            history.last_step,
+            training_hooks(work.verb, prepared, history, stop, work.train.hooks),
+            work.saving_listeners,
+        )
+
+
+def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:
+    batch = work.train.source.facts().global_batch_size
+    sharers = len(member.training_tasks) if work.in_step else 1
+    own = None if batch is None else batch // sharers
+    return TaskHistory(batch, work.listener, max_steps, member.is_chief, own)
+
+
+def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest) -> Any:
+    def after_step(step: int) -> None:
+        reach.note_step(step)
+        history.note_own_step(step)
+
+    def after_save(prefix: str, step: int) -> None:
+        checkpoints.note(model_dir, prefix)
+        task_events.tell("checkpoint", step=step)
+
+    return engine.cluster_sessions.Calls(
+        before_session=reach.before_session,
+        after_step=after_step,
+        after_save=after_save,
+        # Who was asked to stop does not wait for the others.
+        others_train=lambda: set() if stop() else reach.others_train(),
+    )
+
+
+def _input_fn(work: Work, member: Member, prepared: Prepared, done: int) -> Any:
+    source = work.train.source
+    input_fn = source.packed_input_fn("train", work.seed_of(source, member))
+    replicas = max(len(prepared.devices.train), 1)
+    if prepared.estimator.config.train_distribute is None and member.servers:
+        input_fn = of_task(input_fn, member)
+    # Out of step, nobody knows which steps were whose: the tasks have shared them evenly, as far as that goes.
+    own_steps = done if work.in_step else done // len(member.training_tasks)
+    return from_step(input_fn, own_steps, replicas)
+
+
+def _finish(model_dir: str, mark: marks.Mark | None) -> None:
+    if mark is not None:
+        marks.finish(model_dir, mark, global_step(model_dir))

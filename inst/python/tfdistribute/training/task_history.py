@@ -1,0 +1,77 @@
+"""The record of a training in a task of a cluster, which is also told to who watches over the task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tfdistribute import task_events
+from tfdistribute.training.history import History, Listener
+
+
+class TaskHistory(History):
+    """A History that tells what it takes.
+
+    Args:
+        global_batch_size: As in ``History``.
+        listener: As in ``History``.
+        last_step: As in ``History``.
+        is_chief: Whether this task's losses are those of the training.
+        own_batch_size: Examples that this task takes in one of its steps; None where it is not known.
+    """
+
+    def __init__(
+        self,
+        global_batch_size: int | None,
+        listener: Listener | None,
+        last_step: int | None,
+        is_chief: bool,
+        own_batch_size: int | None,
+    ) -> None:
+        super().__init__(global_batch_size, listener, last_step)
+        self._is_chief = is_chief
+        self._own_batch_size = own_batch_size
+        self._own_steps = -1
+        self._began = 0.0
+        self._loss: float | None = None
+
+    def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
+        """Take the loss of one step, and tell it where it belongs to the record of the training."""
+        self._loss = loss
+        super().note_step(step, loss, in_record, at)
+        if in_record and self._is_chief:
+            task_events.tell(
+                "record",
+                step=self.steps[-1],
+                loss=self.losses[-1],
+                seconds=self.seconds[-1],
+                examples_per_second=self.speeds[-1],
+            )
+
+    def note_own_step(self, step: int) -> None:
+        """Tell that this task has taken a step, and how fast it is."""
+        # The first step carries TensorFlow's start, so speed counts from its end.
+        self._own_steps += 1
+        if self._own_steps == 0:
+            self._began = time.monotonic()
+        task_events.tell_step(step, self._loss, self._own_speed())
+
+    def note(self, text: str) -> None:
+        """Take, once, a sentence about what could not be done as it was told, and tell it."""
+        known = text in self.notes
+        super().note(text)
+        if not known:
+            task_events.tell("note", text=text)
+
+    def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
+        """Take the metrics of one evaluation, and tell them."""
+        super().note_evaluation(metrics)
+        found = self.evaluations[-1]
+        task_events.tell("evaluation", step=int(found.get("global_step", 0)), metrics=found)
+
+    def _own_speed(self) -> float | None:
+        seconds = time.monotonic() - self._began
+        if self._own_batch_size is None or self._own_steps < 1 or seconds <= 0:
+            return None
+        return self._own_steps * self._own_batch_size / seconds

@@ -1,0 +1,133 @@
+"""Starts the tasks of a cluster as plain processes on the loopback, and ends them whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+TASK = Path(__file__).with_name("cluster_task.py")
+
+
+class Job:
+    """The tasks of one cluster in one directory.
+
+    Args:
+        directory: Where tasks leave what they did, and the model's directory.
+        options: What ``cluster_task`` takes.
+        workers: Tasks that train, the chief among them.
+        ps: Parameter servers.
+    """
+
+    def __init__(
+        self, directory: Path, options: Mapping[str, Any], workers: int = 2, ps: int = 0
+    ) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.options = dict(options)
+        ports = iter(free_ports(workers + ps))
+        counts = {"chief": 1, "worker": workers - 1, "ps": ps}
+        self.cluster = {
+            role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
+            for role, count in counts.items()
+            if count
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, role: str, index: int = 0, **environment: str) -> None:
+        task = {"cluster": self.cluster, "task": {"type": role, "index": index}}
+        name = f"{role}-{index}"
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, str(TASK), str(self.directory), json.dumps(self.options)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={
+                    **os.environ,
+                    "TF_CONFIG": json.dumps(task),
+                    "TFDISTRIBUTE_EVENTS": str(self.directory / f"{name}.events"),
+                    **environment,
+                },
+                start_new_session=True,
+            )
+
+    def start_all(self, **environment: str) -> None:
+        for role, addresses in self.cluster.items():
+            for index in range(len(addresses)):
+                self.start(role, index, **environment)
+
+    def wait(self, *names: str, timeout_s: float = 120) -> dict[str, int]:
+        end = time.monotonic() + timeout_s
+        for name in names:
+            try:
+                self.processes[name].wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired as late:
+                self.processes[name].send_signal(signal.SIGUSR1)
+                time.sleep(1)
+                raise AssertionError(f"{name} did not end.\n{self.logs()}") from late
+        return {name: self.processes[name].returncode for name in names}
+
+    def kill(self, name: str) -> None:
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def answer(self, name: str) -> dict[str, Any]:
+        path = self.directory / f"answer-{name}.json"
+        assert path.exists(), self.logs()
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def value(self, name: str) -> dict[str, Any]:
+        answer = self.answer(name)
+        assert "value" in answer, answer
+        return answer["value"]
+
+    def events(self, name: str, event: str | None = None) -> list[dict[str, Any]]:
+        path = self.directory / f"{name}.events"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        found = [json.loads(line) for line in lines]
+        return [each for each in found if event is None or each["event"] == event]
+
+    def rows(self, name: str) -> list[int]:
+        path = self.directory / f"rows-{name}.txt"
+        return [int(line) for line in path.read_text(encoding="utf-8").split()]
+
+    def logs(self) -> str:
+        texts = [
+            f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-4000:]}"
+            for path in sorted(self.directory.glob("*.log"))
+        ]
+        return "\n".join(texts)
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextlib.contextmanager
+def job(
+    directory: Path, options: Mapping[str, Any], workers: int = 2, ps: int = 0
+) -> Iterator[Job]:
+    made = Job(directory, options, workers, ps)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in held:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in held]
