@@ -11,7 +11,7 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch import network, private
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.lock import ModelDirectoryLock
-from tfdistribute.launch.logs import log_directories, made, spare_directory
+from tfdistribute.launch.logs import first_usable, log_directories, spare_directory
 
 
 @dataclass
@@ -80,7 +80,7 @@ def prepare(job: Job) -> Ground:
 def _logs(job: Job) -> str:
     candidates = log_directories(job.id, job.local_model_dir, job.working_directory)
     # As the last resort logs stand where everything else of the job does, and go with it.
-    return made(candidates) or job.directory
+    return first_usable(candidates) or job.directory
 
 
 def _network(job: Job) -> tuple[bool, list[str]]:

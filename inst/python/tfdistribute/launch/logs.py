@@ -17,6 +17,8 @@ LEVELS = ("debug", "info", "warning", "error")
 
 _AT_ONCE = 1 << 20
 
+_SPARE = "tfdistribute-logs-"
+
 # How programs mark a line's level: TensorFlow's C++, Python's logging (also absl's), and R.
 _MARKS = (
     ("error", re.compile(r"^\S+ \S+: [EF] \w|^[EF]\d{4} |^(ERROR|CRITICAL|FATAL)\b|^Error\b")),
@@ -45,10 +47,10 @@ def log_directories(id: str, model_dir: str | None, working_directory: str) -> l
 
 def spare_directory(id: str) -> str:  # noqa: A002
     """Where logs and result of a job go when there is no other place."""
-    return os.path.join(tempfile.gettempdir(), f"tfdistribute-logs-{id}")
+    return os.path.join(tempfile.gettempdir(), f"{_SPARE}{id}")
 
 
-def made(directories: Sequence[str]) -> str | None:
+def first_usable(directories: Sequence[str]) -> str | None:
     """Make the first of these directories in which a file can be written.
 
     Args:
@@ -57,20 +59,21 @@ def made(directories: Sequence[str]) -> str | None:
     Returns:
         The directory; None where none of them can be had.
     """
-    for directory in directories:
-        try:
-            if directory == directories[-1]:
-                # Anybody may have made this one.
-                os.makedirs(directory, mode=0o700, exist_ok=True)
-                check_private(directory)
-            else:
-                os.makedirs(directory, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory) as file:
-                file.write(b"-")
-        except (OSError, ArgumentError):
-            continue
-        return directory
-    return None
+    return next((directory for directory in directories if is_usable(directory)), None)
+
+
+def is_usable(directory: str) -> bool:
+    """Make a directory, and say whether files can be written there, and by nobody else where it is a spare one."""
+    is_spare = os.path.basename(directory).startswith(_SPARE)
+    try:
+        os.makedirs(directory, mode=0o700 if is_spare else 0o777, exist_ok=True)
+        if is_spare:
+            check_private(directory)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"-")
+    except (OSError, ArgumentError):
+        return False
+    return True
 
 
 def tail(path: str, start: int, lines: int = 20) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import os
@@ -56,6 +55,15 @@ def check_private(directory: str) -> None:
             argument="directory",
             value=directory,
         )
+
+
+def is_private(directory: str) -> bool:
+    """Say whether ``check_private`` accepts a directory."""
+    try:
+        check_private(directory)
+    except ArgumentError:
+        return False
+    return True
 
 
 def check_digest(path: str, digest: str) -> None:
@@ -158,8 +166,7 @@ def is_kept(directory: str) -> bool:
 def own_directories() -> Iterator[str]:
     """Walk through the private directories of this user's jobs."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(ArgumentError):
-            check_private(str(path))
+        if is_private(str(path)):
             yield str(path)
 
 

@@ -63,6 +63,16 @@ def cpu_seconds(pid: int) -> float:
     return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / ticks
 
 
+def catches(pid: int, number: int) -> bool:
+    """Say whether a process has a handler for a signal; True where the kernel does not tell."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return not Path("/proc/self/status").exists()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 def kill_children() -> None:
     """Kill and collect every child of this process, also those that it adopted; for the very end.
 

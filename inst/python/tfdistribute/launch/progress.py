@@ -90,11 +90,16 @@ class Progress:
                 **{str(name): number(value) for name, value in named.items()},
             }
 
+    @property
+    def evaluation_rows(self) -> list[dict[str, float | None]]:
+        """Metrics of every evaluation, by step."""
+        return [self.evaluations[step] for step in sorted(self.evaluations)]
+
     def as_columns(self) -> dict[str, Any]:
         """Give the history in the form of ``History.as_columns()``."""
         return {
             "training": {name: [row[name] for row in self.records] for name in _COLUMNS},
-            "evaluation": [self.evaluations[step] for step in sorted(self.evaluations)],
+            "evaluation": self.evaluation_rows,
             "examples_per_second": self._mean_speed(),
             "stopped_by": self.stopped_by,
         }

@@ -73,7 +73,7 @@ def result_of(job: Handle) -> dict[str, Any] | None:
     for directory in (job.get("logs"), spare):
         if directory is None:
             continue
-        if directory == spare and not _is_private(spare):
+        if directory == spare and not private.is_private(spare):
             continue
         found = read_json(os.path.join(str(directory), RESULT))
         if found is not None and found.get("id") == job["id"]:
@@ -209,14 +209,6 @@ def read_json(path: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
-
-
-def _is_private(directory: str) -> bool:
-    try:
-        private.check_private(directory)
-    except ArgumentError:
-        return False
-    return True
 
 
 def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:

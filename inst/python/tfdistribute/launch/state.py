@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.logs import is_usable
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.tasks import TaskProcess
 
@@ -71,7 +72,6 @@ class JobState:
         Returns:
             What stands in the file.
         """
-        evaluations = progress.as_columns()["evaluation"]
         return {
             "id": self.job.id,
             "pid": os.getpid(),
@@ -93,7 +93,7 @@ class JobState:
             "steps_lost": progress.steps_lost,
             "notes": list(self.notes),
             "tasks": [_row(task, now) for task in tasks],
-            "evaluations": evaluations,
+            "evaluations": progress.evaluation_rows,
             "failure": self.failure,
             "history": progress.as_columns() if self.ended is not None else None,
         }
@@ -124,6 +124,20 @@ class StateFile:
         self._written_at, self._news = now, False
         with contextlib.suppress(OSError):
             replace(self.path, values)
+
+
+def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
+    """Write the last state where readers find it after the private directory is gone.
+
+    Args:
+        values: The state.
+        directories: Where it may stand, the best place first; the first that takes it has it.
+    """
+    for directory in directories:
+        if is_usable(directory):
+            with contextlib.suppress(OSError):
+                replace(os.path.join(directory, RESULT), values)
+                return
 
 
 def replace(path: str, values: dict[str, Any]) -> None:

@@ -7,19 +7,18 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
-from tfdistribute.cluster.ports import listener
-from tfdistribute.errors import LostPeerError, PortError, TfdistributeError, TrainingError
-from tfdistribute.launch import failures, private, processes
+from tfdistribute.errors import TfdistributeError, TrainingError
+from tfdistribute.launch import failures, private, processes, root_cause
 from tfdistribute.launch.deadlines import Overdue, overdue
 from tfdistribute.launch.ground import Ground, prepare
-from tfdistribute.launch.healing import Decision, Policy, decide, is_transient, pause_s
+from tfdistribute.launch.healing import Decision, Policy, decide, pause_s
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.logs import tail
 from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.state import ENDED, FILE, RESULT, JobState, StateFile, replace
+from tfdistribute.launch.state import ENDED, FILE, JobState, StateFile, replace, write_result
+from tfdistribute.launch.stop_requests import StopRequests
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.launch.tasks import TaskProcess
 from tfdistribute.launch.team import Team
@@ -30,9 +29,10 @@ TICK_S = 0.03
 SAVE_S = 4.0
 TERM_S = 2.0
 
-# How long a task may take to write its stacks, and R to write its calls.
+# How long a task may take to write its stacks, R to write its calls, and one that failed to write why.
 STACKS_S = 0.5
 CALLS_S = 1.0
+LAST_WORDS_S = 1.0
 
 # Where tasks that wait for the chief's end find its last step.
 CHIEF_FINISHED = "chief-finished"
@@ -57,14 +57,15 @@ def supervise(job: Job, watch: Watch | None = None) -> dict[str, Any]:
         TfdistributeError: nothing could be started; see ``ground.prepare``.
     """
     private.keep(job.directory, private.held(job.directory))
-    ground = prepare(job)
-    processes.adopt_orphans()
-    try:
-        return Supervisor(job, ground, watch).run()
-    finally:
-        processes.kill_children()
-        ground.release()
-        private.remove(job.directory)
+    with StopRequests() as stops:
+        ground = prepare(job)
+        processes.adopt_orphans()
+        try:
+            return Supervisor(job, ground, stops, watch).run()
+        finally:
+            processes.kill_children()
+            ground.release()
+            private.remove(job.directory)
 
 
 class Supervisor:
@@ -73,10 +74,13 @@ class Supervisor:
     Args:
         job: The job.
         ground: What it stands on.
+        stops: Requests to stop it.
         watch: Told of the state.
     """
 
-    def __init__(self, job: Job, ground: Ground, watch: Watch | None = None) -> None:
+    def __init__(
+        self, job: Job, ground: Ground, stops: StopRequests, watch: Watch | None = None
+    ) -> None:
         self.job = job
         self.ground = ground
         self.team = Team(ground)
@@ -95,7 +99,7 @@ class Supervisor:
         self._due: dict[TaskProcess, float] = {}
         self._port_attempts = 0
         self._chief_done_at: float | None = None
-        self._stops = 0
+        self._stops = stops
         self._parent = None if job.parent_pid is None else processes.start_time(job.parent_pid)
 
     def run(self) -> dict[str, Any]:
@@ -104,25 +108,28 @@ class Supervisor:
         Returns:
             The last state.
         """
-        with self._stopped_by_signals():
-            try:
-                self.team.start(self.team, 0)
-                while self.state.state not in ENDED:
-                    self._turn()
-                    time.sleep(TICK_S)
-            except TfdistributeError as error:
-                self._fail(failures.of_error(error))
-            except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
-                said = traceback.format_exc()
-                problem = f"The supervisor failed: {type(error).__name__}: {error}"
-                self._fail({**failures.of_error(TrainingError(problem)), "traceback": said})
-            self.team.end()
-            self._look()
-            return self._result()
+        try:
+            self.team.start(self.team, 0)
+            while self.state.state not in ENDED:
+                self._turn()
+                time.sleep(TICK_S)
+        except TfdistributeError as error:
+            self._fail(failures.of_error(error))
+        except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
+            said = traceback.format_exc()
+            problem = f"The supervisor failed: {type(error).__name__}: {error}"
+            self._fail({**failures.of_error(TrainingError(problem)), "traceback": said})
+        self.team.end()
+        self._look()
+        self.state.ended = time.time()
+        values = self._values()
+        write_result(values, self.ground.result_places)
+        self._write(at_once=True)
+        return values
 
     def _turn(self) -> None:
         self._look()
-        if self._stops or self._parent_is_gone():
+        if self._stops.count or self._parent_is_gone():
             self._stop()
             return
         self._start_due()
@@ -130,6 +137,8 @@ class Supervisor:
         if self.state.state not in ENDED:
             self._keep_deadlines()
         self._write()
+
+    # What is seen -------------------------------------------------------------------------------
 
     def _look(self) -> None:
         self.team.look()
@@ -161,19 +170,28 @@ class Supervisor:
                 {"step": self.progress.global_step},
             )
 
-    # What is decided ------------------------------------------------------------------------------
+    def _parent_is_gone(self) -> bool:
+        pid = self.job.parent_pid
+        if pid is None:
+            return False
+        return self._parent is None or processes.start_time(pid) != self._parent
 
     def _views(self) -> list[TaskView]:
         return [task.view for task in self.team if task not in self._due]
+
+    # What is healed -----------------------------------------------------------------------------
 
     def _heal(self) -> None:
         views, restarts = self._views(), self.state.restarts
         decision = decide(views, self.policy, restarts, self._port_attempts, time.time())
         if decision.action == "fail":
             assert decision.cause is not None
-            self._fail(self._failure_of(self.team[decision.cause]))
+            self._fail_by(self.team[decision.cause])
         elif decision.action == "restart":
-            self._restart(decision)
+            assert decision.cause is not None
+            cause = self.team[decision.cause]
+            why = str(failures.of_task(cause.view, cause.log)["problem"])
+            self._start_again([self.team[task] for task in decision.tasks], why)
         elif decision.action == "other_ports":
             self._try_other_ports(decision)
         elif decision.action == "succeed" and not self._due:
@@ -181,22 +199,22 @@ class Supervisor:
             self.state.state = "done"
             self.state.message = "Done." if step is None else f"Done at step {step}."
 
-    def _restart(self, decision: Decision) -> None:
-        assert decision.cause is not None
-        cause = self.team[decision.cause]
-        why = failures.of_task(cause.view, cause.log)["problem"]
-        self._start_again([self.team[task] for task in decision.tasks], str(why))
-
     def _start_again(self, tasks: list[TaskProcess], why: str) -> None:
         self.state.restarts += 1
         pause = pause_s(self.state.restarts)
         self._schedule(tasks, pause)
         names = " and ".join(task.name for task in tasks)
+        verb = "starts" if len(tasks) == 1 else "start"
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
-        self.state.message = (
-            f"{why} {names} start{'s' if len(tasks) == 1 else ''} again in {pause:g} s ({count})."
-        )
+        self.state.message = f"{why} {names} {verb} again in {pause:g} s ({count})."
         self.state.note(self.state.message)
+
+    def _try_other_ports(self, decision: Decision) -> None:
+        assert decision.cause is not None
+        self._port_attempts += 1
+        self.state.note(f"{root_cause.clash(self.team[decision.cause])} Other ports are tried.")
+        self._schedule([self.team[task] for task in decision.tasks], pause=0.0)
+        self.team.change_ports()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float) -> None:
         self.team.end(tasks)
@@ -212,16 +230,7 @@ class Supervisor:
             del self._due[task]
         self.team.start(due, self.state.restarts)
 
-    def _try_other_ports(self, decision: Decision) -> None:
-        assert decision.cause is not None
-        self._port_attempts += 1
-        self.state.note(f"{self._clash(self.team[decision.cause])} Other ports are tried.")
-        self._schedule([self.team[task] for task in decision.tasks], pause=0.0)
-        self.team.change_ports()
-
-    def _clash(self, task: TaskProcess) -> str:
-        owner = None if task.port is None else listener(task.port)
-        return f"Port {task.port} of {task.name} is taken{f' by {owner}' if owner else ''}."
+    # What takes too long ------------------------------------------------------------------------
 
     def _keep_deadlines(self) -> None:
         supervision = self.job.supervision
@@ -233,107 +242,58 @@ class Supervisor:
             self.job.is_script,
             self._chief_done_at,
         )
-        if late is not None:
-            {
-                "start": self._end_start,
-                "stall": self._end_stall,
-                "evaluation": self._end_evaluation,
-                "end": self._end_rest,
-            }[late.kind](late)
-
-    def _end_start(self, late: Overdue) -> None:
-        self.team.show_stacks()
-        self._wait(lambda: False, STACKS_S)
-        first = self.team[late.views[0].task]
-        who = "; ".join(_never_came(view) for view in late.views)
-        error = LostPeerError(
-            f"Not every task reached its first step in `start_timeout_s` = {late.seconds:g} seconds: {who}.",
-            f"See the log {first.log}, or give more time with `start_timeout_s`.",
-            argument="start_timeout_s",
-            value=f"{late.seconds:g}",
-        )
-        self._fail(self._with_log(failures.of_error(error, first.name), first))
-
-    def _end_stall(self, late: Overdue) -> None:
-        for view in late.views:
-            view.state = "stalled"
-        self._write_stacks_and_calls()
-        tasks = [self.team[view.task] for view in late.views]
-        problem = f"No task made a step in `stall_timeout_s` = {late.seconds:g} seconds."
-        self._again_or_fail(tasks, problem, "stall_timeout_s", late.seconds)
-
-    def _write_stacks_and_calls(self) -> None:
-        self.team.show_stacks()
-        self._wait(lambda: False, STACKS_S)
-        for task in self.team:
-            task.is_to_end(signal.SIGINT, whole_group=False)
-        self._wait(lambda: False, CALLS_S)
-
-    def _end_evaluation(self, late: Overdue) -> None:
-        self.team.show_stacks()
-        self._wait(lambda: False, STACKS_S)
-        tasks = [self.team[view.task] for view in late.views]
-        problem = f"The last checkpoint was not evaluated in `stall_timeout_s` = {late.seconds:g} seconds."
-        self._again_or_fail(tasks, problem, "stall_timeout_s", late.seconds)
-
-    def _again_or_fail(
-        self, tasks: list[TaskProcess], problem: str, argument: str, seconds: float
-    ) -> None:
-        if self.state.restarts < self.policy.restarts:
-            self._start_again(tasks, problem)
+        if late is None:
             return
-        logs = ", ".join(task.log for task in tasks)
-        error = TrainingError(
-            f"{problem} {_restarted(self.state.restarts)}".strip(),
-            f"See what the tasks did in {logs}, or give more time with `{argument}`.",
-            argument=argument,
-            value=f"{seconds:g}",
+        tasks = [self.team[view.task] for view in late.views]
+        if late.kind == "end":
+            for task in tasks:
+                self.state.note(f"{task.name} did not end by itself after its work, and was ended.")
+            self.team.end(tasks)
+            return
+        # What the tasks do is told before they are disturbed, and their logs are read after.
+        failure = root_cause.of_late_start(late, tasks)
+        self._show_stacks(late)
+        if late.kind == "start":
+            self._fail(root_cause.with_log(failure, tasks[0]))
+            return
+        what = (
+            "No task made a step"
+            if late.kind == "stall"
+            else "The last checkpoint was not evaluated"
         )
-        self._fail(self._with_log(failures.of_error(error, tasks[0].name), tasks[0]))
+        why = f"{what} in `stall_timeout_s` = {late.seconds:g} seconds."
+        if self.state.restarts < self.policy.restarts:
+            self._start_again(tasks, why)
+        else:
+            self._fail(root_cause.of_stall(why, late, tasks, self.state.restarts))
 
-    def _end_rest(self, late: Overdue) -> None:
-        for view in late.views:
-            self.state.note(f"{view.task} did not end by itself after its work, and was ended.")
-        self.team.end(self.team[view.task] for view in late.views)
+    def _show_stacks(self, late: Overdue) -> None:
+        """Let the tasks write what they do: Python its stacks, R its calls."""
+        self.team.show_stacks()
+        self._wait(lambda: False, STACKS_S)
+        if late.kind == "stall":
+            for view in late.views:
+                view.state = "stalled"
+                self.team[view.task].is_to_end(signal.SIGINT, whole_group=False)
+            self._wait(lambda: False, CALLS_S)
 
-    # Failure, stop and result ---------------------------------------------------------------------
+    # The end ------------------------------------------------------------------------------------
 
-    def _failure_of(self, task: TaskProcess) -> dict[str, Any]:
-        failure = failures.of_task(task.view, task.log)
-        if failures.is_clash(task.view):
-            error = PortError(
-                self._clash(task),
-                "End that program, or give the cluster other addresses.",
-                argument="port",
-                value=str(task.port),
-            )
-            failure = failures.of_error(error, task.name)
-        elif is_transient(task.view) and self.state.restarts:
-            failure["problem"] += f" {_restarted(self.state.restarts)}"
-        return self._with_log(failure, task)
-
-    def _with_log(self, failure: dict[str, Any], task: TaskProcess) -> dict[str, Any]:
-        known = {**failure, "log_tail": tail(task.log, task.log_start)}
-        if self.ground.is_private and failures.lacks_network(known):
-            known["remedy"] = (
-                "This job's network is its own, and has no way out: read the data before, or use "
-                '`network = "open"`.'
-            )
-        return known
+    def _fail_by(self, task: TaskProcess) -> None:
+        self.team.end(each for each in self.team if each is not task)
+        # One that told why it failed may still be writing it into its log.
+        self._wait(lambda: not task.view.is_running, LAST_WORDS_S)
+        self._fail(root_cause.of_task(task, self.state.restarts, self.ground.is_private))
 
     def _fail(self, failure: dict[str, Any]) -> None:
         self.state.failure = {"log_tail": None, **failure}
         self.state.state, self.state.message = "failed", str(failure["problem"])
 
-    def _parent_is_gone(self) -> bool:
-        pid = self.job.parent_pid
-        return pid is not None and processes.start_time(pid) != self._parent
-
     def _stop(self) -> None:
         self.state.state, self.state.message = "stopping", "The job is being stopped."
         self._write(at_once=True)
         chief = self.team[self.policy.chief]
-        is_wanted = self._stops > 0
+        is_wanted = self._stops.count > 0
         if is_wanted and chief.view.stepped_at is not None and chief.view.is_running:
             chief.is_to_end(signal.SIGINT, whole_group=False)
             self._wait(lambda: not chief.view.is_running, SAVE_S)
@@ -348,23 +308,10 @@ class Supervisor:
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:
         """Go on looking and writing; a second request to stop ends the wait."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end and not is_over() and self._stops < 2:
+        while time.monotonic() < end and not is_over() and self._stops.count < 2:
             time.sleep(TICK_S)
             self._look()
             self._write()
-
-    def _result(self) -> dict[str, Any]:
-        self.state.ended = time.time()
-        values = self._values()
-        for directory in self.ground.result_places:
-            try:
-                os.makedirs(directory, mode=0o700, exist_ok=True)
-                replace(os.path.join(directory, RESULT), values)
-                break
-            except OSError:
-                continue
-        self._write(at_once=True)
-        return values
 
     def _values(self) -> dict[str, Any]:
         return self.state.as_values(self.team.tasks, self.progress, time.monotonic())
@@ -376,26 +323,3 @@ class Supervisor:
             self._file.write(values, now)
             if self._watch is not None:
                 self._watch(values)
-
-    @contextlib.contextmanager
-    def _stopped_by_signals(self) -> Generator[None]:
-        def stop(*_: object) -> None:
-            self._stops += 1
-
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, stop) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _never_came(view: TaskView) -> str:
-    where = f"{view.task} (pid {view.pid})"
-    waits = f" for {view.waiting_for}" if view.waiting_for else ""
-    return f'{where} never reached its first step, it is "{view.state}"{waits}'
-
-
-def _restarted(count: int) -> str:
-    return f"It was restarted {count} time{'' if count == 1 else 's'}." if count else ""

@@ -12,6 +12,7 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
 from tfdistribute.cluster.to_tf_config import to_tf_config
 from tfdistribute.errors import BackendError
+from tfdistribute.launch import processes
 from tfdistribute.launch.affinity import own_cores, shared_out
 from tfdistribute.launch.ground import Ground
 from tfdistribute.launch.task_view import TaskView
@@ -125,8 +126,9 @@ class Team:
     def show_stacks(self) -> None:
         """Let the tasks that can do so write what they do into their logs."""
         for task in self.tasks:
-            # Before a task says that it is up the signal would end it.
-            if task.view.is_up:
+            # Without a handler the signal would end it, and R has one of its own, which ends R, until it is up.
+            pid = task.view.pid
+            if task.view.is_up and pid is not None and processes.catches(pid, signal.SIGUSR1):
                 task.signal(signal.SIGUSR1, whole_group=False)
 
     def end(self, tasks: Iterable[TaskProcess] | None = None) -> None:
