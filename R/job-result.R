@@ -50,7 +50,9 @@ abort_job <- function(state) {
     failure$kind %||% "training",
     problem = paste0(where, failure$problem %||% state$message),
     remedy = failure$remedy,
-    details = if (!is.null(log)) paste0("Its log is ", log),
+    details = if (!is.null(log) && !grepl(log, failure$remedy %||% "", fixed = TRUE)) {
+      paste0("Its log is ", log)
+    },
     argument = failure$argument,
     value = failure$value,
     traceback = failure$traceback,

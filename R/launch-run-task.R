@@ -64,7 +64,7 @@ status_of <- function(expr) {
 }
 
 perform_task <- function(directory, digest) {
-  call_backend("task_event", "started")
+  call_backend("task_event", event = "started")
   task <- read_task(directory, digest)
   verb <- switch(
     task$verb,
@@ -80,25 +80,16 @@ note_trace <- function(error) {
   the$task_trace <- error$trace %||% rlang::trace_back(bottom = 2)
 }
 
-# What Python raised it has told itself.
+# What Python has told already, it does not tell again.
 tell_failure <- function(error) {
   message("Error: ", conditionMessage(error))
   if (!is.null(error$python_traceback)) {
     message(error$python_traceback)
-    return(invisible())
   }
-  kinds <- sub(
-    "^tfdistribute_(.*)_error$",
-    "\\1",
-    grep("^tfdistribute_", class(error), value = TRUE)
-  )
-  kinds <- sub("^tfdistribute_error$", "error", kinds)
-  if (length(kinds) == 0) {
-    kinds <- c("callback", "error")
-  }
+  kinds <- kinds_of(error)
   call_backend(
     "task_event",
-    "failed",
+    event = "failed",
     fields = list(
       kind = kinds[[1]],
       kinds = as.list(kinds),
@@ -106,8 +97,18 @@ tell_failure <- function(error) {
       remedy = error$remedy,
       argument = error$argument,
       value = error$value,
+      traceback = error$python_traceback,
       r_traceback = trace_text(the$task_trace),
       transient = FALSE
     )
   )
+}
+
+# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. What is no error of
+# this package is one of the user's code.
+kinds_of <- function(error) {
+  pattern <- "^tfdistribute_(.*_)?error$"
+  classes <- grep(pattern, class(error), value = TRUE)
+  kinds <- sub("^tfdistribute_", "", sub("_error$", "", classes))
+  if (length(kinds) == 0) c("callback", "error") else kinds
 }

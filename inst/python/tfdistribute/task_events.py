@@ -27,7 +27,7 @@ STEP_EVERY_S = 0.1
 
 _STDERR = 2
 
-# When this process last told a step.
+# When this process last told a step, and that it failed.
 _told: dict[str, float] = {}
 
 
@@ -103,7 +103,13 @@ def tell_failure(error: BaseException) -> None:
     Args:
         error: Of the package's tree, or any other.
     """
+    _told["failed"] = time.monotonic()
     tell("failed", **failure(error))
+
+
+def has_failed() -> bool:
+    """Say whether this process has told why it fails."""
+    return "failed" in _told
 
 
 def failure(error: BaseException) -> dict[str, Any]:

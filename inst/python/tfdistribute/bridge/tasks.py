@@ -9,8 +9,11 @@ from tfdistribute import task_events
 
 
 def task_event(event: str, fields: Mapping[str, Any] | None = None) -> None:
-    """Tell one event; "started" also lets SIGUSR1 show where the process stands."""
+    """Tell one event; "started" also lets SIGUSR1 show where the process stands.
+
+    A failure that Python has told already is not told again by R, which knows less of it.
+    """
     if event == "started":
         task_events.begin()
-    else:
+    elif event != "failed" or not task_events.has_failed():
         task_events.tell(event, **(fields or {}))

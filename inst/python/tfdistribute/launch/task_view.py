@@ -112,7 +112,7 @@ class TaskView:
             time: Epoch seconds.
         """
         self.exit, self.ended_at = code, time
-        self.waiting_for = self.speed = None
+        self.waiting_for = None
         if self.finished is not None and self.failed is None:
             self.state = "done"
         elif self.is_ended_by_us:
