@@ -47,6 +47,21 @@ class Input(Description):
         """
         raise NotImplementedError
 
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, where the Estimator takes packed features apart.
+
+        Args:
+            purpose: As for ``input_fn``.
+            seed: As for ``input_fn``.
+
+        Returns:
+            As ``input_fn`` does, but features may be an ``engine.packed_features.PackedFeatures``.
+
+        Raises:
+            InputError: as by ``input_fn``.
+        """
+        return self.input_fn(purpose, seed)
+
     def serving(self) -> contextlib.AbstractContextManager[None]:
         """Do what the input needs while TensorFlow draws from it; verbs draw inside this context only.
 

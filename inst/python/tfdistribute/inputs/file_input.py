@@ -47,10 +47,10 @@ class FileInput(Input):
         raise NotImplementedError
 
     def _taking_apart(
-        self, source: Source, response: str | None, left_out: str | None
+        self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
     ) -> Callable[..., Any]:
         """Make the function of (matrices, tables) that gives (features, label) or features, in TensorFlow."""
-        return taking_apart(source.layout, response, left_out)
+        return taking_apart(source.layout, response, left_out, side_by_side)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
         """Smallest and largest value of the response, where the files say them."""
@@ -112,6 +112,13 @@ class FileInput(Input):
             InputError: as ``facts``.
             ShardingError: by the function, when the batch or the rows do not divide over the replicas.
         """
+        return self._input_fn(purpose, seed, side_by_side=False)
+
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._input_fn(purpose, seed, side_by_side=True)
+
+    def _input_fn(self, purpose: Purpose, seed: int | None, side_by_side: bool) -> InputFunction:
         source, failure = self._source, self._failure
         shuffled = purpose != "predict" and (
             purpose == "train" if self.shuffle is None else self.shuffle
@@ -131,7 +138,7 @@ class FileInput(Input):
             return dataset_of_chunks(
                 source.layout,
                 lambda: _Chunks(source, plan, order_seed, failure),
-                take_apart(source, response, left_out),
+                take_apart(source, response, left_out, side_by_side),
                 parallel_calls,
             )
 

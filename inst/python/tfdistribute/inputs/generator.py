@@ -88,6 +88,13 @@ class Generator(Input, kind="generator"):
         Raises:
             InputError, CallbackError: by the function, as by ``facts``.
         """
+        return self._input_fn(purpose, side_by_side=False)
+
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._input_fn(purpose, side_by_side=True)
+
+    def _input_fn(self, purpose: Purpose, side_by_side: bool) -> InputFunction:
         served, batches = self._served, self._batches
         epochs = 1 if purpose == "predict" else self.num_epochs
         response = None if purpose == "predict" else self.response
@@ -97,7 +104,7 @@ class Generator(Input, kind="generator"):
             first = batches.first
             draw = served.in_graph(engine.tf.compat.v1.get_default_graph())
             shard = Shard.of(input_context)
-            take_apart = taking_apart(first, response, left_out)
+            take_apart = taking_apart(first, response, left_out, side_by_side)
             return _dataset(first, lambda: _Slices(draw, epochs, shard), take_apart)
 
         return generator_input

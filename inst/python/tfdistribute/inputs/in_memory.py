@@ -68,3 +68,7 @@ class InMemory(Input, kind="in_memory"):
     def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
         """Make the function that an Estimator calls for its data; see ``PackedRows``."""
         return self._packed_rows.input_fn(purpose, seed)
+
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._packed_rows.input_fn(purpose, seed, side_by_side=True)

@@ -103,7 +103,7 @@ def lay_out(
         tables: The strings that codes stand for, by name, for the strings that are kept as codes.
 
     Returns:
-        The layout: one matrix per dtype, single values before those with a shape.
+        The layout: one matrix per dtype, single values before those with a shape, in the order of their names.
     """
     tables = tables or {}
     columns = list(columns)
@@ -122,10 +122,11 @@ def _places(
     kept: Mapping[str, np.dtype[Any]],
     dtypes: list[np.dtype[Any]],
 ) -> dict[str, Place]:
-    # Single values come first in every matrix, so that one operation takes them apart.
+    # Single values come first in every matrix, so that one operation takes them apart; in the order of their names,
+    # in which layers put columns side by side, so that they can be taken as they stand.
     taken = [0] * len(dtypes)
     places: dict[str, Place] = {}
-    for column in sorted(columns, key=lambda each: each.shape != ()):
+    for column in sorted(columns, key=lambda each: (each.shape != (), each.name)):
         matrix = dtypes.index(kept[column.name])
         places[column.name] = Place(matrix, taken[matrix], column)
         taken[matrix] += width(column)

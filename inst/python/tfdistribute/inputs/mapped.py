@@ -76,6 +76,10 @@ class Mapped(Input, kind="mapped"):
         """
         return self._rows.input_fn(purpose, seed)
 
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._rows.input_fn(purpose, seed, side_by_side=True)
+
 
 def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:
     """Pack columns into files, with no other copy in memory.

@@ -51,12 +51,15 @@ class PackedRows:
             label_range=_label_range(self.packed, label),
         )
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, side_by_side: bool = False
+    ) -> InputFunction:
         """Make the function that an Estimator calls for its data.
 
         Args:
             purpose: "predict" yields features only, once and in order.
             seed: Seed of the run, where the input does not have its own.
+            side_by_side: Whether features that are numbers stay in their matrices, for Estimators that cut them.
 
         Returns:
             A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
@@ -77,7 +80,7 @@ class PackedRows:
 
         def packed_input(input_context: InputContext | None = None) -> Any:
             plan = BatchPlan(packed.rows, epochs, batch_size, Shard.of(input_context))
-            take_apart = taking_apart(packed, response, left_out)
+            take_apart = taking_apart(packed, response, left_out, side_by_side)
             chunks = _chunks(packed, plan, order_seed)
             return dataset_of_chunks(packed.layout, chunks, take_apart)
 

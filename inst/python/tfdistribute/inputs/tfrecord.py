@@ -81,7 +81,7 @@ class TFRecord(FileInput, kind="tfrecord"):
         return dict(self._chosen)
 
     def _taking_apart(
-        self, source: Source, response: str | None, left_out: str | None
+        self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
     ) -> Callable[..., Any]:
         return _parsing(
             {name: facts for name, facts in self._chosen.items() if name != left_out}, response

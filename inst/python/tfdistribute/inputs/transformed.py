@@ -109,6 +109,11 @@ class Transformed(Input, kind="transformed"):
 
         return transformed_input
 
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data; packed where no function changes the features."""
+        make = self.source.packed_input_fn if self.transform is None else self.input_fn
+        return make(purpose, seed)
+
 
 def _weighted(facts: InputFacts, name: str) -> InputFacts:
     """Take the weights out of the features."""

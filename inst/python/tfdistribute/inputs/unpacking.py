@@ -1,4 +1,4 @@
-"""Packed batches back into columns, as operations of TensorFlow."""
+"""Packed rows back into columns, as operations of TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,56 +6,48 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.inputs.layout import LaidOut, Place
+from tfdistribute.inputs.layout import LaidOut
 
 
-def taking_apart(packed: LaidOut, response: str | None, left_out: str | None) -> Callable[..., Any]:
-    """Make the function that cuts a batch's matrices into columns, in TensorFlow.
+def taking_apart(
+    packed: LaidOut, response: str | None, left_out: str | None, side_by_side: bool = False
+) -> Callable[..., Any]:
+    """Make the function that cuts matrices into columns, in TensorFlow.
 
     Args:
-        packed: Columns that are kept as the batch's are.
+        packed: Columns that are kept as the rows' are.
         response: Name of the column that is the label; None: features only.
         left_out: Name of a column that is no feature either; None: there is none.
+        side_by_side: Whether features that are numbers stay in their matrices, for models that cut them
+            (``engine.packed_features``).
 
     Returns:
         A function for ``Dataset.map`` of (matrices, tables of strings), each in the order of ``packed``, that
-        returns (features, label) or features.
+        returns (features, label) or features. Matrices have one dimension of rows, or several.
     """
-    places = {name: place for name, place in packed.places.items() if name != left_out}
+    cuts = {
+        name: engine.packed_features.Cut(place.matrix, place.start, place.facts.shape)
+        for name, place in packed.places.items()
+        if name != left_out
+    }
     table_names = list(packed.tables)
+    order = [name for name in cuts if name != response]
+    kept = {
+        name: cuts[name]
+        for name in order
+        if side_by_side and name not in packed.tables and packed.places[name].facts.type != "string"
+    }
 
     def take_apart(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
-        by_name = dict(zip(table_names, tables, strict=True))
-        singles = [_singles(matrix, index, packed) for index, matrix in enumerate(matrices)]
-        columns = {
-            name: _column(place, matrices, singles, by_name) for name, place in places.items()
-        }
-        if response is None:
-            return columns
-        label = columns.pop(response)
-        return columns, label
+        apart = {name: cut for name, cut in cuts.items() if name not in kept}
+        columns = engine.packed_features.cut(matrices, apart)
+        for name, table in zip(table_names, tables, strict=True):
+            if name in columns:
+                columns[name] = engine.tf.gather(table, columns[name])
+        label = None if response is None else columns.pop(response)
+        features = columns
+        if kept:
+            features = engine.packed_features.packed(order, kept, matrices, columns)
+        return features if response is None else (features, label)
 
     return take_apart
-
-
-def _singles(matrix: Any, index: int, packed: LaidOut) -> list[Any]:
-    """Take apart the columns of single values, which come first in a matrix, in one operation."""
-    tf = engine.tf
-    count = sum(p.matrix == index and p.facts.shape == () for p in packed.places.values())
-    return tf.unstack(matrix[:, :count], num=count, axis=1) if count else []
-
-
-def _column(
-    place: Place, matrices: tuple[Any, ...], singles: list[list[Any]], tables: dict[str, Any]
-) -> Any:
-    tf = engine.tf
-    facts = place.facts
-    if facts.shape == ():
-        values = singles[place.matrix][place.start]
-    else:
-        values = matrices[place.matrix][:, place.start : place.start + place.width]
-        if len(facts.shape) > 1:
-            values = tf.reshape(values, [-1, *facts.shape])
-    if facts.name not in tables:
-        return values
-    return tf.gather(tables[facts.name], values)

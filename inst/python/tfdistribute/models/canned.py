@@ -116,16 +116,20 @@ class Canned(Model):
         Raises:
             ModelError: the optimizer is one that canned models cannot use.
         """
+        arguments = self.arguments()
         estimator = getattr(engine.tf.estimator, self.estimator)(
             model_dir=self.model_dir,
             config=config,
             weight_column=None if self.weight_column is None else safe_key(self.weight_column),
             loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
             **self.head_arguments(),
-            **self.arguments(),
+            **arguments,
             **self.beginning(),
         )
         self.adapt(estimator)
+        names = {safe_key(need.feature): need.feature for need in self.needed_features()}
+        columns = [column for part in self.columns() for column in arguments[part] or ()]
+        engine.numeric_columns.read_together(estimator, columns, names)
         return estimator
 
     def serving_input_receiver_fn(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute.models.canned import Canned, Classifier, Regressor, activation
-from tfdistribute.models.canned_parts import check_deep, check_wide
+from tfdistribute.models.canned_parts import built, check_deep, check_wide
 from tfdistribute.models.feature_columns import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, FTRL, Optimizer
 
@@ -72,10 +72,9 @@ class Combined(Canned):
         width = max(1, len(self.linear_feature_columns))
         linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {
-            "linear_feature_columns": [column.build() for column in self.linear_feature_columns]
-            or None,
+            "linear_feature_columns": built(self.linear_feature_columns) or None,
             "linear_optimizer": self.linear_optimizer.factory(linear_rate),
-            "dnn_feature_columns": [column.build() for column in self.dnn_feature_columns] or None,
+            "dnn_feature_columns": built(self.dnn_feature_columns) or None,
             "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),
             "dnn_hidden_units": list(self.dnn_hidden_units),
             "dnn_activation_fn": activation(self.dnn_activation_fn),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute.models.canned import Canned, Classifier, Regressor, activation
-from tfdistribute.models.canned_parts import check_deep
+from tfdistribute.models.canned_parts import built, check_deep
 from tfdistribute.models.feature_columns import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
@@ -48,7 +48,7 @@ class Deep(Canned):
         """Make columns, layers and optimizer."""
         return {
             "hidden_units": list(self.hidden_units),
-            "feature_columns": [column.build() for column in self.feature_columns],
+            "feature_columns": built(self.feature_columns),
             # Without a learning rate of its own the optimizer keeps Keras's, as TensorFlow 2's deep models do.
             "optimizer": self.optimizer.factory(None),
             "activation_fn": activation(self.activation_fn),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute.models.canned import Canned, Classifier, Regressor
-from tfdistribute.models.canned_parts import check_wide
+from tfdistribute.models.canned_parts import built, check_wide
 from tfdistribute.models.feature_columns import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
@@ -43,7 +43,7 @@ class Linear(Canned):
     def arguments(self) -> dict[str, Any]:
         """Make columns and optimizer."""
         return {
-            "feature_columns": [column.build() for column in self.feature_columns],
+            "feature_columns": built(self.feature_columns),
             "optimizer": self.optimizer.factory(LEARNING_RATE),
             "sparse_combiner": self.sparse_combiner,
         }

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from tfdistribute import engine
 from tfdistribute.errors import ModelError
 from tfdistribute.models.feature_columns import FeatureColumn
+
+
+def built(columns: Sequence[FeatureColumn]) -> list[Any]:
+    """Make the feature columns of a part, numeric ones together where that changes no number.
+
+    Args:
+        columns: Its columns.
+    """
+    return engine.numeric_columns.together([column.build() for column in columns])
 
 
 def check_wide(columns: Sequence[FeatureColumn], argument: str) -> None:

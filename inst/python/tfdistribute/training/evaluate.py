@@ -52,7 +52,7 @@ def evaluate(
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
     with explained("evaluate"), source.serving():
         metrics = prepared.estimator.evaluate(
-            source.input_fn("evaluate", seed_of(source, settings)),
+            source.packed_input_fn("evaluate", seed_of(source, settings)),
             steps=steps,
             hooks=[*prepared.session_hooks("evaluate"), *as_hooks(hooks, run)],
             checkpoint_path=checkpoint,

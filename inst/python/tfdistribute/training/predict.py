@@ -51,7 +51,7 @@ def predict(
     check_hooks(hooks, run)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     batches = prepared.estimator.predict(
-        source.input_fn("predict", seed_of(source, settings)),
+        source.packed_input_fn("predict", seed_of(source, settings)),
         hooks=as_hooks(hooks, run),
         checkpoint_path=checkpoint,
         yield_single_examples=False,
