@@ -27,10 +27,6 @@ test_that("columns that are no dtypes are refused", {
 })
 
 test_that("what is no data in memory is not written", {
-  expect_error(
-    write_fixed_length(input_tfrecord("a"), tempfile()),
-    class = "tfdistribute_argument_error"
-  )
   expect_error(write_tfrecord(1:3, tempfile()), class = "tfdistribute_argument_error")
   expect_error(
     write_fixed_length(mtcars, tempfile(), shards = 33),
@@ -61,6 +57,56 @@ test_that("a model learns from files what it learns from memory", {
     expect_equal(learnt(input), expected, tolerance = 1e-5)
     expect_error(write(cars, path), "holds finished files", class = "tfdistribute_argument_error")
   }
+})
+
+test_that("any input is written, with what its transform made of it", {
+  skip_if_no_tensorflow()
+  withr::local_options(tfdistribute.progress = FALSE)
+  folder <- withr::local_tempdir()
+  csv <- file.path(folder, "cars.csv")
+  cars <- data.frame(wt = mtcars$wt, gear = paste0("g", mtcars$gear), am = mtcars$am)
+  cars$mpg <- mtcars$mpg
+  write.csv(cars, csv, row.names = FALSE)
+  in_pounds <- function(features) {
+    features$lbs <- tf$multiply(features$wt, 1000)
+    features
+  }
+  input <- input_csv(csv, "mpg", weights = "am", num_epochs = NULL, transform = in_pounds)
+  path <- file.path(folder, "cars")
+  write_tfrecord(input, path, shards = 3)
+  files <- sprintf("part-%05d-of-00003.tfrecord", 0:2)
+  expect_setequal(list.files(path), c(files, "index.json"))
+  learnt <- function(input) {
+    model <- linear_regressor(
+      feature_columns(column_numeric("lbs")),
+      model_dir = withr::local_tempdir()
+    )
+    train(model, input, steps = 3)
+    predict(model, input_fn(data.frame(lbs = 1:3 + 0), features = lbs))$predictions
+  }
+  from_files <- input_tfrecord(
+    path,
+    "mpg",
+    "lbs",
+    weights = "am",
+    batch_size = 8,
+    shuffle = FALSE
+  )
+  memory <- input_fn(
+    transform(cars, lbs = wt * 1000),
+    features = lbs,
+    response = mpg,
+    weights = am,
+    batch_size = 8,
+    shuffle = FALSE
+  )
+  expect_equal(learnt(from_files), learnt(memory), tolerance = 1e-5)
+  expect_error(
+    write_tfrecord(input_csv(csv, "mpg"), file.path(folder, "more"), shards = 33),
+    "number of rows, 32, not 33",
+    class = "tfdistribute_argument_error"
+  )
+  expect_false(dir.exists(file.path(folder, "more")))
 })
 
 test_that("a missing file is named", {

@@ -18,6 +18,8 @@ from tfdistribute.sharding import split
 
 INDEX = "index.json"
 _UNFINISHED = "index.json.unfinished"
+# Where rows wait until their number is known.
+SPOOL = "rows.unfinished"
 
 
 @dataclass(frozen=True)
@@ -191,14 +193,14 @@ def write_shards(
     Raises:
         ArgumentError: the directory holds finished files, or cannot be written.
     """
-    if not is_local(directory):
+    directory = target(directory)
+    if packed.rows < shards:
         raise ArgumentError(
-            f'`path` must be a directory of this machine, not "{directory}".',
-            "Write the files here and copy the directory.",
-            argument="path",
-            value=directory,
+            f"`shards` must be at most the number of rows, {packed.rows}, not {shards}.",
+            "Give fewer shards.",
+            argument="shards",
+            value=str(shards),
         )
-    directory = os.path.expanduser(directory)
     sizes = split(packed.rows, shards)
     names = [_name(index.format, number, shards) for number in range(shards)]
     rows = dict(zip(names, sizes, strict=True))
@@ -216,42 +218,72 @@ def write_shards(
                 listener({"shard": number, "shards": shards, "rows": size})
         os.replace(os.path.join(directory, _UNFINISHED), os.path.join(directory, INDEX))
     except OSError as error:
-        raise ArgumentError(
-            f'`path` "{directory}" cannot be written: {error.strerror or error}.',
-            "Free space there, or choose another directory.",
-            argument="path",
-            value=directory,
-        ) from error
+        raise unwritable(directory, error) from error
     return index
 
 
-def _begin(directory: str, index: ShardIndex) -> None:
-    os.makedirs(directory, exist_ok=True)
-    unfinished = os.path.join(directory, _UNFINISHED)
-    if os.path.exists(os.path.join(directory, INDEX)):
+def target(path: str) -> str:
+    """Find where to write.
+
+    Args:
+        path: What the user gave.
+
+    Returns:
+        A directory of this machine, which need not exist.
+
+    Raises:
+        ArgumentError: it is on another machine, or holds other files than unfinished ones of this package.
+    """
+    if not is_local(path):
+        raise ArgumentError(
+            f'`path` must be a directory of this machine, not "{path}".',
+            "Write the files here and copy the directory.",
+            argument="path",
+            value=path,
+        )
+    directory = os.path.expanduser(path)
+    try:
+        held = set(os.listdir(directory)) if os.path.lexists(directory) else set[str]()
+    except OSError as error:
+        raise unwritable(directory, error) from error
+    if INDEX in held:
         raise ArgumentError(
             f'`path` "{directory}" holds finished files already.',
             "Choose another directory, or delete this one.",
             argument="path",
             value=directory,
         )
-    text = index.as_json()
-    with contextlib.suppress(OSError), open(unfinished, encoding="utf-8") as file:
-        if file.read() == text:
-            return
-    others = [name for name in os.listdir(directory) if name != _UNFINISHED]
-    if os.path.exists(unfinished):
-        # Another data set was being written; its shards are this package's own.
-        for name in others:
-            if name.startswith("part-"):
-                os.remove(os.path.join(directory, name))
-    elif others:
+    if held - {SPOOL} and _UNFINISHED not in held:
         raise ArgumentError(
             f'`path` "{directory}" is not empty.',
             "Choose another directory.",
             argument="path",
             value=directory,
         )
+    return directory
+
+
+def unwritable(directory: str, error: OSError) -> ArgumentError:
+    """Make the error for a directory that cannot be written."""
+    return ArgumentError(
+        f'`path` "{directory}" cannot be written: {error.strerror or error}.',
+        "Free space there, or choose another directory.",
+        argument="path",
+        value=directory,
+    )
+
+
+def _begin(directory: str, index: ShardIndex) -> None:
+    os.makedirs(directory, exist_ok=True)
+    unfinished = os.path.join(directory, _UNFINISHED)
+    text = index.as_json()
+    with contextlib.suppress(OSError), open(unfinished, encoding="utf-8") as file:
+        if file.read() == text:
+            return
+    # Another data set was being written; its shards are this package's own.
+    for name in os.listdir(directory):
+        if name.startswith("part-"):
+            os.remove(os.path.join(directory, name))
     with open(unfinished + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(unfinished + ".new", unfinished)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
-from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import Input
+from tfdistribute.inputs.drawing import batches_of, endless
 from tfdistribute.inputs.row_digests import row_digests
 
 # A dataset that says nothing about its length and goes on beyond this many rows is taken for endless.
@@ -130,17 +129,14 @@ class _Pipeline:
 
     def run(self, pipelines: int, pipeline: int, replicas: int) -> None:
         """Read everything, as an Estimator does: in a graph of its own."""
-        tf = engine.tf
-        context = tf.distribute.InputContext(pipelines, pipeline, replicas)
+        context = engine.tf.distribute.InputContext(pipelines, pipeline, replicas)
         rows = 0
-        with tf.Graph().as_default(), self._source.serving():
-            dataset = self._source.input_fn("train", self._seed)(context)
-            for batch in _batches(tf, dataset):
-                digests = row_digests(batch)
-                self._parts.append(digests)
-                rows += len(digests)
-                if rows > MOST_ROWS:
-                    raise _endless()
+        for batch in batches_of(self._source, "train", self._seed, context):
+            digests = row_digests(batch)
+            self._parts.append(digests)
+            rows += len(digests)
+            if rows > MOST_ROWS:
+                raise endless()
 
     def line(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
         """Sum up what was read."""
@@ -153,36 +149,6 @@ class _Pipeline:
             max(sizes, default=None),
             seed,
         )
-
-
-def _batches(tf: Any, dataset: Any) -> Iterator[Any]:
-    if not isinstance(dataset, tf.data.Dataset):
-        raise InputError(
-            "The input function returned tensors, which cannot be divided over workers.",
-            "Return a tf.data.Dataset of batches.",
-            argument="input",
-        )
-    cardinality = tf.data.experimental.cardinality(dataset)
-    iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
-    element = iterator.get_next()
-    with tf.compat.v1.Session() as session:
-        if session.run(cardinality) == tf.data.experimental.INFINITE_CARDINALITY:
-            raise _endless()
-        session.run(iterator.initializer)
-        while True:
-            try:
-                batch = session.run(element)
-            except tf.errors.OutOfRangeError:
-                return
-            yield batch
-
-
-def _endless() -> InputError:
-    return InputError(
-        "The input does not end, so that its rows cannot be counted.",
-        "Let the function return a dataset without repeat().",
-        argument="input",
-    )
 
 
 def _seed_of(source: Input, seed: int) -> int | None:

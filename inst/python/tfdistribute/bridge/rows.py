@@ -1,0 +1,68 @@
+"""What R asks of rows: whether workers read each once, and that they stand in files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfdistribute.callbacks import as_callable
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.sharding_audit import PipelineAudit, audit_sharding
+from tfdistribute.inputs.writing import write_input
+from tfdistribute.training.failures import explained
+
+Wire = Mapping[str, Any]
+
+# Rows that are read at once where files are written.
+_WRITTEN_AT_ONCE = 4096
+
+
+def check_sharding(
+    input: Wire,  # noqa: A002
+    workers: float,
+    replicas: float | None,
+    epochs: float,
+) -> dict[str, Any]:
+    """Run the pipelines of some workers and count what they read."""
+    source = read(Input, _with_fields(input, num_epochs=epochs))
+    with explained("check_sharding"):
+        audit = audit_sharding(source, int(workers), None if replicas is None else int(replicas))
+    lines = {
+        field.name: [getattr(line, field.name) for line in audit.workers]
+        for field in dataclasses.fields(PipelineAudit)
+    }
+    return {
+        "ok": audit.ok,
+        "rows": audit.rows,
+        "rows_missing": audit.rows_missing,
+        "rows_repeated": audit.rows_repeated,
+        "rows_unknown": audit.rows_unknown,
+        "steps_agree": audit.steps_agree,
+        # Arrays, with NaN for what is not known: a list of one reaches R as a scalar.
+        "workers": {name: np.array(values, dtype=float) for name, values in lines.items()},
+    }
+
+
+def write_shards(
+    format: str,  # noqa: A002
+    input: Wire,  # noqa: A002
+    directory: str,
+    shards: float,
+    listener: Any = None,
+) -> None:
+    """Write an input, which is a wire, into sharded files."""
+    told = None if listener is None else as_callable(listener)
+    in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_WRITTEN_AT_ONCE)
+    with explained(f"write_{format}"):
+        write_input(read(Input, in_order), format, directory, int(shards), told)
+
+
+def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
+    """Change fields of an input where it has them."""
+    if "source" in input:
+        return {**input, "source": _with_fields(input["source"], **fields)}
+    return {**input, **{name: value for name, value in fields.items() if name in input}}

@@ -1,0 +1,63 @@
+"""What is wrong with a message that TensorFlow could not parse: it names neither the file nor the record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.columns import ColumnFacts
+
+# Lists of values in a message, by the dtype of the column; a message has whole numbers of one size only.
+_LISTS: Mapping[str, str] = {
+    "float32": "float_list",
+    "int32": "int64_list",
+    "int64": "int64_list",
+    "string": "bytes_list",
+}
+_HELD: Mapping[str, str] = {
+    "float_list": "floating-point numbers",
+    "int64_list": "whole numbers",
+    "bytes_list": "strings",
+}
+
+
+def first_fault(
+    messages: Sequence[bytes], columns: Mapping[str, ColumnFacts]
+) -> tuple[int, str] | None:
+    """Find the first message that does not hold the columns.
+
+    Args:
+        messages: Serialised ``tf.train.Example`` messages.
+        columns: What each must hold.
+
+    Returns:
+        Its position and what is wrong with it, as the end of a sentence; None where all are right.
+
+    Source:
+        https://github.com/tensorflow/tensorflow/blob/v2.15.0/tensorflow/core/example/example.proto
+    """
+    for position, message in enumerate(messages):
+        fault = _fault(message, columns)
+        if fault is not None:
+            return position, fault
+    return None
+
+
+def _fault(message: bytes, columns: Mapping[str, ColumnFacts]) -> str | None:
+    try:
+        held = engine.tf.train.Example.FromString(message).features.feature
+    except Exception:  # noqa: BLE001 - each version of protobuf has an error of its own
+        return "is no tf.train.Example message"
+    for name, facts in columns.items():
+        kind = held[name].WhichOneof("kind") if name in held else None
+        values: Any = [] if kind is None else getattr(held[name], kind).value
+        wanted, count = _LISTS[facts.dtype], math.prod(facts.shape)
+        if len(values) == 0 and count:
+            return f"has no value in the column `{name}`"
+        if kind is not None and kind != wanted:
+            return f"holds {_HELD[kind]} in the column `{name}`, not {_HELD[wanted]}"
+        if len(values) != count:
+            return f"holds {len(values)} values in the column `{name}`, not {count}"
+    return None
