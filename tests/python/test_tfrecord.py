@@ -118,6 +118,48 @@ def test_other_files_are_no_tfrecords(tmp_path: Path):
         TFRecord((str(tmp_path / "a.csv"),), columns={"x": "float32"}).facts()
 
 
+def example(tf: Any, **columns: Any) -> bytes:
+    def feature(values: list[Any]) -> Any:
+        if isinstance(values[0], float):
+            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+        if isinstance(values[0], int):
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    features = {name: feature(values) for name, values in columns.items()}
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"x": [1.0]}, "has no value in the column `y`"),
+        ({"x": [1.0], "y": [b"a"]}, "holds strings in the column `y`, not whole numbers"),
+        ({"x": [1.0, 2.0], "y": [1]}, "holds 2 values in the column `x`, not 1"),
+        (None, "is no tf.train.Example message"),
+    ],
+)
+def test_a_record_that_lacks_a_column_is_named(
+    bad: Any, message: str, tmp_path: Path, tensorflow: Any
+):
+    tf = tensorflow
+    for part, place in (("a", None), ("b", 7)):
+        with tf.io.TFRecordWriter(str(tmp_path / part)) as writer:
+            for row in range(10):
+                good = example(tf, x=[float(row)], y=[row])
+                wrong = b"\xff" if bad is None else example(tf, **bad)
+                writer.write(wrong if row == place else good)
+    columns = {"x": "float32", "y": "int64"}
+    source = TFRecord((f"{tmp_path}/*",), response="y", batch_size=4, columns=columns)
+    found = rf'Record 8 of "{tmp_path}/b" {message}'
+    with pytest.raises(InputError, match=found), source.serving():
+        batches(source, "train")
+    if bad == {"x": [1.0]}:
+        # Predicting does not ask for the response.
+        with source.serving():
+            assert sum(len(batch["x"]) for batch in batches(source, "predict")) == 20
+
+
 def test_without_index_and_columns_nothing_is_guessed(tmp_path: Path):
     (tmp_path / "a.tfrecord").touch()
     with pytest.raises(InputError, match="There is no index beside"):

@@ -60,6 +60,10 @@ class FileInput(Input):
         """Features and response, in their order."""
         return {name: place.facts for name, place in source.layout.places.items()}
 
+    def _explanation(self, source: Source, error: Exception) -> Exception | None:
+        """Say what in the files led to an error of TensorFlow, where that can be found."""
+        return None
+
     def _parallel_calls(self) -> int | None:
         """How many batches are taken apart at once, where that is much work."""
         return None
@@ -158,6 +162,7 @@ class FileInput(Input):
         except Exception as error:
             # Once: an error that was raised for the user is not raised again for a later one.
             first, failure.error = failure.error, None
+            first = first or self._explanation(self._source, error)
             if first is None or first is error:
                 raise
             raise first from error
