@@ -23,6 +23,7 @@ TOP_LEVEL = {
     "NEWS.md",
     "R",
     "README.md",
+    "SECURITY.md",
     "bench",
     "inst",
     "man",

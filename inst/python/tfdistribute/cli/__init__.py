@@ -1,7 +1,8 @@
-"""The command line: ``python -m tfdistribute check | plan | doctor``.
+"""The command line: ``python -m tfdistribute check | plan | launch | logs | stop | doctor``.
 
 A command is a module with ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit code: 0 when
-all is well, 1 where something was found. A call that cannot be understood ends with 2.
+all is well, 1 where something was found or has failed, 130 where it was stopped. A call that cannot be understood
+ends with 2. What stands after ``--`` is for the script that a command starts: ``arguments.for_script``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from tfdistribute.errors import TfdistributeError
 COMMANDS = {
     "check": "list all mistakes of a cluster",
     "plan": "say what each task of a cluster would do",
+    "launch": "run a script in a cluster of processes on this machine",
+    "logs": "show what the tasks of a job have logged",
+    "stop": "stop a job",
     "doctor": "say what this Python has, and what is missing",
 }
 
@@ -33,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
         SystemExit: after the help (0), or for a call that cannot be understood (2).
     """
     parser = argparse.ArgumentParser(
-        "python -m tfdistribute", description="Clusters of TensorFlow: checked and planned."
+        "python -m tfdistribute",
+        description="Clusters of TensorFlow: checked, planned, started and watched.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = next((word for word in arguments if word in COMMANDS), None)
@@ -45,9 +50,20 @@ def main(arguments: Sequence[str]) -> int:
             command.add_argument("--json", action="store_true", help="print JSON")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
-    parsed = parser.parse_args(arguments)
+    own, for_script = _divided(arguments)
+    parsed = parser.parse_args(own)
+    if for_script and parsed.command != "launch":
+        parser.error(f"{parsed.command} takes nothing after --")
+    parsed.for_script = for_script
     try:
         return int(parsed.run(parsed))
     except TfdistributeError as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Separate what stands before ``--`` from what stands after it."""
+    given = list(arguments)
+    place = given.index("--") if "--" in given else len(given)
+    return given[:place], given[place + 1 :]

@@ -1,0 +1,67 @@
+"""What the console shows of a job while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from tfdistribute.cli import job_text
+from tfdistribute.launch.logs import LogReader
+
+# How often the progress is told where nothing else is.
+_PROGRESS_EVERY_S = 10.0
+
+
+class JobConsole:
+    """Prints the news of each state.
+
+    Args:
+        level: The least level of lines from logs.
+    """
+
+    def __init__(self, level: str) -> None:
+        self._level = level
+        self._position: str | None = None
+        self._notes = 0
+        self._phase = ""
+        self._told_at = 0.0
+        self._is_open = True
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        """Print what is new."""
+        reader = LogReader(state["tasks"], self._position, self._level)
+        lines = reader.new()
+        self._position = reader.position
+        self._print([*self._news(state), *lines])
+
+    def _news(self, state: dict[str, Any]) -> list[str]:
+        lines: list[str] = []
+        if not self._phase:
+            names = ", ".join(task["task"] for task in state["tasks"])
+            lines.append(f"job {state['id']}: {names}; logs in {state['logs']}")
+        notes = state["notes"][self._notes :]
+        self._notes = len(state["notes"])
+        if notes or state["state"] != self._phase:
+            lines += notes
+        if state["state"] != self._phase:
+            self._phase = state["state"]
+            lines.append(f"{state['state']}: {state['message']}")
+            # Whenever something is wrong, the whole table says who does what.
+            if state["state"] in ("restarting", "failed"):
+                lines += job_text.table(state)
+        now = time.monotonic()
+        progress = job_text.progress(state)
+        if progress and now - self._told_at > _PROGRESS_EVERY_S:
+            self._told_at = now
+            lines.append(progress)
+        return lines
+
+    def _print(self, lines: Iterable[str]) -> None:
+        try:
+            for line in lines:
+                if self._is_open:
+                    print(line, flush=True)
+        except BrokenPipeError:
+            # Nobody listens any more; the job goes on.
+            self._is_open = False

@@ -1,0 +1,58 @@
+"""Show what the tasks of a job have logged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tfdistribute.cli import job_text
+from tfdistribute.launch.logs import LEVELS, LogReader, written_logs
+from tfdistribute.launch.reading import find_job, logged_lines
+
+_TICK_S = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("directory", type=Path, help="model_dir of the job, or its logs' directory")
+    parser.add_argument("--task", help='one task, such as "worker 1"')
+    parser.add_argument("--follow", action="store_true", help="go on until the job has ended")
+    parser.add_argument("--level", choices=LEVELS, default="debug", help="the least level of lines")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the lines."""
+    beneath = arguments.directory / "logs"
+    directory = beneath if beneath.is_dir() else arguments.directory
+    rows = written_logs(str(directory))
+    if not rows:
+        print(f"logs: no task has logged anything in {str(directory)!r}", file=sys.stderr)
+        return 2
+    if arguments.follow and arguments.json:
+        print("logs: --follow has no end, and JSON needs one", file=sys.stderr)
+        return 2
+    if not arguments.follow:
+        lines = logged_lines(rows, arguments.task, arguments.level)
+        print(job_text.as_json(lines) if arguments.json else "\n".join(lines))
+        return 0
+    return _follow(directory, arguments.task, arguments.level)
+
+
+def _follow(directory: Path, task: str | None, level: str) -> int:
+    position: str | None = None
+    try:
+        while True:
+            # Asked before the lines are read: what is written until the end is shown.
+            goes_on = find_job(str(directory)) is not None
+            rows = [row for row in written_logs(str(directory)) if task in (None, row["task"])]
+            reader = LogReader(rows, position, level)
+            for line in reader.new():
+                print(line, flush=True)
+            position = reader.position
+            if not goes_on:
+                return 0
+            time.sleep(_TICK_S)
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,25 @@
+"""Stop a job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tfdistribute.cli import job_text
+from tfdistribute.launch.reading import find_job, stop_job
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("job", help="its id, its model_dir, or the directory of its logs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Let the chief write its checkpoint, end all tasks, and wait until they are gone."""
+    job = find_job(arguments.job)
+    if job is None:
+        print(f"stop: no job of this user runs as or in {arguments.job!r}", file=sys.stderr)
+        return 1
+    state = stop_job(job)
+    print(job_text.as_json(state) if arguments.json else f"job {job['id']}: {state['message']}")
+    return 0
