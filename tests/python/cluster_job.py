@@ -80,15 +80,32 @@ class Job:
         self.processes[name].kill()
         self.processes[name].wait()
 
-    def answer(self, name: str) -> dict[str, Any]:
+    def answer(self, name: str, model: str) -> dict[str, Any]:
+        """What a verb gave in a task: a mapping with ``value`` or ``error``."""
         path = self.directory / f"answer-{name}.json"
         assert path.exists(), self.logs()
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))[model]
 
-    def value(self, name: str) -> dict[str, Any]:
-        answer = self.answer(name)
-        assert "value" in answer, answer
+    def value(self, name: str, model: str) -> dict[str, Any]:
+        answer = self.answer(name, model)
+        assert "value" in answer, self.logs()
         return answer["value"]
+
+    def error(self, name: str, model: str) -> dict[str, Any]:
+        answer = self.answer(name, model)
+        assert "error" in answer, self.logs()
+        return answer["error"]
+
+    def await_event(self, name: str, event: str, timeout_s: float = 90, **fields: Any) -> None:
+        """Wait until a task has told an event with at least these numbers."""
+        end = time.monotonic() + timeout_s
+        while not any(
+            all(each.get(key, -1) >= least for key, least in fields.items())
+            for each in self.events(name, event)
+        ):
+            assert time.monotonic() < end, f"{name} told no {event}.\n{self.logs()}"
+            assert self.processes[name].poll() is None, f"{name} ended.\n{self.logs()}"
+            time.sleep(0.1)
 
     def events(self, name: str, event: str | None = None) -> list[dict[str, Any]]:
         path = self.directory / f"{name}.events"
@@ -96,9 +113,12 @@ class Job:
         found = [json.loads(line) for line in lines]
         return [each for each in found if event is None or each["event"] == event]
 
-    def rows(self, name: str) -> list[int]:
-        path = self.directory / f"rows-{name}.txt"
+    def rows(self, name: str, model: str = "custom") -> list[int]:
+        path = self.directory / model / f"rows-{name}.txt"
         return [int(line) for line in path.read_text(encoding="utf-8").split()]
+
+    def model_dir(self, model: str) -> Path:
+        return self.directory / model / "model"
 
     def logs(self) -> str:
         texts = [

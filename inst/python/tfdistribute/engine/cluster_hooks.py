@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ STEPS_INSTEAD_OF_SECONDS = 1000
 
 _SERVER = "/job:ps/replica:0/task:0/device:CPU:0"
 _POLL_S = 0.1
+_LOOK_EVERY_S = 2.0
 # A task that can be reached, but takes no step, is waited for this long at the end.
 _PATIENCE_S = 60.0
 
@@ -41,6 +43,44 @@ class NoteSteps(tf.estimator.SessionRunHook):
         """Tell it."""
         del run_context
         self._after_step(int(run_values.results))
+
+
+class GiveUp(tf.estimator.SessionRunHook):
+    """Close the session when a step under way can never end.
+
+    ``session.run`` waits inside TensorFlow; closing the session from another thread makes it fail.
+
+    Args:
+        has_given_up: Asked every few seconds on that thread, while there is a session.
+    """
+
+    def __init__(self, has_given_up: Callable[[], bool]) -> None:
+        self._has_given_up = has_given_up
+        self._session: Any = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="tfdistribute-watch", daemon=True)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Watch this session."""
+        del coord
+        self._session = session
+        if not self._thread.is_alive() and not self._ended.is_set():
+            self._thread.start()
+
+    def end(self, session: Any) -> None:
+        """Watch no more."""
+        del session
+        self.stop()
+
+    def stop(self) -> None:
+        """Watch no more, and let the thread end."""
+        self._ended.set()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY_S):
+            if self._has_given_up():
+                self._ended.set()
+                self._session.close()
 
 
 class EndTogether(tf.estimator.SessionRunHook):

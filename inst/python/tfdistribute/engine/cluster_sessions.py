@@ -31,12 +31,14 @@ class Calls:
             come.
         after_step: Called with the global step after each step of this task.
         after_save: Called with a checkpoint's prefix and its step, in the chief.
+        has_given_up: Asked from another thread whether the step under way can never end.
         others_train: Names the tasks that still train, as far as can be seen from outside; for the chief's end.
     """
 
     before_session: Callable[[], None]
     after_step: Callable[[int], None]
     after_save: Callable[[str, int], None]
+    has_given_up: Callable[[], bool]
     others_train: Callable[[], set[str]]
 
 
@@ -80,6 +82,7 @@ class _Training:
         self._seat = seat
         self._calls = calls
         self._listeners = listeners
+        self._watch = cluster_hooks.GiveUp(calls.has_given_up)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -93,6 +96,7 @@ class _Training:
             with context:
                 yield
         finally:
+            self._watch.stop()
             del self._estimator._train_with_estimator_spec
 
     def _run(
@@ -122,6 +126,7 @@ class _Training:
         own: list[Any] = [
             tf.compat.v1.train.NanTensorHook(spec.loss),
             cluster_hooks.NoteSteps(self._calls.after_step),
+            self._watch,
         ]
         if "ps" in seat.cluster:
             name = f"{seat.role} {seat.index}"
@@ -146,7 +151,7 @@ class _Training:
         return savers
 
     def _creator(self, scaffold: Any) -> Any:
-        make = (
+        make: Any = (
             functools.partial(_Chief, checkpoint_dir=self._estimator.model_dir)
             if self._seat.in_step or self._seat.is_chief
             else _Worker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,10 @@ from tensorflow.python.distribute import multi_worker_util as util
 
 # Servers of this process by what they were started with: TensorFlow cannot stop one, nor start a second on its port.
 _servers: dict[str, Any] = {}
+
+_trainings = itertools.count()
+# More than a model needs.
+_KEYS = 100_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,9 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     """
 
     def __init__(self, options: Any) -> None:
+        # The servers remember what each key was used for: a second training in the same processes needs others.
+        # Every task makes as many strategies as the others, so all agree.
+        self._collective_key_base = next(_trainings) * _KEYS
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
 

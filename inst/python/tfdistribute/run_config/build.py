@@ -105,13 +105,13 @@ def build(
         if fields[name] == AUTO:
             fields[name] = AUTO_STEPS
     fields["model_dir"] = model_dir or settings.model_dir
-    fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
-    same = settings.eval_distribute == settings.train_distribute
-    fields["eval_distribute"] = (
-        train if same else _built(settings.eval_distribute, devices.evaluate)
-    )
     fields["device_fn"] = _device_fn(settings.device_fn)
     with _alone() if alone and seat is None else contextlib.nullcontext():
+        fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
+        same = settings.eval_distribute == settings.train_distribute
+        fields["eval_distribute"] = (
+            train if same else _built(settings.eval_distribute, devices.evaluate)
+        )
         config = engine.tf.estimator.RunConfig(**fields)
     if session_config:
         # TensorFlow drops its default, device filters included, when it is given a session configuration at once.

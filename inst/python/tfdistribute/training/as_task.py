@@ -93,12 +93,12 @@ def _train(work: Work, member: Member) -> History:
 def _in_session(
     work: Work, member: Member, prepared: Prepared, history: TaskHistory, done: int
 ) -> None:
-    source = work.train.source
+    source, model_dir = work.train.source, prepared.model.model_dir
     seat = seat_of(member, prepared.settings)
     with (
         explained(work.verb),
         finish_step_on_interrupt() as stop,
-        reaching(member, work.in_step, work.deadline_s, stop) as reach,
+        reaching(member, model_dir, work.in_step, work.deadline_s, stop) as reach,
         source.serving(),
         nan_may_end(work.train.hooks),
     ):
@@ -106,12 +106,14 @@ def _in_session(
         engine.cluster_sessions.train(
             prepared.estimator,
             seat,
-            _calls(prepared.model.model_dir, history, reach, stop),
+            _calls(model_dir, history, reach, stop),
             _input_fn(work, member, prepared, done),
             history.last_step,
             training_hooks(work.verb, prepared, history, stop, work.train.hooks),
             work.saving_listeners,
         )
+        if not stop() and history.stopped_by is None:
+            reach.check_that_all_have_ended(history.last_step)
 
 
 def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:
@@ -134,6 +136,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
         before_session=reach.before_session,
         after_step=after_step,
         after_save=after_save,
+        has_given_up=reach.has_given_up,
         # Who was asked to stop does not wait for the others.
         others_train=lambda: set() if stop() else reach.others_train(),
     )

@@ -10,13 +10,18 @@ from tfdistribute import engine, task_events
 from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
-from tfdistribute.errors import LostPeerError
+from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
+from tfdistribute.training.marks import job_name, read_mark
 
 # A task whose connection broke is given this long to be gone, so that the error can name it.
 _CONFIRM_S = 3.0
 # Sessions that are made without a step in between; TensorFlow would go on for ever.
 _MOST_SESSIONS = 20
 _PAUSE_S = 0.5
+# A step that takes longer than this makes a task look whether the others are still there.
+_QUIET_S = 10.0
+# The chief has this long to write the last checkpoint.
+_END_S = 30.0
 
 
 class Reach:
@@ -24,6 +29,7 @@ class Reach:
 
     Args:
         member: This process.
+        model_dir: Directory of the model, where the chief says that it has ended.
         in_step: Whether those who train wait for each other in every step: who has lost one of them has lost all,
             until all are started again.
         deadline_s: Seconds to wait for a task that does not answer.
@@ -31,16 +37,24 @@ class Reach:
     """
 
     def __init__(
-        self, member: Member, in_step: bool, deadline_s: float, stopped: Callable[[], bool]
+        self,
+        member: Member,
+        model_dir: str,
+        in_step: bool,
+        deadline_s: float,
+        stopped: Callable[[], bool],
     ) -> None:
         self._stopped = stopped
         self._member = member
+        self._model_dir = model_dir
         self._in_step = in_step
         self._deadline_s = deadline_s
         self._steps = 0
         self._sessions = 0
         self._since = time.monotonic()
         self.step: int | None = None
+        # Why the session was closed while a step was under way.
+        self.verdict: TfdistributeError | None = None
 
     def note_step(self, step: int) -> None:
         """Take note of a step of this task."""
@@ -60,24 +74,72 @@ class Reach:
         trained = self._steps > 0
         if self._sessions == 1 and not trained:
             self._since = time.monotonic()
-        lost = trained and self._in_step
+        if trained and self._in_step:
+            raise self._lost()
         missing = peers.wait_for(
-            self._member.needed,
-            _CONFIRM_S if lost else self._deadline_s,
-            _tell_waiting,
-            self._stopped,
+            self._member.needed, self._deadline_s, _tell_waiting, self._stopped
         )
         if self._stopped():
             raise KeyboardInterrupt
         if missing:
             raise self.gone(missing) if trained else self._never_came(missing)
-        if lost:
-            raise self.broken()
         if self._sessions > 1:
             time.sleep(_PAUSE_S)
             waited = time.monotonic() - self._since
             if self._sessions > _MOST_SESSIONS or waited > self._deadline_s:
                 raise self.broken()
+
+    def has_given_up(self) -> bool:
+        """Look, from another thread, whether the step under way can still end.
+
+        TensorFlow waits for ever for a task that has ended its training, but whose process goes on.
+        """
+        if not self._in_step or self.step is None or time.monotonic() - self._since < _QUIET_S:
+            return False
+        missing = peers.silent(self._member.needed)
+        if missing:
+            missing = peers.wait_for(missing, _CONFIRM_S)
+        self.verdict = self.gone(missing) if missing else self._chief_has_ended()
+        return self.verdict is not None
+
+    def check_that_all_have_ended(self, last_step: int | None) -> None:
+        """See, when the data of this task has ended, that the chief's has ended too.
+
+        Args:
+            last_step: Step at which the training ends in any case; None for none.
+
+        Raises:
+            InputError: the chief goes on.
+        """
+        step = self.step
+        if self._member.is_chief or not self._in_step or step is None or step == last_step:
+            return
+        end = time.monotonic() + _END_S
+        while time.monotonic() < end:
+            mark = read_mark(self._model_dir)
+            if mark is None or mark.job != job_name(self._member) or mark.finished_step is not None:
+                # Nothing can be seen from here, or all is well.
+                return
+            time.sleep(_PAUSE_S)
+        raise ran_out_first(self._member.task, step)
+
+    def _lost(self) -> TfdistributeError:
+        end = time.monotonic() + _CONFIRM_S
+        while time.monotonic() < end:
+            missing = peers.silent(self._member.needed)
+            if missing:
+                return self._chief_has_ended() or self.gone(missing)
+            time.sleep(_PAUSE_S)
+        return self._chief_has_ended() or self.broken()
+
+    def _chief_has_ended(self) -> InputError | None:
+        mark = read_mark(self._model_dir)
+        chief = self._member.chief
+        if mark is None or mark.job != job_name(self._member) or chief is None:
+            return None
+        if self._member.is_chief or mark.finished_step is None or mark.finished_step != self.step:
+            return None
+        return ran_out_first(chief[0], self.step)
 
     def others_train(self) -> set[str]:
         """Name the other tasks that train and answer."""
@@ -119,12 +181,17 @@ class Reach:
 
 @contextlib.contextmanager
 def reaching(
-    member: Member, in_step: bool, deadline_s: float, stopped: Callable[[], bool]
+    member: Member,
+    model_dir: str,
+    in_step: bool,
+    deadline_s: float,
+    stopped: Callable[[], bool],
 ) -> Iterator[Reach]:
     """Raise what TensorFlow says when another task is gone as an error that names it.
 
     Args:
         member: As for ``Reach``, like all others.
+        model_dir: As for ``Reach``.
         in_step: As for ``Reach``.
         deadline_s: As for ``Reach``.
         stopped: As for ``Reach``.
@@ -133,13 +200,16 @@ def reaching(
         What the training asks before each session, and tells each step.
 
     Raises:
+        InputError: the chief ran out of data while this task had more.
         LostPeerError: a connection broke, or a step failed while somebody is gone.
     """
-    reach = Reach(member, in_step, deadline_s, stopped)
+    reach = Reach(member, model_dir, in_step, deadline_s, stopped)
     errors = engine.tf.errors
     try:
         yield reach
-    except errors.OpError as error:
+    except (errors.OpError, RuntimeError) as error:
+        if reach.verdict is not None:
+            raise reach.verdict from error
         broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
         if not (broken or isinstance(error, _also_when_somebody_is_gone())):
             raise
@@ -149,6 +219,17 @@ def reaching(
         if broken:
             raise reach.broken() from error
         raise
+
+
+def ran_out_first(task: Task, step: int | None) -> InputError:
+    """Make the error of a training whose tasks have different amounts of data."""
+    return InputError(
+        f"{task} ran out of data after step {step}, while others have more: under strategy_multi_worker() all tasks "
+        "take the same steps.",
+        "Let the input function give every task as many batches, or repeat the data and give `max_steps`.",
+        argument="input",
+        value=str(task),
+    )
 
 
 def _also_when_somebody_is_gone() -> tuple[type[Exception], ...]:
