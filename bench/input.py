@@ -1,41 +1,92 @@
-"""Rows per second that inputs from files give, against what TensorFlow and NumPy do with the same files.
+"""Rows per second that inputs bring into a training step, against NumPy, pyarrow and TensorFlow with the same data.
 
-Ratios of medians of alternating runs: ``tools/env python bench/input.py [rows]``. Above 1 this package is faster.
+    tools/env python bench/input.py [--quick] [--rows 5000000] [--runs 5] [--only fixed]
+
+Every pair reads the same rows of 20 float32 numbers in a random order, in batches of 512, into the same step: a graph
+whose ``session.run`` adds a batch of shape [512, 20] up, from the first batch to the end of one epoch, with the
+filling of buffers counted. The two sides of a pair take turns in one process; a ratio is the median of the ratios of
+neighbours, and above 1 this package is faster. What each side does:
+
+- in memory / NumPy gather: a Python generator draws 512 shuffled rows of an array in memory, one batch per crossing
+  into TensorFlow, four of them prefetched.
+- fixed length / block reader: NumPy reads 4 MB of the file, shuffles its rows, and hands on one batch per crossing.
+  It mixes rows of one block only; the package mixes 64 MB of blocks from all over the file.
+- fixed length / blocks in the graph: TensorFlow reads 1 MB per record, decodes, shuffles the rows of a block by a
+  gather and cuts batches; blocks are shuffled, rows of several blocks are never mixed, the last block is left out.
+- fixed length / by row: ``FixedLengthRecordDataset`` of single rows, shuffled over 10,000, decoded by batches.
+- TFRecord / batched parse: ``TFRecordDataset``, shuffled over 10,000, ``parse_example`` of whole batches in parallel.
+- CSV / CsvDataset: ``tf.data.experimental.CsvDataset``, shuffled over 10,000.
+- Parquet / record batches: pyarrow reads record batches of 65,536 rows, NumPy puts the columns side by side and
+  shuffles each, and hands on one batch per crossing.
+
+The package's files are found and counted before the clock starts (``facts()``), as they are once per description.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tfdistribute import engine
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.arrow_library import arrow_module
+from tfdistribute.inputs.csv_file import Csv
 from tfdistribute.inputs.fixed_length import FixedLength, write_fixed_length
-from tfdistribute.inputs.packing import Column, Packed, pack
+from tfdistribute.inputs.in_memory import InMemory
+from tfdistribute.inputs.packing import Column, pack
+from tfdistribute.inputs.parquet_file import Parquet
 from tfdistribute.inputs.tfrecord import TFRecord, write_tfrecord
 
 WIDTH = 20
 BATCH = 512
-RUNS = 5
+NAMES = [f"x{number:02}" for number in range(WIDTH)]
+
+# What a machine that does nothing else should reach.
+WANTED = {
+    ("in memory", "NumPy gather"): 0.95,
+    ("fixed length", "block reader"): 0.95,
+    ("fixed length", "blocks in the graph"): None,
+    ("fixed length", "by row"): 4.0,
+    ("TFRecord", "batched parse"): 1.0,
+    ("CSV", "CsvDataset"): 2.0,
+    ("Parquet", "record batches"): 0.9,
+}
+
+Make = Callable[[], Any]
 
 
-def data(rows: int) -> Packed:
-    """Rows of 20 random numbers."""
-    values = np.random.default_rng(1).random((rows, WIDTH), np.float32)
-    return pack([Column("x", "float", lambda: values, (WIDTH,))])
+@dataclass(frozen=True)
+class Pair:
+    """An input, and what it is measured against."""
+
+    source: Input
+    rows: int
+    others: dict[str, Make]
 
 
-def rows_per_second(make: Callable[[], Any], rows: int) -> float:
+def values_of(rows: int) -> Any:
+    return np.random.default_rng(1).random((rows, WIDTH), np.float32)
+
+
+def wide_column(values: Any) -> Column:
+    return Column("x", "float", lambda: values, (WIDTH,))
+
+
+def rows_per_second(make: Make, rows: int) -> float:
     """Read a whole dataset in a graph, as an Estimator does."""
     tf = engine.tf
     with tf.Graph().as_default():
         iterator = tf.compat.v1.data.make_initializable_iterator(make())
-        total = tf.reduce_sum(iterator.get_next())
+        total = tf.reduce_sum(as_matrix(iterator.get_next()))
         with tf.compat.v1.Session() as session:
             session.run(iterator.initializer)
             start = time.perf_counter()
@@ -46,32 +97,74 @@ def rows_per_second(make: Callable[[], Any], rows: int) -> float:
                 return rows / (time.perf_counter() - start)
 
 
-def block_reader(path: str) -> Any:
-    """NumPy reads blocks, shuffles each, and hands over one batch at a time."""
+def as_matrix(batch: Any) -> Any:
+    """Put the features side by side, as a model does."""
+    if isinstance(batch, engine.packed_features.PackedFeatures):
+        features = engine.packed_features.Features.of(batch)
+        return features.side_by_side(list(features))
+    if isinstance(batch, dict):
+        (batch,) = batch.values()
+    return batch
 
+
+def own(source: Input) -> Make:
+    source.facts()
+    return lambda: source.packed_input_fn("train", 1)()
+
+
+def crossing(batches: Callable[[], Iterator[Any]]) -> Any:
+    """Let single batches of a Python generator cross into TensorFlow."""
+    signature = engine.tf.TensorSpec([None, WIDTH], engine.tf.float32)
+    dataset = engine.tf.data.Dataset.from_generator(batches, output_signature=signature)
+    return dataset.prefetch(4)
+
+
+def numpy_gather(values: Any) -> Any:
     def batches() -> Iterator[Any]:
-        at_once = BATCH * 100
+        order = np.random.default_rng(1).permutation(len(values))
+        for first in range(0, len(order), BATCH):
+            yield values[order[first : first + BATCH]]
+
+    return crossing(batches)
+
+
+def block_reader(path: str) -> Any:
+    def batches() -> Iterator[Any]:
+        order = np.random.default_rng(1)
         with open(path, "rb") as file:
-            while len(block := np.fromfile(file, np.float32, at_once * WIDTH)):
-                block = block.reshape(-1, WIDTH)
-                order = np.random.default_rng(1).permutation(len(block))
-                for first in range(0, len(block), BATCH):
-                    yield block[order[first : first + BATCH]]
+            while len(block := np.fromfile(file, np.float32, BATCH * 100 * WIDTH)):
+                yield from shuffled(block.reshape(-1, WIDTH), order)
 
+    return crossing(batches)
+
+
+def shuffled(block: Any, order: np.random.Generator) -> Iterator[Any]:
+    chosen = order.permutation(len(block))
+    for first in range(0, len(block), BATCH):
+        yield block[chosen[first : first + BATCH]]
+
+
+def blocks_in_graph(path: str, rows: int) -> Any:
     tf = engine.tf
-    signature = tf.TensorSpec([None, WIDTH], tf.float32)
-    return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(4)
+    at_once = BATCH * 25
+    left_over = rows % at_once * 4 * WIDTH
+    records = tf.data.FixedLengthRecordDataset(path, at_once * 4 * WIDTH, footer_bytes=left_over)
+
+    def batches(record: Any) -> Any:
+        block = tf.reshape(tf.io.decode_raw(record, tf.float32), [at_once, WIDTH])
+        mixed = tf.gather(block, tf.random.shuffle(tf.range(at_once)))
+        return tf.reshape(mixed, [-1, BATCH, WIDTH])
+
+    return records.shuffle(64).map(batches).prefetch(1).unbatch().prefetch(4)
 
 
-def by_record(path: str) -> Any:
-    """TensorFlow reads, shuffles and decodes one record at a time."""
+def by_row(path: str) -> Any:
     tf = engine.tf
     records = tf.data.FixedLengthRecordDataset(path, 4 * WIDTH).shuffle(10_000).batch(BATCH)
     return records.map(lambda batch: tf.io.decode_raw(batch, tf.float32)).prefetch(4)
 
 
 def batched_parse(path: str) -> Any:
-    """TensorFlow reads and shuffles one record at a time, and parses whole batches."""
     tf = engine.tf
     spec = {"x": tf.io.FixedLenFeature((WIDTH,), tf.float32)}
     records = tf.data.TFRecordDataset(path).shuffle(10_000).batch(BATCH)
@@ -79,45 +172,134 @@ def batched_parse(path: str) -> Any:
     return parsed.prefetch(4)
 
 
-def compare(name: str, source: Any, others: dict[str, Callable[[], Any]], rows: int) -> None:
-    """Print the ratios of one input to others."""
-    own = source.input_fn("train", 1)
-    makes = {"own": lambda: own().map(lambda features: features["x"]), **others}
-    speeds: dict[str, list[float]] = {key: [] for key in makes}
-    for _ in range(RUNS):
-        for key, make in makes.items():
-            speeds[key].append(rows_per_second(make, rows))
-    medians = {key: statistics.median(values) for key, values in speeds.items()}
-    print(f"{name}: {medians['own']:,.0f} rows/s")
-    for key in others:
-        print(f"  {medians['own'] / medians[key]:.2f} x {key} ({medians[key]:,.0f} rows/s)")
+def csv_dataset(path: str) -> Any:
+    tf = engine.tf
+    rows = tf.data.experimental.CsvDataset(path, [tf.float32] * WIDTH, header=True)
+    batches = rows.shuffle(10_000).batch(BATCH)
+    return batches.map(lambda *columns: tf.stack(columns, 1), tf.data.AUTOTUNE).prefetch(4)
 
 
-def main(rows: int) -> None:
-    """Write the files, and compare."""
-    with tempfile.TemporaryDirectory() as folder:
-        packed = data(rows)
-        write_fixed_length(packed, f"{folder}/packed", 1)
-        path = f"{folder}/packed/part-00000-of-00001.bin"
-        compare(
-            "fixed length",
-            FixedLength((f"{folder}/packed",), batch_size=BATCH),
+def record_batches(path: str) -> Any:
+    def batches() -> Iterator[Any]:
+        order = np.random.default_rng(1)
+        parquet = arrow_module("pyarrow.parquet")
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=65_536):
+                yield from shuffled(np.column_stack([c.to_numpy() for c in batch.columns]), order)
+
+    return crossing(batches)
+
+
+def in_memory(rows: int, _folder: str) -> Pair:
+    values = values_of(rows)
+    source = InMemory((wide_column(values),), batch_size=BATCH)
+    return Pair(source, rows, {"NumPy gather": lambda: numpy_gather(values)})
+
+
+def fixed_length(rows: int, folder: str) -> Pair:
+    write_fixed_length(pack([wide_column(values_of(rows))]), f"{folder}/packed", 1)
+    path = f"{folder}/packed/part-00000-of-00001.bin"
+    others: dict[str, Make] = {
+        "block reader": lambda: block_reader(path),
+        "blocks in the graph": lambda: blocks_in_graph(path, rows),
+        "by row": lambda: by_row(path),
+    }
+    return Pair(FixedLength((f"{folder}/packed",), batch_size=BATCH), rows, others)
+
+
+def tfrecord(rows: int, folder: str) -> Pair:
+    rows //= 10
+    write_tfrecord(pack([wide_column(values_of(rows))]), f"{folder}/records", 1)
+    path = f"{folder}/records/part-00000-of-00001.tfrecord"
+    source = TFRecord((f"{folder}/records",), batch_size=BATCH)
+    return Pair(source, rows, {"batched parse": lambda: batched_parse(path)})
+
+
+def table_of(rows: int) -> Any:
+    return arrow_module("pyarrow").table(dict(zip(NAMES, values_of(rows).T, strict=True)))
+
+
+def csv(rows: int, folder: str) -> Pair:
+    rows //= 20
+    path = f"{folder}/table.csv"
+    arrow_module("pyarrow.csv").write_csv(table_of(rows), path)
+    source = Csv((path,), batch_size=BATCH, types=dict.fromkeys(NAMES, "float"))
+    return Pair(source, rows, {"CsvDataset": lambda: csv_dataset(path)})
+
+
+def parquet(rows: int, folder: str) -> Pair:
+    path = f"{folder}/table.parquet"
+    # Groups of 10 MB: pyarrow's default of a million rows would be 80 MB.
+    arrow_module("pyarrow.parquet").write_table(table_of(rows), path, row_group_size=2**17)
+    source = Parquet((path,), batch_size=BATCH)
+    return Pair(source, rows, {"record batches": lambda: record_batches(path)})
+
+
+CASES: dict[str, Callable[[int, str], Pair]] = {
+    "in memory": in_memory,
+    "fixed length": fixed_length,
+    "TFRecord": tfrecord,
+    "CSV": csv,
+    "Parquet": parquet,
+}
+
+
+def measured(case: str, pair: Pair, runs: int) -> list[dict[str, Any]]:
+    """Let an input and the others take turns, and print a line of JSON for each ratio."""
+    makes = {"own": own(pair.source), **pair.others}
+    for make in makes.values():
+        # What is made once per process is not measured.
+        rows_per_second(lambda make=make: make().take(2), pair.rows)
+    speeds: dict[str, list[float]] = {name: [] for name in makes}
+    for _ in range(runs):
+        for name, make in makes.items():
+            speeds[name].append(rows_per_second(make, pair.rows))
+    found: list[dict[str, Any]] = []
+    for name in pair.others:
+        ratios = [a / b for a, b in zip(speeds["own"], speeds[name], strict=True)]
+        found.append(
             {
-                "block reader": lambda: block_reader(path),
-                "FixedLengthRecordDataset": lambda: by_record(path),
-            },
-            rows,
+                "case": case,
+                "against": name,
+                "rows": pair.rows,
+                "runs": runs,
+                "rows_per_s": round(statistics.median(speeds["own"])),
+                "other_rows_per_s": round(statistics.median(speeds[name])),
+                "ratio": round(statistics.median(ratios), 2),
+                "lowest": round(min(ratios), 2),
+                "highest": round(max(ratios), 2),
+                "wanted": WANTED[case, name],
+            }
         )
-        fewer = rows // 5
-        write_tfrecord(data(fewer), f"{folder}/records", 1)
-        records = f"{folder}/records/part-00000-of-00001.tfrecord"
-        compare(
-            "TFRecord",
-            TFRecord((f"{folder}/records",), batch_size=BATCH),
-            {"batched parse_example": lambda: batched_parse(records)},
-            fewer,
+        print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure, and print a table; the exit status is 1 where a ratio is below the wanted one."""
+    asked = argparse.ArgumentParser(description="Speed of inputs.")
+    asked.add_argument("--quick", action="store_true", help="few rows and runs")
+    asked.add_argument("--rows", type=int)
+    asked.add_argument("--runs", type=int)
+    asked.add_argument("--only", default="", help="cases whose names begin so")
+    given = asked.parse_args()
+    rows = given.rows or (500_000 if given.quick else 5_000_000)
+    runs = given.runs or (3 if given.quick else 5)
+    results: list[dict[str, Any]] = []
+    for case, make in CASES.items():
+        if case.startswith(given.only):
+            with tempfile.TemporaryDirectory() as folder:
+                results += measured(case, make(rows, folder), runs)
+    print(f"\n{'input':14}{'against':21}{'ratio':>7}{'wanted':>8}   rows per second")
+    for found in results:
+        wanted = "-" if found["wanted"] is None else f"{found['wanted']:.2f}"
+        print(
+            f"{found['case']:14}{found['against']:21}{found['ratio']:>7.2f}{wanted:>8}   "
+            f"{found['rows_per_s']:,} / {found['other_rows_per_s']:,}"
         )
+    missed = [each for each in results if each["wanted"] and each["ratio"] < each["wanted"]]
+    sys.exit(1 if missed and not given.quick else 0)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main()

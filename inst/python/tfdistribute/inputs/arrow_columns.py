@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,9 @@ from tfdistribute.errors import InputError
 from tfdistribute.inputs.arrow_library import arrow_module
 from tfdistribute.inputs.blocks import Matrices
 from tfdistribute.inputs.layout import Layout
+
+# What is copied from Arrow's columns into rows at once.
+PIECE_BYTES = 2 * 2**20
 
 # Bytes that a string takes beside its pointer, about.
 _STRING_BYTES = 60
@@ -103,6 +106,32 @@ class TableColumns:
         """Bytes of a row in memory, about."""
         strings = sum(place.facts.type == "string" for place in self.layout.places.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
+
+    def pieces(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
+        """Copy the rows of record batches, few enough at once to stay in the processor's cache.
+
+        Args:
+            batches: ``pyarrow.RecordBatch``es with at least these columns.
+            path: The file that they come from.
+            first: The row where they begin in it, from 0.
+
+        Yields:
+            As ``matrices`` returns.
+
+        Raises:
+            InputError: as ``matrices``.
+        """
+        pyarrow = arrow_module("pyarrow")
+        at_once = max(1, PIECE_BYTES // max(1, self.row_bytes))
+        for batch in batches:
+            for start in range(0, batch.num_rows, at_once):
+                piece = batch.slice(start, at_once)
+
+                def place_of(row: int, begin: int = first + start) -> str:
+                    return f'row {begin + row + 1} of "{path}"'
+
+                yield self.matrices(pyarrow.Table.from_batches([piece]), place_of)
+            first += batch.num_rows
 
     def matrices(self, table: Any, place_of: Callable[[int], str]) -> Matrices:
         """Copy a table.

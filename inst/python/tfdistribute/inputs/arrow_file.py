@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,14 +69,11 @@ class _ArrowFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.batches)
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         file, ipc = self.files[block.file], arrow_module("pyarrow.ipc")
         schema = self.schemas[block.file]
         fields = sorted(schema.get_field_index(name) for name in self.columns.names)
         with reading(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=fields))
             batch = reader.get_batch(self.batches[block]).slice(start, stop - start)
-            table = arrow_module("pyarrow").Table.from_batches([batch])
-            return self.columns.matrices(
-                table, lambda row: f'row {block.first + start + row + 1} of "{file.path}"'
-            )
+            yield from self.columns.pieces([batch], file.path, block.first + start)

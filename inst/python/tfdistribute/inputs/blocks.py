@@ -67,7 +67,7 @@ class Source(Protocol):
         """All rows, in their order."""
         ...
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         """Read rows of a block; on any thread.
 
         Args:
@@ -75,8 +75,9 @@ class Source(Protocol):
             start: First row to read, counted in the block.
             stop: The one after the last.
 
-        Returns:
-            One array of shape [rows, columns] for each matrix of the layout.
+        Yields:
+            The rows in pieces, where a block is much larger than ``BLOCK_BYTES``: one array of shape
+            [rows, columns] for each matrix of the layout.
 
         Raises:
             InputError: the file cannot be read, named with the place in it.
@@ -230,7 +231,9 @@ class _Window:
     ) -> None:
         self.ends_epoch = ends_epoch
         self._source = source
-        self._waiting = parts[::-1]
+        self._pieces = (
+            piece for part in parts for piece in source.read(part.block, part.start, part.stop)
+        )
         self._rows = sum(part.rows for part in parts)
         self._read = 0
         self._taken = 0
@@ -249,17 +252,17 @@ class _Window:
 
     def read_ahead(self, share: float) -> None:
         """Read blocks until a share of the rows is in memory."""
-        while self._waiting and self._read < share * self._rows:
-            part = self._waiting.pop()
-            matrices = self._source.read(part.block, part.start, part.stop)
-            if part.rows == self._rows:
+        while self._read < self._rows and self._read < share * self._rows:
+            matrices = next(self._pieces)
+            rows = len(matrices[0])
+            if rows == self._rows:
                 self._matrices = matrices
             else:
                 if not self._matrices:
                     self._matrices = self._source.layout.empty(self._rows)
                 for whole, read in zip(self._matrices, matrices, strict=True):
-                    whole[self._read : self._read + part.rows] = read
-            self._read += part.rows
+                    whole[self._read : self._read + rows] = read
+            self._read += rows
 
     def take(self, rows: int) -> Matrices:
         """Take the next rows, no more than are left."""

@@ -209,7 +209,7 @@ class _CsvFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.spans)
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         reader, span = self.readers[block.file], self.spans[block]
         data = read_bytes(reader.file.path, span.offset, span.size)
         lines: list[int] = []
@@ -224,4 +224,4 @@ class _CsvFiles:
             known = lines or lines_of_records(reader.file, span, data, reader.format.delimiter)
             return f'line {known[start + row]} of "{reader.file.path}"'
 
-        return self.columns.matrices(table.slice(start, stop - start), place_of)
+        yield self.columns.matrices(table.slice(start, stop - start), place_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -168,7 +168,7 @@ class _Records:
             )
         return rows
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         """Read rows of a block; on any thread."""
         rows, record = stop - start, self._record_bytes
         offset = (block.first + start) * record
@@ -180,14 +180,15 @@ class _Records:
             and first.end - first.offset == record
             and first.dtype == self.layout.dtypes[0]
         ):
-            return (cast(Any, records.view(first.dtype)),)
+            yield (cast(Any, records.view(first.dtype)),)
+            return
         matrices = self.layout.empty(rows)
         for run in self._runs:
             values = records[:, run.offset : run.end].view(run.dtype)
             # Doubles beyond float32 become infinite here.
             with np.errstate(over="ignore"):
                 matrices[run.matrix][:, run.start : run.start + run.width] = values
-        return matrices
+        yield matrices
 
 
 def write_fixed_length(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.inputs.arrow_columns import TableColumns, column_facts
+from tfdistribute.inputs.arrow_columns import PIECE_BYTES, TableColumns, column_facts
 from tfdistribute.inputs.arrow_library import arrow_module, open_for_arrow, reading
 from tfdistribute.inputs.blocks import Block, Matrices, Source
 from tfdistribute.inputs.files import File, find_files
@@ -19,7 +19,7 @@ _REMEDY = "Write the file again, or leave it out."
 
 @dataclass(frozen=True, eq=False)
 class Parquet(TableInput, kind="parquet"):
-    """Tables in Parquet files. A row group is read at once: what is in memory grows with the largest one."""
+    """Tables in Parquet files. A row group is a block: what is in memory grows with the largest one."""
 
     def _open(self) -> Source:
         files = find_files(self.paths)
@@ -78,13 +78,28 @@ class _ParquetFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.groups)
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         file, parquet = self.files[block.file], arrow_module("pyarrow.parquet")
         with reading(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
             # Opened each time: a ParquetFile may not be used by several threads.
             reader = parquet.ParquetFile(opened, metadata=self.metadata[block.file])
-            table = reader.read_row_group(self.groups[block], columns=self.columns.names)
-            table = table.slice(start, stop - start)
-            return self.columns.matrices(
-                table, lambda row: f'row {block.first + start + row + 1} of "{file.path}"'
+            batches = reader.iter_batches(
+                max(1, PIECE_BYTES // max(1, self.row_bytes)),
+                [self.groups[block]],
+                columns=self.columns.names,
             )
+            wanted = _between(batches, start, stop)
+            yield from self.columns.pieces(wanted, file.path, block.first + start)
+
+
+def _between(batches: Iterator[Any], start: int, stop: int) -> Iterator[Any]:
+    """Rows from ``start`` to before ``stop``."""
+    first = 0
+    for batch in batches:
+        last = first + batch.num_rows
+        if last > start:
+            after = min(stop, last)
+            yield batch.slice(max(start - first, 0), after - max(start, first))
+        if last >= stop:
+            return
+        first = last

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
@@ -26,6 +28,7 @@ from tfdistribute.inputs.shard_index import (
     with_shards,
     write_shards,
 )
+from tfdistribute.inputs.tfrecord_faults import first_fault
 
 # A message has numbers of two kinds only, and strings.
 _TYPES: Mapping[str, str] = {
@@ -40,6 +43,9 @@ _LENGTH = struct.Struct("<Q")
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
 _SCAN_BYTES = 8 * 2**20
+
+# How TensorFlow names what parses messages, in its errors.
+_PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +89,14 @@ class TFRecord(FileInput, kind="tfrecord"):
     def _taking_apart(
         self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
     ) -> Callable[..., Any]:
-        return _parsing(
-            {name: facts for name, facts in self._chosen.items() if name != left_out}, response
-        )
+        parsed = {name: facts for name, facts in self._chosen.items() if name != left_out}
+        cast(_Messages, source).parsed = parsed
+        return _parsing(parsed, response)
+
+    def _explanation(self, source: Source, error: Exception) -> Exception | None:
+        # TensorFlow puts the bytes that it cannot parse into the text of its error, which Python cannot always read.
+        parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
+        return cast(_Messages, source).fault() if parsing else None
 
     def _parallel_calls(self) -> int | None:
         return cast(int, engine.tf.data.AUTOTUNE)
@@ -105,11 +116,15 @@ def _parsing(columns: Mapping[str, ColumnFacts], response: str | None) -> Callab
     }
 
     def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
-        parsed = tf.io.parse_example(matrices[0][:, 0], spec)
-        found = {
-            name: tf.cast(parsed[name], tf.int32) if facts.dtype == "int32" else parsed[name]
-            for name, facts in columns.items()
-        }
+        # All batches of a chunk at once: TensorFlow divides them over its threads.
+        messages = matrices[0][..., 0]
+        parsed = tf.io.parse_example(tf.reshape(messages, [-1]), spec)
+        rows = tf.shape(messages)
+        found: dict[str, Any] = {}
+        for name, facts in columns.items():
+            values = tf.reshape(parsed[name], tf.concat([rows, facts.shape], 0))
+            values.set_shape([*messages.shape, *facts.shape])
+            found[name] = tf.cast(values, tf.int32) if facts.dtype == "int32" else values
         if response is None:
             return found
         label = found.pop(response)
@@ -133,6 +148,8 @@ class _Messages:
 
     def __init__(self, files: tuple[File, ...]) -> None:
         self.files = files
+        self.parsed: Mapping[str, ColumnFacts] = {}
+        self._last_read: dict[Block, None] = {}
         self._spans: dict[Block, _Span] = {}
         for number, file in enumerate(files):
             for block, span in _scanned(file):
@@ -141,8 +158,14 @@ class _Messages:
         rows = sum(block.rows for block in self.blocks)
         self.row_bytes = max(1, sum(span.size for span in self._spans.values()) // max(1, rows))
 
-    def read(self, block: Block, start: int, stop: int) -> Matrices:
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         """Read rows of a block; on any thread."""
+        yield (self._messages(block, start, stop),)
+
+    def _messages(self, block: Block, start: int, stop: int) -> npt.NDArray[np.object_]:
+        # The last one is at the end.
+        self._last_read.pop(block, None)
+        self._last_read[block] = None
         span = self._spans[block]
         content = read_bytes(self.files[block.file].path, span.offset, span.size)
         records = np.empty((stop - start, 1), dtype=object)
@@ -153,7 +176,22 @@ class _Messages:
             if row >= start:
                 records[row - start, 0] = content[first:last]
             position = last + _FOOTER_BYTES
-        return (records,)
+        return records
+
+    def fault(self) -> InputError | None:
+        """Find a record that does not hold the columns, in the blocks that were read last."""
+        for block in reversed(list(self._last_read)):
+            records = self._messages(block, 0, block.rows)
+            found = first_fault(records[:, 0].tolist(), self.parsed)
+            if found is not None:
+                path = self.files[block.file].path
+                return InputError(
+                    f'Record {block.first + found[0] + 1} of "{path}" {found[1]}.',
+                    "Correct `columns`, or write the file again with every column in every record.",
+                    argument="columns",
+                    value=path,
+                )
+        return None
 
 
 # What the files that were scanned last hold: verbs follow each other on the same files.
