@@ -21,6 +21,7 @@ from keras.src.engine import compile_utils
 
 from tfdistribute.engine import keras_models, model_graphs
 from tfdistribute.engine.keras_models import KerasFacts
+from tfdistribute.engine.packed_features import Features
 from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
 
 # The loss over rows; Estimator keeps the name "loss" for its own mean over batches.
@@ -169,8 +170,13 @@ def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
     routes = parts.router(features)
     tensors = []
     for name, shape, dtype in parts.known.inputs:
-        read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
-        tensors.append(read[0] if len(read) == 1 else tf.concat(read, axis=1))
+        together = None
+        if len(routes[name]) > 1 and dtype == "float32" and isinstance(features, Features):
+            together = features.side_by_side(routes[name])
+        if together is None:
+            read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
+            together = read[0] if len(read) == 1 else tf.concat(read, axis=1)
+        tensors.append(together)
     return tensors
 
 
