@@ -114,10 +114,10 @@ def _known(columns: Mapping[str, Any], facts: InputFacts) -> list[ColumnFacts]:
 
 
 def _column(name: str, values: Any) -> ColumnFacts:
-    dtype = values.dtype.name if isinstance(values, np.ndarray) else None
+    dtype = values.dtype.name if isinstance(values, np.ndarray) else type(values).__name__
     if dtype not in _TYPES or values.ndim == 0:
         raise InputError(
-            f"The feature `{name}` holds {dtype or type(values).__name__}, which files do not keep.",
+            f"The feature `{name}` holds {dtype}, which files do not keep.",
             "Turn it into a tensor of numbers or strings, one entry per row.",
             argument=name,
         )
