@@ -44,6 +44,7 @@ layers <- list(
     "tf-estimator",
     "train",
     "variables",
+    "verify",
     "write"
   )
 )

@@ -35,6 +35,7 @@ from tfdistribute.bridge.jobs import (
 from tfdistribute.bridge.rows import check_sharding, write_shards
 from tfdistribute.bridge.situation import situation
 from tfdistribute.bridge.tasks import task_event
+from tfdistribute.bridge.verification import compare_runs, explain_difference
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
@@ -275,9 +276,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_digest": check_digest,
     "check_tf_config": check_tf_config,
     "check_sharding": check_sharding,
+    "compare_runs": compare_runs,
     "digest_of": digest_of,
     "distribute": _distribute,
     "evaluate": _evaluate,
+    "explain_difference": explain_difference,
     "export_savedmodel": _export_savedmodel,
     "global_step": global_step,
     "input_layer": _input_layer,

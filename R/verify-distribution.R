@@ -1,0 +1,177 @@
+#' Check that training does not depend on where it runs
+#'
+#' Trains the model for a few steps from one seed by one process, by one process with as many devices as the cluster has
+#' processes, and by the cluster, each in a temporary `model_dir`; compares losses and all variables, the optimizer's
+#' included; and says why they differ, if they do. It says nothing about speed, and the model's own `model_dir` stays as
+#' it is.
+#'
+#' @param model An estimator.
+#' @param input What to train on, such as an [input_fn()].
+#' @param cluster A cluster of this machine, such as [local_cluster()]; its evaluator is not started.
+#' @param steps Steps to train, a count.
+#' @param x What `verify_distribution()` gave.
+#' @param ... Ignored.
+#' @return A list of class `tfdistribute_verification`: `agrees`, TRUE where all numbers agree to six digits; `losses`, a
+#'   tibble with a row for each step and a column for each training (`one_process`, `devices`, `processes`); `differences`,
+#'   a tibble with the columns `training`, `name` (of a variable, or `"loss"`), `difference` (the largest, relative to the
+#'   largest value or to 1) and `agrees`; `reasons`, sentences.
+#' @section Errors:
+#' As [launch()] and [train()].
+#' @section Source:
+#' Sums of numbers of 32 bits depend on their order: to six digits is what can be expected of a correct training.
+#' @seealso [check_sharding()] for the input alone.
+#' @family jobs
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' \donttest{
+#' verify_distribution(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL))
+#' }
+#' @export
+verify_distribution <- function(model, input, cluster = local_cluster(2), steps = 30) {
+  if (!inherits(model, "tfdistribute_estimator")) {
+    abort_not_estimator(model, "verify_distribution")
+  }
+  input <- as_input(input)
+  check_cluster_argument(cluster)
+  steps <- check_count(steps, "steps")
+  folder <- tempfile("tfdistribute-verification-")
+  on.exit(unlink(folder, recursive = TRUE))
+  config <- model$config %||% run_config()
+  config$tf_random_seed <- config$tf_random_seed %||% 1L
+  config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
+  across <- spanning_strategy(config$train_distribute)
+  train_once <- function(name, strategy, cluster = NULL) {
+    config["train_distribute"] <- list(strategy)
+    config["cluster"] <- list(cluster)
+    model$config <- config
+    model$model_dir <- file.path(folder, name)
+    hook <- hook_history_saver(every_n_step = 1)
+    train(model, input, steps = steps, hooks = hook)
+  }
+  workers <- count_workers(cluster)
+  runs <- list(
+    one_process = train_once("one_process", NULL),
+    devices = train_once("devices", strategy_mirrored(devices = workers)),
+    processes = train_once("processes", across, cluster)
+  )
+  differences <- rbind(
+    compare_runs(runs, "devices"),
+    compare_runs(runs, "processes")
+  )
+  reasons <- if (!all(differences$agrees)) {
+    runs$again <- train_once("again", NULL)
+    explain_difference(
+      model,
+      input,
+      workers,
+      is_asynchronous = identical(across$kind, "parameter_server"),
+      repeats = all(compare_runs(runs, "again")$agrees),
+      differing = unique(differences$name[!differences$agrees])
+    )
+  }
+  structure(
+    list(
+      agrees = all(differences$agrees),
+      steps = steps,
+      workers = workers,
+      losses = losses_of(runs[c("one_process", "devices", "processes")]),
+      differences = differences,
+      reasons = reasons %||% character()
+    ),
+    class = "tfdistribute_verification"
+  )
+}
+
+# The strategy of a cluster: the model's own, where it is one.
+spanning_strategy <- function(strategy) {
+  spans <- isTRUE(strategy$kind %in% c("multi_worker", "parameter_server"))
+  if (spans) strategy else strategy_multi_worker()
+}
+
+compare_runs <- function(runs, name) {
+  as_run <- function(history) {
+    list(
+      model_dir = history$model_dir,
+      steps = history$losses$step,
+      losses = history$losses$loss
+    )
+  }
+  found <- call_backend(
+    "compare_runs",
+    reference = as_run(runs$one_process),
+    other = as_run(runs[[name]])
+  )
+  tibble::tibble(
+    training = name,
+    name = vapply(found, function(each) each$name, ""),
+    difference = vapply(found, function(each) as.double(each$size), 0),
+    agrees = vapply(found, function(each) each$agrees, NA)
+  )
+}
+
+explain_difference <- function(model, input, workers, is_asynchronous, repeats, differing) {
+  reads_once <- tryCatch(
+    check_sharding(input, workers, replicas = if (!is_asynchronous) 1)$ok,
+    tfdistribute_error = function(error) NULL
+  )
+  unlist(call_backend(
+    "explain_difference",
+    asynchronous = is_asynchronous,
+    repeats = repeats,
+    reads_once = reads_once,
+    dropout = isTRUE(model$dropout > 0) || isTRUE(model$dnn_dropout > 0),
+    differing = differing
+  ))
+}
+
+losses_of <- function(runs) {
+  steps <- sort(unique(unlist(lapply(runs, function(run) run$losses$step))))
+  columns <- lapply(runs, function(run) run$losses$loss[match(steps, run$losses$step)])
+  tibble::as_tibble(c(list(step = steps), columns))
+}
+
+#' @rdname verify_distribution
+#' @export
+print.tfdistribute_verification <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_verification <- function(x, ...) {
+  last <- x$losses[nrow(x$losses), -1]
+  labels <- c(
+    one_process = "one process",
+    devices = paste(x$workers, "devices of one process"),
+    processes = paste(x$workers, "processes")
+  )
+  lines <- vapply(
+    names(labels),
+    function(name) {
+      own <- x$differences[x$differences$training == name, ]
+      own <- own[order(-own$difference), ]
+      compared <- if (nrow(own) > 0) {
+        paste0(
+          if (all(own$agrees)) ", the same; largest difference " else ", differs most by ",
+          format(signif(own$difference[[1]], 2)),
+          " (",
+          own$name[[1]],
+          ")"
+        )
+      }
+      paste0("  ", format(labels)[[name]], "  loss ", format(last[[name]], digits = 7), compared)
+    },
+    ""
+  )
+  c(
+    paste0(
+      "<verification> ",
+      if (x$agrees) "the trainings agree to six digits" else "the trainings differ",
+      " after ",
+      x$steps,
+      if (x$steps == 1) " step" else " steps"
+    ),
+    unname(lines),
+    if (!x$agrees) paste0("  ! ", x$reasons)
+  )
+}

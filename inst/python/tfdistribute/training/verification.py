@@ -1,0 +1,152 @@
+"""Whether trainings of one model agree, and if not, what may be the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.training.model_directory import require_checkpoint
+
+# Six digits, relative to the largest value of a variable or to 1.
+VARIABLE_TOLERANCE = 2e-6
+# Losses are sums over replicas of means over batches: a digit less.
+LOSS_TOLERANCE = 1e-5
+
+# What may be the reason of a difference, the likeliest first.
+RANDOM = (
+    "Two trainings by one process differ, too: the model or its input draws random numbers without a "
+    "seed."
+)
+SHARDED = "The workers together do not read every row once: see check_sharding() for the input."
+OUT_OF_STEP = (
+    "With parameter servers the workers train out of step, on weights that others change meanwhile: no "
+    "two trainings are the same."
+)
+DROPOUT = "The model has dropout: each replica drops out others than one device would."
+STATISTICS = (
+    "The model normalises its batches, and each replica by the statistics of its own examples"
+)
+UNKNOWN = (
+    "The reason is not known. Look for a loss that is no mean over examples, for gradients that each "
+    "replica clips, and for code that asks how many examples it sees."
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one variable, or the loss, of two trainings is apart.
+
+    Args:
+        name: The variable; "loss" for the losses by step.
+        size: Largest difference, relative to the largest value or to 1; infinite where one training lacks it.
+        agrees: Whether that is within six digits.
+    """
+
+    name: str
+    size: float
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known where trainings differ.
+
+    Args:
+        asynchronous: Whether workers train out of step, with parameter servers.
+        repeats: Whether a second training by one process gives the same as the first.
+        reads_once: Whether the workers together read every row once; None where that cannot be said.
+        dropout: Whether the description has dropout.
+        differing: Variables that differ.
+    """
+
+    asynchronous: bool
+    repeats: bool
+    reads_once: bool | None
+    dropout: bool
+    differing: tuple[str, ...]
+
+
+def compare_variables(reference: str, other: str) -> list[Difference]:
+    """Compare all variables of two trained models, the optimizers' included.
+
+    Args:
+        reference: Directory of a model.
+        other: Directory of another.
+
+    Returns:
+        One entry per variable, the largest difference first.
+
+    Raises:
+        ModelDirectoryError: one of them was not trained.
+    """
+    readers = [
+        engine.tf.train.load_checkpoint(require_checkpoint(each, None, "verify_distribution"))
+        for each in (reference, other)
+    ]
+    known = [set(reader.get_variable_to_shape_map()) for reader in readers]
+    found: list[Difference] = []
+    for name in sorted(known[0] | known[1]):
+        if name not in known[0] & known[1]:
+            found.append(Difference(name, float("inf"), False))
+            continue
+        values = [np.asarray(reader.get_tensor(name)) for reader in readers]
+        if values[0].dtype.kind in "fiu":
+            size = _apart(values[0], values[1])
+            found.append(Difference(name, size, size <= VARIABLE_TOLERANCE))
+    return sorted(found, key=lambda difference: -difference.size)
+
+
+def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -> Difference:
+    """Compare the losses of two trainings at the steps that both recorded.
+
+    Args:
+        reference: Losses by step.
+        other: Those of the other training.
+
+    Returns:
+        The largest difference; infinite where no step is common.
+    """
+    common = sorted(set(reference) & set(other))
+    if not common:
+        return Difference("loss", float("inf"), False)
+    values = [np.array([losses[step] for step in common]) for losses in (reference, other)]
+    size = float(np.max(np.abs(values[0] - values[1]) / np.maximum(np.abs(values[0]), 1e-12)))
+    return Difference("loss", size, size <= LOSS_TOLERANCE)
+
+
+def reasons(facts: Facts) -> list[str]:
+    """Say why trainings may differ, the likeliest first.
+
+    Args:
+        facts: What is known.
+
+    Returns:
+        Sentences; at least one.
+    """
+    statistics = [name for name in facts.differing if _is_statistic(name)]
+    found = {
+        RANDOM: not facts.repeats,
+        SHARDED: facts.reads_once is False,
+        OUT_OF_STEP: facts.asynchronous,
+        DROPOUT: facts.dropout,
+        f"{STATISTICS} ({', '.join(statistics[:3])}).": bool(statistics),
+    }
+    return [text for text, holds in found.items() if holds] or [UNKNOWN]
+
+
+def _apart(reference: np.ndarray, other: np.ndarray) -> float:
+    if reference.shape != other.shape:
+        return float("inf")
+    if reference.size == 0:
+        return 0.0
+    one, two = reference.astype(np.float64), other.astype(np.float64)
+    if np.isnan(one).any() or np.isnan(two).any():
+        return 0.0 if np.array_equal(one, two, equal_nan=True) else float("inf")
+    return float(np.max(np.abs(one - two)) / max(1.0, float(np.max(np.abs(one)))))
+
+
+def _is_statistic(name: str) -> bool:
+    return any(word in name for word in ("moving_mean", "moving_variance", "batch_normalization"))
