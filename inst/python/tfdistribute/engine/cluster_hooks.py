@@ -34,6 +34,11 @@ class NoteSteps(tf.estimator.SessionRunHook):
         """Find the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Count from where the session begins."""
+        del coord
+        self._step = int(session.run(self._global_step))
+
     def before_run(self, run_context: Any) -> Any:
         """Ask for the step."""
         del run_context
@@ -42,7 +47,9 @@ class NoteSteps(tf.estimator.SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Tell it."""
         del run_context
-        self._after_step(int(run_values.results))
+        # Read before the update in some graphs, so never less than one step on.
+        self._step = max(int(run_values.results), self._step + 1)
+        self._after_step(self._step)
 
 
 class GiveUp(tf.estimator.SessionRunHook):

@@ -22,6 +22,10 @@ from tfdistribute.training.work import Work
 _POLL_S = 0.5
 # How much later than a chief that trains for a moment only an evaluator may come.
 _STALE_S = 60.0
+# About when this process began.
+_PROCESS_BEGAN = time.time()
+# Trainings whose last checkpoint was evaluated here, by when their chiefs began.
+_seen_to_the_end: set[float] = set()
 
 
 def evaluate_checkpoints(work: Work, member: Member) -> History:
@@ -66,7 +70,6 @@ class _Evaluator:
         self._evaluated: str | None = None
         self._waiting = False
         self._began = self._seen = time.monotonic()
-        self._started = time.time()
         self._next = self._began + spec.start_delay_s
 
     def look(self) -> bool:
@@ -87,20 +90,22 @@ class _Evaluator:
                 value=self._model_dir,
             )
         last = newest is not None and (ended or self._is_at_last_step(newest))
-        if newest is None or newest == self._evaluated:
-            self._wait(last)
-            return last
-        if (last or time.monotonic() >= self._next) and self._evaluate(newest, last):
+        if newest is not None and newest != self._evaluated:
+            if not (last or time.monotonic() >= self._next) or not self._evaluate(newest, last):
+                return False
             self._evaluated, self._waiting = newest, False
-            return last
-        return False
+        elif not last:
+            self._wait()
+        if last and mark is not None:
+            _seen_to_the_end.add(mark.started)
+        return last
 
     def _mark(self) -> Mark | None:
         mark = read_mark(self._model_dir)
-        if mark is None or mark.job != job_name(self._member):
+        if mark is None or mark.job != job_name(self._member) or mark.started in _seen_to_the_end:
             return None
         supervised = task_events.are_wanted()
-        if supervised or mark.finished_step is None or mark.started >= self._started:
+        if supervised or mark.finished_step is None or mark.started >= _PROCESS_BEGAN:
             return mark
         # Either the chief was faster than this process, or this is the mark of an earlier training with the same
         # addresses, whose chief is about to begin again: after a while it must be the former.
@@ -111,9 +116,7 @@ class _Evaluator:
         step = checkpoint.rpartition("-")[2]
         return max_steps is not None and step.isdecimal() and int(step) >= max_steps
 
-    def _wait(self, last: bool) -> None:
-        if last:
-            return
+    def _wait(self) -> None:
         if not self._waiting:
             self._waiting = True
             task_events.tell("waiting", **{"for": "a checkpoint"})
