@@ -268,6 +268,7 @@ def test_lines_without_a_level_belong_to_those_before_them(tmp_path: Any):
 
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():
     assert shared_out(range(4), 2) == [(0, 1), (2, 3)]
-    assert shared_out([3, 5, 8], 2) == [(3, 5), (8,)]
-    assert shared_out(range(2), 3) == [(), (), ()]
+    assert shared_out([3, 5, 8, 9, 10], 2) == [(3, 5), (8, 9, 10)]
+    # With one core each TensorFlow's collective operations hang.
+    assert shared_out(range(3), 2) == [(), ()]
     assert shared_out(range(8), 1) == [()]
