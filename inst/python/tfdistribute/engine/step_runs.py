@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ from tfdistribute.engine.hook_steps import Needs
 from tfdistribute.engine.step_loops import NotRepeatableError, Step, StepLoop
 
 v1 = tf.compat.v1
-StepsPerRun = int | Literal["auto"]
+StepsPerRun = int | str
 
 # About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
 RUN_S = 0.05
@@ -33,25 +33,27 @@ class ManySteps:
         steps_per_run: Steps of one run, or "auto" to let time decide.
         summaries_at: Steps between two summaries; None for none; "auto" to let time decide.
         speed_at: The same for records of the speed.
+        note: Told, in one sentence, why a training takes one step per run after all.
     """
 
     def __init__(
         self,
         steps_per_run: StepsPerRun,
-        summaries_at: int | Literal["auto"] | None,
-        speed_at: int | Literal["auto"] | None,
+        summaries_at: int | str | None,
+        speed_at: int | str | None,
+        note: Callable[[str], Any],
     ) -> None:
         self._steps_per_run: StepsPerRun = steps_per_run
         self._summaries_at = summaries_at
         self._speed_at = speed_at
-        # Told, in one sentence, why a training takes one step per run after all.
-        self.note: Callable[[str], Any] = logging.getLogger("tensorflow").warning
+        self._note = note
 
-    def install(self, estimator: Any) -> None:
-        """Put itself into an Estimator.
+    @contextlib.contextmanager
+    def in_place(self, estimator: Any) -> Iterator[None]:
+        """Let an Estimator train like this inside the block.
 
         Args:
-            estimator: A ``tf.estimator.Estimator``; its trainings change, in place.
+            estimator: A ``tf.estimator.Estimator``.
 
         Source:
             ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: every training of an
@@ -62,27 +64,25 @@ class ManySteps:
         def training(
             spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], step: Any, listeners: Any
         ) -> Any:
-            config = estimator._config
-            if config.cluster_spec:
-                # Tasks take their steps together, and TensorFlow makes the hooks.
-                return train(spec, worker_hooks, hooks, step, listeners)
             others = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
             chief_hooks = [*spec.training_chief_hooks, *self._usual_hooks(estimator, spec, others)]
             last: list[Any] = []
             if self._steps_per_run != 1:
                 # TensorFlow adds the hooks that it makes to the same list.
-                last = [StepRuns(self._steps_per_run, spec, (chief_hooks, worker_hooks), self.note)]
+                last = [
+                    StepRuns(self._steps_per_run, spec, (chief_hooks, worker_hooks), self._note)
+                ]
             spec = spec._replace(
                 training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
             )
-            # Without intervals TensorFlow makes none of the usual hooks. Its log is shown to nobody.
-            estimator._config = config.replace(save_summary_steps=None, log_step_count_steps=None)
-            try:
+            with _without_intervals(estimator._config):
                 return train(spec, worker_hooks, hooks, step, listeners)
-            finally:
-                estimator._config = config
 
         estimator._train_with_estimator_spec = training
+        try:
+            yield
+        finally:
+            del estimator._train_with_estimator_spec
 
     def _usual_hooks(self, estimator: Any, spec: Any, others: Sequence[Any]) -> list[Any]:
         """Make the hooks that TensorFlow would make out of our sight."""
@@ -103,6 +103,18 @@ class ManySteps:
         if self._summaries_at:
             made.append(hook_savers.summaries(directory, spec.scaffold, self._summaries_at))
         return made
+
+
+@contextlib.contextmanager
+def _without_intervals(config: Any) -> Iterator[None]:
+    """Let TensorFlow make none of the usual hooks; its log is shown to nobody."""
+    names = ("_save_summary_steps", "_log_step_count_steps")
+    kept = {name: getattr(config, name) for name in names}
+    vars(config).update(dict.fromkeys(names))
+    try:
+        yield
+    finally:
+        vars(config).update(kept)
 
 
 class StepRuns(tf.estimator.SessionRunHook):
@@ -250,8 +262,8 @@ class Pace:
             return self._given > 1
         if self._steps > 0:
             return True
-        lasted = sum(self._single)
-        return lasted >= WORTH_AFTER_S and lasted / len(self._single) <= RUN_S / 2
+        lasted, steps = sum(self._single), len(self._single)
+        return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S / 2
 
     def steps(self) -> int:
         """Say how many steps to take in the next run."""
