@@ -4,14 +4,13 @@
 #' trains; only the record batches at hand are in memory. Every row is read once per epoch, whatever the number of
 #' devices and workers. Making the input does not look at the files: a verb does. Streams and Feather 1 are refused.
 #'
-#' **Record batches are the units**: one is read at once, so that what is in memory grows with the largest one. Rows are
-#' shuffled within record batches that together take 64 MB, and the record batches are shuffled; each worker reads its
-#' own part of the rows.
+#' **Record batches are the blocks** that are shuffled: one is read at once, so that what is in memory grows with the
+#' largest one.
 #'
 #' @inheritParams input_parquet
 #' @inherit input_parquet return
 #' @inheritSection input_parquet Types
-#' @inheritSection input_parquet Last batch
+#' @inheritSection input_fixed_length Order and division of rows
 #' @inheritSection input_parquet Errors
 #' @section Source:
 #' <https://arrow.apache.org/docs/python/ipc.html>

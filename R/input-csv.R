@@ -4,10 +4,9 @@
 #' epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does. It first
 #' counts the rows in one fast pass over each file, whose result is kept for as long as the file does not change.
 #'
-#' Rows are shuffled within blocks that together take 64 MB, and the blocks of about 1 MB are shuffled; each worker
-#' reads its own part of the rows. The first line of every file names its columns, which may stand in another order.
-#' Text is UTF-8; fields that hold the delimiter, quotes or newlines are quoted as RFC 4180 says, and as
-#' [utils::write.csv()] does. Compressed files are refused.
+#' The first line of every file names its columns, which may stand in another order. Text is UTF-8; fields that hold the
+#' delimiter, quotes or newlines are quoted as RFC 4180 says, and as [utils::write.csv()] does. Compressed files are
+#' refused.
 #'
 #' @inheritParams input_parquet
 #' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
@@ -24,7 +23,7 @@
 #' Inferred are whole numbers (int32, or int64 where the first of them do not fit), other numbers (float32), `true` and
 #' `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
 #' 2024-01-31 12:00:00 (seconds since then as float64, UTC), and strings.
-#' @inheritSection input_parquet Last batch
+#' @inheritSection input_fixed_length Order and division of rows
 #' @section Errors:
 #' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
 #' missing, cannot be read, has no rows, lacks a column, has rows that cannot be used, or was changed while it was read;

@@ -5,11 +5,22 @@
 #' a verb does. It does not read compressed files.
 #'
 #' @section Order and division of rows:
-#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, and all workers take
-#' the same number of steps: ranges differ by one row at most, and no row is dropped, repeated or padded. Shuffled,
-#' the blocks of a worker's range are put into a random order, and the rows of all blocks that come within 64 MB are
-#' mixed: smaller data is shuffled completely; in larger data, rows that were neighbours in a file stay within 64 MB
-#' of each other. Evaluating and predicting keep the order of the files.
+#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, chosen before anything
+#' is shuffled; ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
+#' repeated or padded: see "Last batch" of [input_fn()].
+#'
+#' Shuffled, the blocks of a worker's range (about 1 MB of a file, a row group of Parquet, a record batch of Arrow) are
+#' put into a random order, taken together into windows of 64 MB, and the rows of each window are put into a random
+#' order. So:
+#'
+#' * A range of up to 64 MB, as it is in memory, is shuffled completely: every order is as likely as any other.
+#' * In a larger one a row can come anywhere in the epoch, but in company: the rows of one block always come in the same
+#'   window, which is with less than 64 MB of rows between them, mixed with the rows of blocks from anywhere. A block
+#'   beyond 64 MB is a window of its own.
+#' * Data that is sorted, by class or by day, should therefore be shuffled once before it is written.
+#'
+#' The order is drawn anew for each epoch and worker, from the seed and their numbers: the same seed gives the same
+#' order. Two windows are in memory. Evaluating and predicting keep the order of the files.
 #'
 #' @inheritParams input_fn
 #' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] made, files, or

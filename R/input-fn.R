@@ -45,8 +45,12 @@
 #'
 #' NA and NaN are missing. Columns of other kinds (complex, raw, difftime, POSIXlt, ...) are refused by name.
 #' @section Last batch:
-#' No row is dropped. What is left at the end of the last epoch is a smaller step; where it has fewer rows than there
-#' are replicas it is joined to the step before.
+#' Inputs neither drop nor pad. Batches go on over the end of an epoch; what is left at the end of the last one is a
+#' smaller step, divided as evenly as can be over the devices and workers, so that all workers take the same number of
+#' steps. Where it has fewer rows than there are devices it is joined to the step before, which is then larger.
+#' Padding with rows of weight zero was ruled out because every loss and metric would have to know of them, dropping
+#' because the model would be evaluated on fewer rows than there are. (Workers of parameter servers train out of step;
+#' there each ends with its own rows.)
 #' @section Errors:
 #' `tfdistribute_input_error`: unknown or duplicated columns, no rows, no features, missing values, a response that is
 #' missing or also a feature, columns of a kind or size that cannot be used. `tfdistribute_argument_error`:

@@ -3,9 +3,8 @@
 #' Reads the files piece by piece while a model trains; only the row groups at hand are in memory. Every row is read
 #' once per epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does.
 #'
-#' **Row groups are the units**: one is read at once, so that what is in memory grows with the largest one. Rows are
-#' shuffled within row groups that together take 64 MB, and the row groups are shuffled; each worker reads its own part
-#' of the rows.
+#' **Row groups are the blocks** that are shuffled: one of more than 64 MB takes twice its size in memory. They are read
+#' in pieces, so that no step waits for a large one.
 #'
 #' @inheritParams input_fn
 #' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`; on this machine or with a scheme
@@ -24,8 +23,7 @@
 #' float32, logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32,
 #' timestamps seconds since then as float64, and lists of numbers of a fixed size one row of a matrix. Every file must
 #' have the same types; the columns may stand in another order. NULL and NaN are missing.
-#' @section Last batch:
-#' No row is dropped: see [input_fn()].
+#' @inheritSection input_fixed_length Order and division of rows
 #' @section Errors:
 #' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
 #' missing, cannot be read, has no rows, lacks a column, has another type than the first, has missing or infinite

@@ -4,6 +4,13 @@ The rows of all epochs make one stream: the rows of epoch 0 in their order, then
 The stream is cut into global batches, and every global batch into one contiguous slice per replica. An input
 pipeline (one per worker) reads the slices of its own replicas only. One process, several devices and several
 workers therefore see the same global batches, and every row is read once per epoch.
+
+The end of the stream is neither padded nor dropped. All pipelines take the same number of steps, because a worker
+that ends first leaves the others waiting for ever, and every replica has a row in every step, because TensorFlow
+drops a step in which one has none. So what is left after the last full step is a smaller step, cut into nearly equal
+slices; where it has fewer rows than there are replicas, it is joined to the step before. Ruled out: padding with rows
+of weight zero, which every loss and metric would have to know of; and dropping, which evaluates on fewer rows than
+there are. Files are divided in another way, into ranges, by the same rule (``inputs/ranges.py``).
 """
 
 from __future__ import annotations
@@ -147,9 +154,7 @@ def split(examples: int, parts: int) -> tuple[int, ...]:
 class BatchPlan:
     """The batches of all epochs, as one input pipeline reads them.
 
-    Every step has exactly one batch for each replica, because TensorFlow drops a step that lacks one. What is
-    left at the very end is a smaller step of its own, cut into nearly equal slices; where it has fewer rows than
-    there are replicas it is joined to the step before.
+    Every step has exactly one batch for each replica; the last one may be smaller or, joined with the rest, larger.
 
     Args:
         rows: Rows of one epoch, at least 1.

@@ -1,9 +1,15 @@
 """Reading files in blocks of rows, in order or shuffled, with a bounded amount of memory.
 
 A source offers blocks of about a megabyte. Shuffled, the blocks of an epoch are put into a random order, taken
-together into windows of ``WINDOW_BYTES``, and the rows of a window are put into a random order. So a row can come
-anywhere in the epoch, together with rows of any other blocks; but rows of one block always come within one window,
-that is with at most ``WINDOW_BYTES`` of rows between them. Data up to that size is shuffled completely.
+together into windows of ``WINDOW_BYTES``, and the rows of a window are put into a random order. What that guarantees:
+
+- a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, every order as likely as any other;
+- in a larger one a row can come anywhere in the epoch, together with rows of any other blocks, but the rows of one
+  block come in one window, that is with less than ``WINDOW_BYTES`` of rows between them;
+- a block beyond ``WINDOW_BYTES``, such as a large row group, is a window of its own;
+- no row leaves the range of its pipeline.
+
+Two windows are in memory, whatever the size of the files.
 """
 
 from __future__ import annotations

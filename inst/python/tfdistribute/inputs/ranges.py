@@ -16,8 +16,7 @@ class RangePlan:
     The rows of an epoch are cut into one range per pipeline, before any shuffle. Ranges differ by one row at most,
     and the longer ones come to the pipelines in turns, so that also over all epochs no pipeline reads more than one
     row more than another. Therefore all pipelines take the same number of steps with no row lost, repeated or
-    padded. What is left at the very end is a smaller step, cut into nearly equal batches; where a replica would get
-    no row in it, it is joined to the step before.
+    padded; the end is as ``sharding.py`` says.
 
     Args:
         rows: Rows of one epoch over all pipelines, at least 1.
@@ -27,10 +26,6 @@ class RangePlan:
 
     Raises:
         ShardingError: the batch does not divide over the replicas, or there are fewer rows than replicas.
-
-    Source:
-        Ruled out: padding with rows of weight zero, which every loss and metric would have to know of; and dropping
-        the rest, which evaluates on fewer rows than there are.
     """
 
     rows: int
