@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,10 @@ _servers: dict[str, Any] = {}
 _trainings = itertools.count()
 # More than a model needs.
 _KEYS = 100_000
+
+# A server has as many threads for operations as its process has cores. With one of them the collective operation that
+# waits for other workers keeps those from being run that the others wait for: no step ever ends.
+_LEAST_THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,8 @@ def start_server(seat: Seat, strategy: Any, session_config: Any) -> Any:
         else:
             # It knows its task; given one again, it would begin anew, which fails outside of a graph.
             strategy.configure(session_config=server_config)
+        if server_config.inter_op_parallelism_threads == 0 and _cores() < _LEAST_THREADS:
+            server_config.inter_op_parallelism_threads = _LEAST_THREADS
         _servers[key] = tf.distribute.Server(
             seat.cluster,
             job_name=seat.role,
@@ -137,3 +144,9 @@ def start_server(seat: Seat, strategy: Any, session_config: Any) -> Any:
             protocol=seat.protocol,
         )
     return _servers[key]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
