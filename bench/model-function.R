@@ -1,12 +1,10 @@
-# Cost of a model function of R, per step, against the same function in Python.
+# A model function in R, or the same in Python: model-function.R r, or model-function.R python.
 #
-# R only builds the graph, before the first step, so the ratio should be 1.0 within the noise. The first step, which
-# holds the building, is left out. Runs alternate, and the median of the ratios of neighbours is printed.
+# R only builds the graph, before the first step, so both should train at one speed. The beginning, which holds the
+# building, is left out.
+source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
-
-runs <- 7
-steps <- 2000
 
 in_r <- function(features, labels, mode) {
   x <- tf$stack(list(features$wt, features$hp, features$qsec), axis = 1L)
@@ -18,8 +16,8 @@ in_r <- function(features, labels, mode) {
   estimator_spec(mode, loss = loss, train_op = optimizer$minimize(loss, global_step = step))
 }
 
-in_python <- reticulate::py_run_string(
-  "
+in_python <- function() {
+  code <- "
 import tensorflow as tf
 
 v1 = tf.compat.v1
@@ -34,31 +32,15 @@ def model_fn(features, labels, mode):
     train_op = optimizer.minimize(loss, global_step=step)
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 "
-)$model_fn
-
-input <- input_fn(mpg ~ wt + hp + qsec, mtcars, batch_size = 32, num_epochs = NULL)
-
-microseconds_per_step <- function(model_fn, strategy) {
-  model <- estimator(model_fn, config = run_config(strategy))
-  history <- train(model, input, steps = steps)
-  losses <- history$losses
-  1e6 * (max(losses$seconds) - min(losses$seconds)) / (max(losses$step) - min(losses$step))
+  reticulate::py_run_string(code)$model_fn
 }
 
-strategies <- list(none = NULL, `mirrored over 2 CPUs` = strategy_mirrored(2))
-for (name in names(strategies)) {
-  # What is made once per process is not measured.
-  invisible(microseconds_per_step(in_r, strategies[[name]]))
-  r <- python <- double(runs)
-  for (run in seq_len(runs)) {
-    r[[run]] <- microseconds_per_step(in_r, strategies[[name]])
-    python[[run]] <- microseconds_per_step(in_python, strategies[[name]])
-  }
-  cat(sprintf(
-    '{"case": "model function", "strategy": "%s", "r_us": %.0f, "python_us": %.0f, "ratio": %.2f}\n',
-    name,
-    stats::median(r),
-    stats::median(python),
-    stats::median(r / python)
-  ))
-}
+batch_size <- 32
+input <- input_fn(mpg ~ wt + hp + qsec, mtcars, batch_size = batch_size, num_epochs = NULL)
+model_fn <- if (commandArgs(TRUE)[[1]] == "r") in_r else in_python()
+
+take_turns(function(steps) {
+  model <- estimator(model_fn)
+  on.exit(unlink(model_dir(model), recursive = TRUE))
+  examples_per_second(train(model, input, steps = steps), batch_size)
+})

@@ -1,0 +1,43 @@
+"""This package's Python module, with its defaults: ``package.py wide`` or ``package.py columns``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+
+import numpy as np
+from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
+from way import take_turns
+
+from tfdistribute.inputs.in_memory import InMemory
+from tfdistribute.inputs.packing import Column
+from tfdistribute.models.canned_dnn import DNNClassifier
+from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
+
+if sys.argv[1] == "wide":
+    features = [Column("x", "float", lambda: X, (WIDTH,))]
+    columns = (Numeric("x", (WIDTH,)),)
+else:
+    features = [
+        Column(name, "float", lambda index=index: np.ascontiguousarray(X[:, index]))
+        for index, name in enumerate(COLUMNS)
+    ]
+    columns = tuple(Numeric(name) for name in COLUMNS)
+source = InMemory(
+    (*features, Column("y", "integer", lambda: Y)), response="y", batch_size=BATCH, num_epochs=None
+)
+
+
+def measure(steps: int) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        model = DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns)
+        history = train(model, RunSettings(), source, steps=steps)
+    # The first tenth is left out: it holds the first batches and, with several steps at once, their choice.
+    first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
+    seconds = history.seconds[-1] - history.seconds[first]
+    return (history.steps[-1] - history.steps[first]) * BATCH / seconds
+
+
+take_turns(measure)

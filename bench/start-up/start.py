@@ -1,0 +1,40 @@
+"""Seconds from starting a process to its first step: ``start.py estimator|package|r|cluster``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from way import take_turns
+
+FOLDER = Path(__file__).resolve().parent
+COMMANDS = {
+    "estimator": [sys.executable, str(FOLDER / "estimator_step.py")],
+    "package": [sys.executable, str(FOLDER / "package_step.py")],
+    "r": ["Rscript", str(FOLDER / "first-step.R"), "here"],
+    "cluster": ["Rscript", str(FOLDER / "first-step.R"), "cluster"],
+}
+
+
+def measure(runs: int) -> float:
+    total = 0.0
+    for _ in range(runs):
+        started = time.time()
+        done = subprocess.run(
+            COMMANDS[sys.argv[1]],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env=os.environ.copy(),
+        )
+        ended = json.loads(done.stdout.strip().splitlines()[-1])["first_step_at"]
+        total += ended - started
+    return total / runs
+
+
+take_turns(measure)

@@ -1,0 +1,151 @@
+"""What is measured: each case compares ways of doing one thing. ``bench/README.md`` explains every one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of doing what a case measures.
+
+    Args:
+        name: Its name in tables.
+        script: File below ``bench/``, with its arguments.
+        amount: How much it does in one run, such as steps: about two seconds of work.
+        peers: Whether it runs in the environment of the peers, where TensorFlow is not.
+    """
+
+    name: str
+    script: tuple[str, ...]
+    amount: int
+    peers: bool = False
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How one way should stand to another.
+
+    Args:
+        way: Its name.
+        other: What it is divided by.
+        at_least: The ratio.
+    """
+
+    way: str
+    other: str
+    at_least: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Ways that take turns.
+
+    Args:
+        name: Its name, for ``tools/bench NAME``.
+        title: What the table is headed with.
+        unit: Of the numbers.
+        ways: What is compared; ratios are against the first.
+        goals: What is aimed at.
+        repeats: Turns that each way gets.
+        quick: Turns in ``make bench-quick``; 0 to leave the case out.
+        lower_is_better: As for seconds.
+    """
+
+    name: str
+    title: str
+    unit: str
+    ways: tuple[Way, ...]
+    goals: tuple[Goal, ...] = ()
+    repeats: int = 5
+    quick: int = 0
+    lower_is_better: bool = False
+
+
+_SMALL = "small-model/"
+_ESTIMATOR, _COLUMNS = "Estimator", "Estimator, 20 columns"
+_FROM_R, _FROM_R_COLUMNS = "tfdistribute from R", "tfdistribute from R, data frame of 20 columns"
+_FROM_PYTHON, _KERAS = "tfdistribute from Python", "Keras fit(), 100 steps per execution"
+_FUNCTION = "tf.function of 100 steps, iterator"
+_ONE = "one process on one core"
+_TWO = "tfdistribute, local_cluster(2)"
+_TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
+
+CASES = (
+    Case(
+        "small-model",
+        "Small model: 20 floats, hidden layers of 64 and 32, batch of 128, 200,000 rows",
+        "examples per second",
+        (
+            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 2000),
+            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 1000),
+            Way(_FROM_R, (_SMALL + "package.R", "wide"), 6000),
+            Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 6000),
+            Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 6000),
+            Way(_KERAS, (_SMALL + "keras_fit.py",), 4000),
+            Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 4000, peers=True),
+            Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 6000),
+            Way(
+                "tf.function of 100 steps, data resident",
+                (_SMALL + "tf_function.py", "resident"),
+                6000,
+            ),
+        ),
+        (
+            Goal(_FROM_R, _ESTIMATOR, 2.5),
+            Goal(_FROM_R, _KERAS, 1.5),
+            Goal(_FROM_R, _FUNCTION, 0.9),
+            Goal(_FROM_R_COLUMNS, _COLUMNS, 6),
+            Goal(_FROM_R_COLUMNS, _FROM_R, 0.8),
+            Goal(_FROM_R, _FROM_PYTHON, 0.97),
+        ),
+        quick=3,
+    ),
+    Case(
+        "model-function",
+        "A model function of 3 columns and 16 units in R, and the same in Python",
+        "examples per second",
+        (
+            Way("model_fn in Python", ("model-function.R", "python"), 4000),
+            Way("model_fn in R", ("model-function.R", "r"), 4000),
+        ),
+        (Goal("model_fn in R", "model_fn in Python", 0.97),),
+    ),
+    Case(
+        "two-workers",
+        "Two workers, one core each: 256 floats, 3 hidden layers of 1024, global batch of 512",
+        "examples per second",
+        (
+            Way(_ONE, ("two-workers/package.R", "one"), 24),
+            Way(_TWO, ("two-workers/package.R", "two"), 40),
+            Way(
+                "Keras, MultiWorkerMirrored, 2 processes",
+                ("two-workers/together.py", "keras_worker.py"),
+                40,
+            ),
+            Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, peers=True),
+            Way(
+                "two processes that exchange nothing",
+                ("two-workers/together.py", "lone_worker.py"),
+                40,
+            ),
+        ),
+        (Goal(_TWO, _ONE, 1.35), Goal(_TWO, _TORCH_TWO, 1.0)),
+    ),
+    Case(
+        "start-up",
+        "From nothing to the first step of a small model",
+        "seconds",
+        (
+            Way("Estimator in Python", ("start-up/start.py", "estimator"), 1),
+            Way("tfdistribute in Python", ("start-up/start.py", "package"), 1),
+            Way("tfdistribute in R", ("start-up/start.py", "r"), 1),
+            Way("tfdistribute in R, local_cluster(2)", ("start-up/start.py", "cluster"), 1),
+            Way("again in a running R session", ("start-up/again.R",), 1),
+        ),
+        lower_is_better=True,
+    ),
+)
+
+# Scripts that alternate and print by themselves; they run once, at the end.
+SCRIPTS = (("input.py",), ("input.R",), ("memory.R",), ("served_calls.py",))

@@ -1,0 +1,126 @@
+"""The scripts of a case: each starts once, waits, and measures when it is its turn."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cases import Way
+from way import MARK
+
+BENCH = Path(__file__).resolve().parent.parent
+ROOT = BENCH.parent
+PEERS = ROOT / ".environment" / "bench" / "bin" / "python"
+# A script that says nothing for this long is ended.
+DEADLINE_S = 300
+
+
+class WayError(Exception):
+    """A script ended, or took too long; the message holds the end of what it said."""
+
+
+class Running:
+    """One script, started and waiting."""
+
+    def __init__(self, way: Way, log: Path) -> None:
+        self.way, self._log = way, log
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        with log.open("w") as errors:
+            self._process = subprocess.Popen(
+                _command(way),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=ROOT,
+                env=_environment(),
+                start_new_session=True,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def ready(self) -> None:
+        """Wait until the script can measure."""
+        self._answer()
+
+    def measure(self, amount: int) -> dict[str, Any]:
+        """Let the script measure once.
+
+        Raises:
+            WayError: it ended, or said nothing before the deadline.
+        """
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{amount}\n")
+            self._process.stdin.flush()
+        return self._answer()
+
+    def end(self) -> None:
+        """End the script and what it started."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _answer(self) -> dict[str, Any]:
+        try:
+            answer = self._answers.get(timeout=DEADLINE_S)
+        except queue.Empty:
+            answer = None
+        if answer is None:
+            end = self._log.read_text(errors="replace").strip().splitlines()[-5:]
+            raise WayError(f"{self.way.name}: {' | '.join(end) or 'no answer'}")
+        return json.loads(answer)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(MARK):
+                self._answers.put(line.removeprefix(MARK))
+        self._answers.put(None)
+
+
+@contextlib.contextmanager
+def running(ways: tuple[Way, ...], logs: Path) -> Iterator[list[Running]]:
+    """Start the scripts of a case; those that fail to start are left out, and said."""
+    started: list[Running] = []
+    try:
+        for index, way in enumerate(ways):
+            each = Running(way, logs / f"{index}-{Path(way.script[0]).stem}.log")
+            started.append(each)
+        usable: list[Running] = []
+        for each in started:
+            try:
+                each.ready()
+                usable.append(each)
+            except WayError as failure:
+                print(f"  left out: {failure}", flush=True)
+        yield usable
+    finally:
+        for each in started:
+            each.end()
+
+
+def _command(way: Way) -> list[str]:
+    script = str(BENCH / way.script[0])
+    if script.endswith(".R"):
+        return ["Rscript", script, *way.script[1:]]
+    python = str(PEERS) if way.peers else "python"
+    return [python, script, *way.script[1:]]
+
+
+def _environment() -> dict[str, str]:
+    path = [str(BENCH / "suite"), str(ROOT / "inst" / "python")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -1,0 +1,26 @@
+"""One of two processes that train half a batch each and never meet: what two workers cannot surpass."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+
+from data import GLOBAL_BATCH, HIDDEN, WIDTH, X, Y
+
+from tfdistribute.inputs.in_memory import InMemory
+from tfdistribute.inputs.packing import Column
+from tfdistribute.models.canned_dnn import DNNRegressor
+from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
+
+columns = (Column("x", "float", lambda: X, (WIDTH,)), Column("y", "float", lambda: Y))
+source = InMemory(columns, response="y", batch_size=GLOBAL_BATCH // 2, num_epochs=None)
+with tempfile.TemporaryDirectory() as directory:
+    column = Numeric("x", (WIDTH,))
+    model = DNNRegressor(directory, hidden_units=HIDDEN, feature_columns=(column,))
+    history = train(model, RunSettings(), source, steps=int(sys.argv[1]))
+taken = history.steps[-1] - history.steps[0]
+seconds = history.seconds[-1] - history.seconds[0]
+print(json.dumps({"value": taken * GLOBAL_BATCH / 2 / seconds}), flush=True)
