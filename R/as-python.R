@@ -10,7 +10,7 @@
 #' @section Errors:
 #' `tfdistribute_strategy_error` for devices that this machine does not have, `tfdistribute_run_config_error` for
 #' settings that TensorFlow does not take, `tfdistribute_unsupported_error` for a strategy that this version does not
-#' train with, `tfdistribute_backend_error` without TensorFlow.
+#' train with, such as a TPU's, `tfdistribute_backend_error` without TensorFlow.
 #' @section Source:
 #' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @examplesIf tfdistribute_available()

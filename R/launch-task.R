@@ -4,7 +4,7 @@
 #'
 #' @param directory Private directory of the job.
 #' @param verb Name of the verb.
-#' @param arguments Its arguments, a named list, the estimator without its cluster among them.
+#' @param arguments Its arguments, a named list, the estimator as `object` among them.
 #' @return The digest of the file.
 #' @noRd
 write_task <- function(directory, verb, arguments) {

@@ -119,10 +119,8 @@ start_job <- function(object, verb, arguments) {
   directory <- call_backend("job_directory")
   is_started <- FALSE
   on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
-  sent <- object
-  sent$config["cluster"] <- list(NULL)
   arguments <- lapply(arguments, map_data, directory = directory)
-  digest <- write_task(directory, verb, c(list(object = sent), arguments))
+  digest <- write_task(directory, verb, c(list(object = object), arguments))
   last_step <- arguments$max_steps %||% arguments$train_spec$max_steps
   handle <- call_backend(
     "start_job",

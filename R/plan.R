@@ -3,8 +3,8 @@
 #' Shows, before anything is started, every task of a cluster: where it is, what it is for, which part of the data it
 #' reads, its batches, where it writes, and what starts it. Reads no data and starts Python, but not TensorFlow.
 #'
-#' This version trains on one machine: started by hand with their TF_CONFIG, tasks of a cluster still raise
-#' `tfdistribute_unsupported_error`.
+#' The tasks of a [local_cluster()] are started by [launch()] and the verbs that train. Those of a cluster on several
+#' machines run the same script, each with its `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would be trained on: a [train_spec()] or an [input_fn()]; NULL where it is not known yet.

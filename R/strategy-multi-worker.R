@@ -1,13 +1,17 @@
-#' Describe training on several machines, with a copy of the model on each
+#' Train in several processes, with a copy of the model in each
 #'
-#' This version describes the strategy but does not train with it: the verbs raise
-#' `tfdistribute_unsupported_error`. Use [strategy_mirrored()] for the devices of one machine.
+#' The processes of a cluster train in step: each computes gradients from its part of every batch, and all take the same
+#' step. With the same global batch and seed the result is that of one process, to six digits. It needs a cluster, see
+#' [run_config()]; each process uses all GPUs of its machine, or one CPU device. Use [strategy_mirrored()] for the devices
+#' of one machine, which is faster.
 #'
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
-#' @param timeout_s Seconds to wait for another worker, a positive number; NULL for TensorFlow's own.
+#' @param timeout_s Seconds to wait for another worker that does not answer, a positive number; NULL for as long as the
+#'   cluster says.
 #' @return A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
-#' `tfdistribute_argument_error`.
+#' `tfdistribute_argument_error`. When a verb runs: `tfdistribute_strategy_error` without a cluster, or for `"nccl"`
+#' without GPUs; `tfdistribute_lost_peer_error` where another process never comes or is gone.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @family strategies

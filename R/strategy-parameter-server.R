@@ -1,11 +1,12 @@
-#' Describe training on several machines, with the variables on parameter servers
+#' Train in several processes, with the variables in parameter servers
 #'
-#' This version describes the strategy but does not train with it: the verbs raise
-#' `tfdistribute_unsupported_error`. Use [strategy_mirrored()] for the devices of one machine.
+#' Chief and workers compute gradients, each from whole batches of its own, and change the variables out of step: a lost
+#' worker holds up nobody, and no two trainings are the same. It needs a cluster with a chief and parameter servers
+#' (`ps`), see [run_config()].
 #'
 #' @return A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
-#' None.
+#' When a verb runs: `tfdistribute_strategy_error` without a cluster that has parameter servers.
 #' @section Source:
 #' <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
 #' @family strategies

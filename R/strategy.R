@@ -9,8 +9,9 @@
 #' * [strategy_one_device()]: everything on one device.
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
 #' * [strategy_central_storage()]: the variables on the CPU, the computation on each device of this machine.
-#' * [strategy_multi_worker()], [strategy_parameter_server()], [strategy_tpu()]: several machines, or a TPU. They can
-#'   be described; training with them raises `tfdistribute_unsupported_error` in this version.
+#' * [strategy_multi_worker()]: a copy of the model in each process of a cluster, in step.
+#' * [strategy_parameter_server()]: the variables in some processes of a cluster, the computation in others, out of step.
+#' * [strategy_tpu()]: a TPU. It can be described; training with it raises `tfdistribute_unsupported_error`.
 #'
 #' @section Devices:
 #' `devices` is NULL for all GPUs (or the CPU, where there is none), a count, or names such as `"GPU:0"`,
@@ -28,8 +29,8 @@ NULL
 #' @export
 print.tfdistribute_strategy <- function(x, ...) {
   cat("<strategy> ", format(x), "\n", sep = "")
-  if (x$kind %in% c("multi_worker", "parameter_server", "tpu")) {
-    cat("  described only: this version trains on the devices of one machine\n")
+  if (x$kind == "tpu") {
+    cat("  described only: this version does not train on TPUs\n")
   }
   invisible(x)
 }

@@ -25,6 +25,11 @@ def test_a_process_that_tf_config_names_a_task_is_that_task_whatever_the_cluster
         assert not starts_job(cluster, environment)
 
 
+def test_a_task_of_a_job_starts_no_job():
+    """Not even as the only task of its cluster, which would go on for ever."""
+    assert not starts_job(LocalCluster(1, evaluator=False), {"TFDISTRIBUTE_JOB": "/tmp/job"})
+
+
 def test_a_cluster_that_names_this_process_is_trained_in_here():
     with_task = ClusterSpec(chief=TWO.chief, worker=TWO.worker, task=Task("chief", 0))
     assert not starts_job(with_task, {})

@@ -14,6 +14,7 @@ test_that("clusters print who takes part and where", {
     cluster(worker = "[2001:db8::1]:2222")
     local_cluster(workers = 2)
     local_cluster(1, ps = 2, evaluator = FALSE, devices_per_worker = 2, memory_limit_mb = 512)
+    local_cluster(2, start_timeout_s = 90, stall_timeout_s = 30, restarts = 1, network = "open")
     run_config(strategy_multi_worker(), cluster = local_cluster(2))
   })
 })
@@ -41,6 +42,8 @@ test_that("what is no cluster is refused by the argument's name", {
     local_cluster(0)
     local_cluster(2, ps = -1)
     local_cluster(2, evaluator = 1)
+    local_cluster(2, restarts = -1)
+    local_cluster(2, network = "public")
     run_config(cluster = "a:1")
   })
   expect_error(cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
@@ -178,15 +181,15 @@ test_that("a plan that cannot be is refused", {
   })
 })
 
-test_that("a verb with a cluster is refused and told what works", {
+test_that("a cluster on other machines is not started, and told how it is", {
   skip_if_no_tensorflow()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
-    config = run_config(strategy_multi_worker(), cluster = local_cluster(2))
+    model_dir = "runs/cars",
+    config = run_config(strategy_multi_worker(), cluster = three())
   )
   expect_snapshot(train(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
-  expect_error(
-    as_python(run_config(cluster = three())),
-    class = "tfdistribute_unsupported_error"
-  )
+  expect_snapshot(launch(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
+  model$config <- run_config()
+  expect_snapshot(launch(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
 })

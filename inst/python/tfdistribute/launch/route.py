@@ -9,6 +9,7 @@ from tfdistribute.cluster.hosts import is_here, resolve
 from tfdistribute.cluster.spec import Cluster, ClusterSpec
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.errors import ClusterError
+from tfdistribute.task_events import JOB
 
 
 def starts_job(cluster: Cluster, environment: Mapping[str, str]) -> bool:
@@ -19,13 +20,16 @@ def starts_job(cluster: Cluster, environment: Mapping[str, str]) -> bool:
         environment: Variables by name, such as ``os.environ``.
 
     Returns:
-        True where a job is to be started on this machine. False where this process is a task: because TF_CONFIG says
-        so, whatever the run configuration has, or because the cluster names its task.
+        True where a job is to be started on this machine. False where this process is a task: because a job has
+        started it, because TF_CONFIG says so, whatever the run configuration has, or because the cluster names it.
 
     Raises:
         ClusterError: the cluster has tasks on other machines, and this process is none of its tasks; or TF_CONFIG
             cannot be read.
     """
+    if environment.get(JOB):
+        # Also the only task of a cluster of one.
+        return False
     config = read_tf_config(environment)
     if config is not None and config.task_type is not None and config.tasks > 1:
         return False

@@ -1,0 +1,186 @@
+# Jobs of real processes. Each starts R and TensorFlow twice or more: few jobs, of which many things are asked.
+
+cars <- function(...) input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, ...)
+
+in_cluster <- function(..., evaluator = FALSE) {
+  # Machines that test are slow and busy.
+  cluster <- local_cluster(2, evaluator = evaluator, start_timeout_s = 200)
+  run_config(strategy_multi_worker(), cluster = cluster, ...)
+}
+
+private_directories <- function() {
+  list.files(dirname(tempdir()), "^tfdistribute-job-")
+}
+
+# A process that has ended but was not collected yet does not run.
+is_running <- function(pid) {
+  stat <- file.path("/proc", pid, "stat")
+  lines <- suppressWarnings(tryCatch(readLines(stat), error = function(error) character()))
+  length(lines) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", lines[[1]])
+}
+
+test_that("one call trains and evaluates in three processes, with the numbers of one", {
+  skip_if_no_tensorflow()
+  before <- private_directories()
+  columns <- feature_columns(column_numeric("wt", "hp"))
+  directory <- withr::local_tempdir()
+  sgd <- list("sgd", learning_rate = 1e-5)
+  model <- linear_regressor(
+    columns,
+    model_dir = file.path(directory, "cluster"),
+    optimizer = sgd,
+    config = in_cluster(save_checkpoints_steps = 15, evaluator = TRUE)
+  )
+  training <- train_spec(cars(num_epochs = NULL), max_steps = 30)
+  evaluation <- eval_spec(cars(), start_delay_secs = 0, throttle_secs = 0)
+  history <- train_and_evaluate(model, training, evaluation)
+  alone <- linear_regressor(columns, model_dir = file.path(directory, "alone"), optimizer = sgd)
+  reference <- train(alone, cars(num_epochs = NULL), max_steps = 30)
+
+  expect_s3_class(history, class(reference), exact = TRUE)
+  expect_identical(history$global_step, 30L)
+  expect_identical(history$losses$step, reference$losses$step)
+  expect_equal(history$losses$loss, reference$losses$loss, tolerance = 1e-5)
+  expect_equal(variable_value(model), variable_value(alone), tolerance = 2e-6)
+  expect_true(30L %in% history$evaluations$global_step)
+  expect_named(history$tasks, c("task", "state", "step", "examples_per_second"))
+  expect_identical(history$tasks$task, c("chief 0", "worker 0", "evaluator 0"))
+  expect_identical(unique(history$tasks$state), "done")
+  expect_true(all(history$tasks$examples_per_second[1:2] > 0))
+  expect_identical(c(history$restarts, history$steps_lost), c(0L, 0L))
+
+  # Verbs that use a trained model do so here, whatever the cluster.
+  expect_equal(predict(model, cars()), predict(alone, cars()), tolerance = 1e-5)
+  last <- utils::tail(history$evaluations, 1)
+  expect_equal(evaluate(model, cars())$average_loss, last$average_loss, tolerance = 1e-5)
+
+  expect_setequal(
+    list.files(file.path(model$model_dir, "logs"), "log$"),
+    c("chief-0.log", "worker-0.log", "evaluator-0.log")
+  )
+  expect_length(list.files(model$model_dir, "tmp_worker"), 0)
+  expect_identical(private_directories(), before)
+})
+
+test_that("a job in the background is looked at, waited for and stopped", {
+  skip_if_no_tensorflow()
+  before <- private_directories()
+  rate <- 0.01
+  line <- function(features, labels, mode) {
+    x <- tf$reshape(features$wt, c(-1L, 1L))
+    predicted <- tf$squeeze(tf$compat$v1$layers$dense(x, 1L), 1L)
+    list(
+      predictions = list(mpg = predicted),
+      loss = if (mode != "infer") tf$reduce_mean(tf$math$squared_difference(labels, predicted)),
+      optimizer = list("sgd", learning_rate = rate)
+    )
+  }
+  model <- estimator(line, model_dir = withr::local_tempdir(), config = in_cluster())
+  job <- launch(model, train_spec(cars(num_epochs = NULL), max_steps = 1e6), wait = FALSE)
+  withr::defer(stop_job(job))
+  expect_s3_class(job, "tfdistribute_job")
+  expect_error(
+    launch(model, train_spec(cars(num_epochs = NULL), max_steps = 10)),
+    class = "tfdistribute_model_directory_error"
+  )
+  deadline <- Sys.time() + 200
+  while (anyNA(job_state(job)$step) && Sys.time() < deadline) {
+    expect_null(wait_for(job, timeout_s = 0.3))
+  }
+  tasks <- job_state(job)
+  expect_identical(tasks$state, c("training", "training"))
+  expect_true(all(vapply(tasks$pid, is_running, NA)))
+  expect_match(format(job), "chief 0 .*training, step [0-9]+", all = FALSE)
+  expect_match(job_logs(job, "worker 0"), "worker 0 starts", all = FALSE)
+
+  took <- system.time(stop_job(job))[["elapsed"]]
+  expect_lt(took, 12)
+  expect_false(any(vapply(c(tasks$pid, job$pid), is_running, NA)))
+  expect_identical(private_directories(), before)
+  expect_gt(job_history(job)$global_step, 0)
+  expect_gt(variable_value(model, "global_step"), 0)
+  expect_error(wait_for(job), "was stopped", class = "tfdistribute_training_error")
+})
+
+test_that("Ctrl-C stops every process, and an error in one of them is raised with its place", {
+  skip_if_no_tensorflow()
+  directory <- withr::local_tempdir()
+  script <- withr::local_tempfile(fileext = ".R")
+  writeLines(
+    c(
+      "library(tfdistribute)",
+      "options(tfdistribute.progress = FALSE)",
+      "config <- run_config(strategy_multi_worker(), save_checkpoints_steps = 50,",
+      "  cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200))",
+      "cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)",
+      "model <- linear_regressor(feature_columns(column_numeric('wt')), config = config,",
+      sprintf("  model_dir = '%s')", directory),
+      "result <- tryCatch(train(model, cars, steps = 1e6), interrupt = function(i) 'interrupted')",
+      "cat('result', format(result), '\\n')",
+      "cat('children', length(system('ps -o pid= --ppid $PPID', intern = TRUE)), '\\n')",
+      "broken_part <- function() stop('nothing {works} here')",
+      "broken <- function(features, labels, mode) {",
+      "  if (grepl('\"type\": \"worker\"', Sys.getenv('TF_CONFIG'))) broken_part()",
+      "  loss <- tf$reduce_mean(tf$compat$v1$layers$dense(tf$reshape(features$wt, c(-1L, 1L)), 1L))",
+      "  list(loss = loss, optimizer = 'sgd')",
+      "}",
+      "error <- tryCatch(train(estimator(broken, config = config), cars, steps = 5), error = identity)",
+      "cat('class', class(error)[[1]], '\\n')",
+      "cat('task', error$task, '\\n')",
+      "cat(conditionMessage(error), '\\n')",
+      "cat('trace', grepl('broken_part()', error$r_traceback, fixed = TRUE), '\\n')",
+      "cat('python', grepl('CallbackError', error$python_traceback), '\\n')",
+      "cat('log', any(grepl('nothing {works} here', readLines(error$log), fixed = TRUE)), '\\n')"
+    ),
+    script
+  )
+  child <- processx::process$new(
+    file.path(R.home("bin"), "Rscript"),
+    script,
+    stdout = "|",
+    stderr = "2>&1",
+    cleanup_tree = TRUE
+  )
+  withr::defer(child$kill_tree())
+  deadline <- Sys.time() + 200
+  has_begun <- function() any(grepl("ckpt-[1-9]", list.files(directory)))
+  while (!has_begun() && child$is_alive() && Sys.time() < deadline) {
+    Sys.sleep(0.1)
+  }
+  child$interrupt()
+  child$wait(timeout = 200e3)
+  output <- paste(child$read_all_output_lines(), collapse = "\n")
+  expect_match(output, "result interrupted", fixed = TRUE)
+  # ps itself, and the shell that runs it.
+  expect_match(output, "children [12] ")
+  expect_match(output, "class tfdistribute_callback_error", fixed = TRUE)
+  expect_match(output, "task worker 0", fixed = TRUE)
+  expect_match(output, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
+  expect_match(output, "trace TRUE", fixed = TRUE)
+  expect_match(output, "python TRUE", fixed = TRUE)
+  expect_match(output, "log TRUE", fixed = TRUE)
+})
+
+test_that("what was changed on its way to a task is not read", {
+  skip_if_no_tensorflow()
+  directory <- call_backend("job_directory")
+  withr::defer(call_backend("remove_job_directory", directory = directory))
+  expect_identical(file.info(directory)$mode, as.octmode("700"))
+  digest <- write_task(directory, "train", list(object = list()))
+  read_task(directory, digest)
+  bytes <- readBin(task_file(directory), "raw", 1e6)
+  bytes[[length(bytes)]] <- xor(bytes[[length(bytes)]], as.raw(1))
+  writeBin(bytes, task_file(directory))
+  expect_error(read_task(directory, digest), "is not what was written")
+  writeBin(xor(bytes, as.raw(0)), task_file(directory))
+  Sys.chmod(directory, "755")
+  expect_error(
+    read_task(directory, call_backend("digest_of", path = task_file(directory))),
+    "others"
+  )
+  Sys.chmod(directory, "700")
+})
+
+test_that("a process that no job has started performs no task", {
+  expect_error(run_task(), "names no job", class = "tfdistribute_argument_error")
+})
