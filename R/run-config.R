@@ -26,9 +26,8 @@
 #' @param experimental_max_worker_delay_secs Seconds by which the workers of a cluster start late at most, a count;
 #'   NULL for TensorFlow's own.
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
-#' @param cluster The processes that train together, a [cluster()] or [local_cluster()]; NULL for this one. A cluster
-#'   can be described, checked with [cluster_check()] and planned with [plan()]; a verb with one raises
-#'   `tfdistribute_unsupported_error` in this version.
+#' @param cluster The processes that train together, a [local_cluster()] or [cluster()]; NULL for this one, or those of
+#'   `TF_CONFIG`, where it is set. [cluster_check()] lists its mistakes, [plan()] says what each process would do.
 #'
 #' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
 #' @section Errors:
@@ -42,6 +41,7 @@
 #' @examples
 #' run_config()
 #' run_config(strategy_mirrored(devices = 2), save_checkpoints_steps = 500)
+#' run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' run_config(session_config = list(intra_op_parallelism_threads = 2))
 #' @export
 run_config <- function(
