@@ -80,10 +80,10 @@ def wait_for(path):
     while not os.path.exists(path):
         time.sleep(0.01)
 
-def wait_for_chief():
-    path = os.path.join(os.environ["TFDISTRIBUTE_JOB"], "chief-finished")
-    wait_for(path)
-    print(open(path).read(), flush=True)
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
 
 def fill():
     try:
@@ -112,14 +112,15 @@ acts = {
     "wait": lambda what: tell("waiting", **{"for": what}),
     "note": lambda text: tell("note", text=text),
     "sleep": time.sleep, "wait_for": wait_for,
-    "fill": fill, "wait_for_chief": wait_for_chief, "exit": sys.exit, "print": lambda text: print(text, flush=True),
+    "fill": fill, "work": work, "touch": lambda path: open(path, "w").close(),
+    "exit": sys.exit, "print": lambda text: print(text, flush=True),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),
 }
 plan = json.loads(sys.argv[1])
 if not plan.get("silent", False):
     tell("started", pid=os.getpid())
-    tell("tensorflow")
+    tell("serving" if role == "ps" else "tensorflow")
 default = [["sleep", 60]] if role == "ps" else []
 for act, *arguments in plan.get(f"{name}@{restart}", plan.get(name, plan.get(role, default))):
     acts[act](*arguments)

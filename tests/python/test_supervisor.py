@@ -195,9 +195,15 @@ def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp
 
 def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Path):
     stalls = [("shows_stacks",), ("train", 2), ("sleep", 60)]
+    done = str(tmp_path / "done")
     state = run_job(
         tmp_path,
-        {"chief-0@0": stalls, "worker-0@0": stalls, "evaluator": [("wait_for_chief",), *EVALUATES]},
+        {
+            "chief-0@0": stalls,
+            "worker-0@0": stalls,
+            "chief-0@1": [("train", 3), ("touch", done), ("finish", 3)],
+            "evaluator": [("wait_for", done), *EVALUATES],
+        },
         stall_timeout_s=1,
     )
     assert (state["state"], state["restarts"]) == ("done", 1)
@@ -209,9 +215,10 @@ def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Pa
 
 
 def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
-    state = run_job(
-        tmp_path, {"evaluator": [("evaluate", 1), ("sleep", 60)]}, stall_timeout_s=1, restarts=0
-    )
+    # As long as it computes, it is not late.
+    waits = [("evaluate", 1), ("work", 2.5), ("print", "computed"), ("sleep", 60)]
+    state = run_job(tmp_path, {"evaluator": waits}, stall_timeout_s=1, restarts=0)
+    assert "computed" in state["failure"]["log_tail"]
     assert state["failure"]["task"] == "evaluator 0"
     assert "The last checkpoint was not evaluated" in state["failure"]["problem"]
     assert state["history"]["training"]["step"] == [1, 2, 3]

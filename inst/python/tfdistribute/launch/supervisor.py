@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -17,7 +16,7 @@ from tfdistribute.launch.ground import Ground, prepare
 from tfdistribute.launch.healing import Decision, Policy, decide, pause_s
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.state import ENDED, FILE, JobState, StateFile, replace, write_result
+from tfdistribute.launch.state import ENDED, FILE, JobState, StateFile, write_result
 from tfdistribute.launch.stop_requests import StopRequests
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.launch.tasks import TaskProcess
@@ -33,9 +32,6 @@ TERM_S = 2.0
 STACKS_S = 0.5
 CALLS_S = 1.0
 LAST_WORDS_S = 1.0
-
-# Where tasks that wait for the chief's end find its last step.
-CHIEF_FINISHED = "chief-finished"
 
 # Told of every state that is written.
 Watch = Callable[[dict[str, Any]], None]
@@ -154,21 +150,13 @@ class Supervisor:
         chief = self.team[self.policy.chief].view
         has_finished = chief.exit == 0 if self.job.is_script else chief.finished is not None
         if self._chief_done_at is None and has_finished:
-            self._note_chief_done()
+            self._chief_done_at = time.monotonic()
         trains = any(view.trains and view.stepped_at is not None for view in self.team.views)
         if self.state.state in ("starting", "restarting") and trains and not self._due:
             self.state.state, self.state.message = "training", "The tasks train."
         if self._chief_done_at is not None and self.state.state in ("starting", "training"):
             self.state.state = "evaluating"
             self.state.message = "The chief has finished; others end their work."
-
-    def _note_chief_done(self) -> None:
-        self._chief_done_at = time.monotonic()
-        with contextlib.suppress(OSError):
-            replace(
-                os.path.join(self.job.directory, CHIEF_FINISHED),
-                {"step": self.progress.global_step},
-            )
 
     def _parent_is_gone(self) -> bool:
         pid = self.job.parent_pid
@@ -245,6 +233,8 @@ class Supervisor:
         if late is None:
             return
         tasks = [self.team[view.task] for view in late.views]
+        if late.kind == "evaluation" and any(task.has_worked(late.seconds) for task in tasks):
+            return
         if late.kind == "end":
             for task in tasks:
                 self.state.note(f"{task.name} did not end by itself after its work, and was ended.")

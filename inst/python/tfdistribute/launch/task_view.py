@@ -19,8 +19,7 @@ class TaskView:
         pid: Its process.
         state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
         waiting_for: What it waits for, while it does.
-        is_up: Whether its program said that it runs.
-        has_tensorflow: Whether it has imported TensorFlow.
+        is_up: Whether its program has told anything.
         step: The last step that it told.
         speed: Its examples a second.
         stepped_at: Monotonic time of its last step; None before the first.
@@ -38,7 +37,6 @@ class TaskView:
     state: str = "starting"
     waiting_for: str | None = None
     is_up: bool = False
-    has_tensorflow: bool = False
     step: int | None = None
     speed: float | None = None
     stepped_at: float | None = None
@@ -67,18 +65,13 @@ class TaskView:
             event: What the task told.
             now: Monotonic time.
         """
-        self.heard_at = now
+        self.heard_at, self.is_up = now, True
         take = getattr(self, f"_take_{event['event']}", None)
         if take is not None:
             take(event, now)
 
-    def _take_started(self, event: dict[str, Any], now: float) -> None:
-        self.is_up = True
-
-    def _take_tensorflow(self, event: dict[str, Any], now: float) -> None:
-        self.has_tensorflow = True
-        if self.task.type == "ps":
-            self.state = "serving"
+    def _take_serving(self, event: dict[str, Any], now: float) -> None:
+        self.state, self.waiting_for = "serving", None
 
     def _take_waiting(self, event: dict[str, Any], now: float) -> None:
         self.state, self.waiting_for = "waiting", str(event.get("for", "something"))[:200]

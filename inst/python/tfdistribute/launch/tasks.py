@@ -17,6 +17,9 @@ from tfdistribute.launch import processes
 from tfdistribute.launch.events import EventFile
 from tfdistribute.launch.task_view import TaskView
 
+# The part of one core's time that a process uses which does not merely wait.
+_BUSY = 0.1
+
 
 @dataclass(frozen=True)
 class Start:
@@ -55,6 +58,7 @@ class TaskProcess:
         self._events = events
         self.events = EventFile(events)
         self._untaken: list[dict[str, Any]] = []
+        self._cpu_s_when_heard = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -82,6 +86,7 @@ class TaskProcess:
         self.view = TaskView(self.task, started_at=now, heard_at=now)
         self.events = EventFile(self.events_path)
         self.starts += 1
+        self._cpu_s_when_heard = 0.0
         output = self._open_log()
         try:
             self._process = subprocess.Popen(
@@ -122,9 +127,22 @@ class TaskProcess:
         events = self.events.new()
         for event in events:
             self.view.take(event, now)
+        if events:
+            self._cpu_s_when_heard = self._cpu_s()
         self._untaken += events
         if ended is not None and self.view.exit is None:
             self.view.end(ended, time.time())
+
+    def has_worked(self, seconds: float) -> bool:
+        """Say whether a task that told nothing for some time has computed meanwhile; then that time begins anew."""
+        used = self._cpu_s()
+        has_worked = used - self._cpu_s_when_heard > _BUSY * seconds
+        if has_worked:
+            self._cpu_s_when_heard, self.view.heard_at = used, time.monotonic()
+        return has_worked
+
+    def _cpu_s(self) -> float:
+        return processes.cpu_seconds(self.view.pid) if self.view.pid is not None else 0.0
 
     def taken_events(self) -> list[dict[str, Any]]:
         """Hand over the events that were not handed over yet, also those of earlier starts."""
