@@ -174,7 +174,7 @@ def main(directory: Path, options: Mapping[str, Any]) -> None:
     for model in options["models"]:
         answers[model] = train(directory, model, options)
         if "error" in answers[model]:
-            print(answers[model]["error"]["traceback"], file=sys.stderr)
+            sys.stderr.write(answers[model]["error"]["traceback"])
             break
     text = json.dumps(answers, default=plain)
     (directory / f"answer-{task_name()}.json").write_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import contextlib
 import json
 import os
@@ -14,7 +15,7 @@ from typing import Any
 import cluster_task
 import numpy as np
 import pytest
-from cluster_job import job
+from cluster_job import Job, job
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
@@ -68,6 +69,32 @@ def on_cores(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, own)
 
 
+def assert_that_each_row_was_read_once_per_epoch(running: Job, names: list[str]) -> None:
+    read = [running.rows(name) for name in names]
+    assert [len(rows) for rows in read] == [24 * cluster_task.BATCH // len(names)] * len(names)
+    # Three epochs.
+    assert set(collections.Counter(itertools.chain(*read)).values()) == {3}
+
+
+def assert_that_each_task_told_its_part(
+    running: Job, names: list[str], workers: int, models: int
+) -> None:
+    for name in names[:workers]:
+        about = (running.directory / "custom" / f"config-{name}.txt").read_text(encoding="utf-8")
+        assert json.loads(about) == {"is_chief": name == "chief-0", "task": name}
+
+    # What the tasks told on their way.
+    assert {each["step"] for each in running.events("chief-0", "checkpoint")} == {0, 10, 20, 24}
+    assert [each["step"] for each in running.events("chief-0", "record")][:4] == [1, 10, 20, 24]
+    for name in names[1:workers]:
+        # Ten steps a second at most are told; the end is told by another event.
+        assert {each["step"] for each in running.events(name, "step")} <= set(range(1, 25))
+        assert any("examples_per_second" in each for each in running.events(name, "step"))
+        assert running.events(name, "record") == running.events(name, "checkpoint") == []
+    for name in names:
+        assert [each["step"] for each in running.events(name, "finished")] == [24] * models
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers_in_step_train_as_one_process(
@@ -96,24 +123,8 @@ def test_workers_in_step_train_as_one_process(
         if workers == 2:
             evaluation = running.value("evaluator-0", model)["evaluation"][-1]
             assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
-    read = [running.rows(name) for name in names[:workers]]
-    assert [len(rows) for rows in read] == [24 * cluster_task.BATCH // workers] * workers
-    # Three epochs.
-    assert set(collections.Counter(sum(read, [])).values()) == {3}
-    for name in names[:workers]:
-        about = (tmp_path / "custom" / f"config-{name}.txt").read_text(encoding="utf-8")
-        assert json.loads(about) == {"is_chief": name == "chief-0", "task": name}
-
-    # What the tasks told on their way.
-    assert {each["step"] for each in running.events("chief-0", "checkpoint")} == {0, 10, 20, 24}
-    assert [each["step"] for each in running.events("chief-0", "record")][:4] == [1, 10, 20, 24]
-    for name in names[1:workers]:
-        # Ten steps a second at most are told; the end is told by another event.
-        assert {each["step"] for each in running.events(name, "step")} <= set(range(1, 25))
-        assert any("examples_per_second" in each for each in running.events(name, "step"))
-        assert running.events(name, "record") == running.events(name, "checkpoint") == []
-    for name in names:
-        assert [each["step"] for each in running.events(name, "finished")] == [24] * len(models)
+    assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
+    assert_that_each_task_told_its_part(running, names, workers, len(models))
 
 
 @pytest.mark.slow

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
 from tfdistribute.cluster.tf_config import TfConfig
-from tfdistribute.errors import RunConfigError, ShardingError, StrategyError, UnsupportedError
+from tfdistribute.errors import (
+    ClusterError,
+    RunConfigError,
+    ShardingError,
+    StrategyError,
+    UnsupportedError,
+)
 from tfdistribute.run_config import RULES, Circumstances, RunSettings, findings, preflight
 from tfdistribute.strategies import (
     CentralStorage,
@@ -37,7 +44,7 @@ def test_plain_settings_keep_every_rule():
 
 
 def test_the_table_answers_every_trap_that_settings_can_cause():
-    assert {rule.trap for rule in RULES} == {1, 4, 5, 8, 9, 11, 13, 14, 15, 20}
+    assert {rule.trap for rule in RULES} == {1, 4, 5, 8, 9, 11, 13, 14, 15, 16, 20}
 
 
 def test_every_rule_can_be_printed():
@@ -58,11 +65,80 @@ def test_a_strategy_of_one_machine_is_refused_in_a_cluster(strategy: Strategy):
     )
 
 
-@pytest.mark.parametrize("strategy", [None, MultiWorker(), ParameterServer()])
-@pytest.mark.parametrize("verb", ["train", "evaluate", "train_and_evaluate", "predict"])
-def test_a_cluster_is_refused_as_not_supported(strategy: Strategy | None, verb: str):
-    with pytest.raises(UnsupportedError, match=f"cannot {verb} in a cluster"):
-        preflight(RunSettings(train_distribute=strategy), Circumstances(verb, tf_config=CLUSTER))
+SERVERS = TfConfig({**CLUSTER.cluster, "ps": ("d:1",)}, "worker", 1)
+LOCAL = LocalCluster(workers=2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tf_config"),
+    [(MultiWorker(), CLUSTER), (ParameterServer(), SERVERS), (None, SERVERS)],
+)
+def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConfig):
+    settings = RunSettings(train_distribute=strategy, cluster=LOCAL)
+    assert traps(settings, Circumstances("train_and_evaluate", tf_config=tf_config)) == []
+    (note,) = preflight(settings, Circumstances("train", tf_config=tf_config)).notes
+    assert "performed as train_and_evaluate" in note
+
+
+@pytest.mark.parametrize(
+    ("settings", "tf_config", "error", "problem"),
+    [
+        (RunSettings(cluster=LOCAL), None, UnsupportedError, "this process is none of its tasks"),
+        (RunSettings(train_distribute=MultiWorker()), None, UnsupportedError, "there is none"),
+        (
+            RunSettings(train_distribute=MultiWorker()),
+            SERVERS,
+            StrategyError,
+            'has 1 parameter servers ("ps")',
+        ),
+        (
+            RunSettings(train_distribute=ParameterServer()),
+            CLUSTER,
+            StrategyError,
+            "of which this process is worker 1, has no parameter servers",
+        ),
+        (RunSettings(), CLUSTER, StrategyError, "`train_distribute` is no strategy"),
+        (
+            RunSettings(),
+            TfConfig({"worker": ("b:1", "c:1"), "ps": ("d:1",)}, "worker", 1),
+            ClusterError,
+            'not one "chief"',
+        ),
+        (
+            RunSettings(train_distribute=MultiWorker()),
+            TfConfig(CLUSTER.cluster, "evaluator", 1),
+            ClusterError,
+            "this process is evaluator 1, a second evaluator",
+        ),
+        (
+            RunSettings(
+                train_distribute=MultiWorker(), cluster=ClusterSpec(("a:1",), ("b:1", "x:1"))
+            ),
+            CLUSTER,
+            ClusterError,
+            "`cluster` has other addresses than TF_CONFIG",
+        ),
+    ],
+)
+def test_what_cannot_train_in_a_cluster_is_refused(
+    settings: RunSettings, tf_config: TfConfig | None, error: type[Exception], problem: str
+):
+    with pytest.raises(error) as caught:
+        preflight(settings, Circumstances("train_and_evaluate", tf_config=tf_config))
+    assert problem in getattr(caught.value, "problem")  # noqa: B009
+    # A verb that does not train needs no cluster.
+    assert preflight(settings.for_verb("predict"), Circumstances("predict")).notes == ()
+
+
+def test_a_worker_has_all_gpus_or_one_cpu():
+    settings = RunSettings(
+        train_distribute=MultiWorker(), cluster=LocalCluster(workers=2, devices_per_worker=2)
+    )
+    circumstances = Circumstances(
+        "train_and_evaluate", tf_config=CLUSTER, devices=("/device:CPU:0",)
+    )
+    with pytest.raises(StrategyError, match=r"`devices_per_worker` is 2, but .* has 1 here"):
+        preflight(settings, circumstances)
 
 
 def test_a_session_config_is_added_to_the_default_of_the_task():
@@ -194,6 +270,6 @@ def test_the_most_fundamental_refusal_comes_first_and_all_can_be_listed():
         replicas=2,
         devices=TWO_CPUS,
     )
-    assert traps(settings, circumstances) == [15, 8, 1, 9, 13, 11]
+    assert traps(settings, circumstances) == [15, 5, 8, 1, 9, 13, 11]
     with pytest.raises(StrategyError):
         preflight(settings, circumstances)

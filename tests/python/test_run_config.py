@@ -218,7 +218,8 @@ def test_a_cluster_keeps_its_device_filters(tensorflow: Any, monkeypatch: pytest
         session_config={"log_device_placement": False, "device_filters": ["/job:ps"]}
     )
     default = tensorflow.estimator.RunConfig().session_config
-    ours = build(settings, ONE).session_config
+    seat = engine.cluster_tasks.Seat(cluster, "worker", 0, is_chief=False, in_step=False)
+    ours = build(settings, ONE, seat=seat).session_config
     assert list(default.device_filters) == ["/job:ps", "/job:worker/task:0"]
     assert ours == default
     alone = tensorflow.estimator.RunConfig(session_config=tensorflow.compat.v1.ConfigProto())

@@ -92,10 +92,8 @@ def repair(model_dir: str) -> list[str]:
     else:
         (directory / STATE).unlink()
         goes_on = "begins anew, because there is no other"
-    return [
-        f'The newest checkpoint, {newest} in "{model_dir}", is incomplete: its files now end in "{BROKEN}", and '
-        f"training {goes_on}."
-    ]
+    aside = f'its files now end in "{BROKEN}", and training {goes_on}.'
+    return [f'The newest checkpoint, {newest} in "{model_dir}", is incomplete: {aside}']
 
 
 def tidy(model_dir: str) -> None:

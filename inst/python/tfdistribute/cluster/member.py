@@ -104,10 +104,8 @@ class Member:
         With parameter servers these are the servers, and the chief, who gives the variables their first values;
         without, everybody who trains.
         """
-        if self.servers:
-            others = (*self.servers, *self.training_tasks[:1])
-        else:
-            others = self.training_tasks
+        with_servers = (*self.servers, *self.training_tasks[:1])
+        others = with_servers if self.servers else self.training_tasks
         return tuple((task, address) for task, address in others if task != self.task)
 
     def _placed(self, role: str) -> Iterator[tuple[Task, str]]:

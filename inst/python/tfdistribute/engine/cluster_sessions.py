@@ -29,6 +29,8 @@ class Calls:
     Args:
         before_session: Called before each session is made; it waits for the other tasks, and raises where they do not
             come.
+        before_close: Called before a session is closed; it waits for those who must know, and raises where they do not
+            come.
         after_step: Called with the global step after each step of this task.
         after_save: Called with a checkpoint's prefix and its step, in the chief.
         has_given_up: Asked from another thread whether the step under way can never end.
@@ -36,6 +38,7 @@ class Calls:
     """
 
     before_session: Callable[[], None]
+    before_close: Callable[[], None]
     after_step: Callable[[int], None]
     after_save: Callable[[str, int], None]
     has_given_up: Callable[[], bool]
@@ -158,30 +161,40 @@ class _Training:
         )
         target = self._seat.target if len(_addresses(self._seat)) > 1 else ""
         creator = make(scaffold=scaffold, master=target, config=self._estimator._session_config)
-        creator.before_session = self._calls.before_session
+        creator.calls = self._calls
         return creator
 
 
-class _Chief(monitored_session.ChiefSessionCreator):
+class _Reaching:
+    """Mixed into what makes sessions: the other tasks must be there when one is made, and when it is closed."""
+
+    calls: Calls
+
+    def create_session(self) -> Any:
+        """Make a session when the others are there."""
+        self.calls.before_session()
+        session = super().create_session()  # type: ignore[misc]
+        session.close = functools.partial(_close, session, self.calls.before_close)
+        return session
+
+
+def _close(session: Any, before_close: Callable[[], None]) -> None:
+    """Close a session, but not where TensorFlow would wait for ever for a parameter server that is gone."""
+    try:
+        before_close()
+    except Exception:
+        # Its end would wait as well.
+        session._session, session._closed = None, True
+        raise
+    type(session).close(session)
+
+
+class _Chief(_Reaching, monitored_session.ChiefSessionCreator):
     """Makes sessions whose variables this task gives their values."""
 
-    before_session: Callable[[], None]
 
-    def create_session(self) -> Any:
-        """Make a session when the others are there."""
-        self.before_session()
-        return super().create_session()
-
-
-class _Worker(monitored_session.WorkerSessionCreator):
+class _Worker(_Reaching, monitored_session.WorkerSessionCreator):
     """Makes sessions whose variables the chief gives their values; it looks often whether it has."""
-
-    before_session: Callable[[], None]
-
-    def create_session(self) -> Any:
-        """Make a session when the others are there."""
-        self.before_session()
-        return super().create_session()
 
     def _get_session_manager(self) -> session_manager.SessionManager:
         manager = super()._get_session_manager()

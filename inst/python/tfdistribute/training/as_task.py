@@ -134,6 +134,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
 
     return engine.cluster_sessions.Calls(
         before_session=reach.before_session,
+        before_close=reach.before_close,
         after_step=after_step,
         after_save=after_save,
         has_given_up=reach.has_given_up,

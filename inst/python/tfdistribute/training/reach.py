@@ -89,6 +89,18 @@ class Reach:
             if self._sessions > _MOST_SESSIONS or waited > self._deadline_s:
                 raise self.broken()
 
+    def before_close(self) -> None:
+        """See that the parameter servers are there when a session is closed, which tells them.
+
+        Raises:
+            LostPeerError: one is gone, and did not come back before the deadline.
+        """
+        missing = peers.wait_for(
+            self._member.servers, self._deadline_s, _tell_waiting, self._stopped
+        )
+        if missing:
+            raise self.gone(missing)
+
     def has_given_up(self) -> bool:
         """Look, from another thread, whether the step under way can still end.
 
