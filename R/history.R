@@ -11,8 +11,9 @@
 #'   `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` gives a list with the steps, the
 #'   first and last loss, the examples per second and the last evaluation. The list itself has `losses` (a tibble:
 #'   `step`, `loss`, `seconds` since the first step, `examples_per_second`), `evaluations` (a tibble: `global_step`
-#'   and a column for each metric), `examples_per_second`, `global_step`, `model_dir`, and `stopped_by` (the
-#'   hook that ended training before its steps or its data did, or NULL). That of a job, see [launch()], has `tasks`,
+#'   and a column for each metric), `examples_per_second`, `global_step`, `model_dir`, `stopped_by` (the
+#'   hook that ended training before its steps or its data did, or NULL) and `notes` (what could not be done as it was
+#'   told, a sentence each). That of a job, see [launch()], has `tasks`,
 #'   `restarts` and `steps_lost` too.
 #' @section Errors:
 #' None.
@@ -46,6 +47,7 @@ new_history <- function(answer) {
       global_step = as.integer(answer$global_step),
       model_dir = answer$model_dir,
       stopped_by = answer$stopped_by,
+      notes = as.character(answer$notes),
       tasks = answer$tasks,
       restarts = answer$restarts,
       steps_lost = answer$steps_lost
@@ -82,6 +84,9 @@ print.tfdistribute_history <- function(x, ...) {
   }
   if (isTRUE(x$restarts > 0)) {
     cat("  restarts: ", x$restarts, ", steps trained twice: ", x$steps_lost, "\n", sep = "")
+  }
+  for (note in x$notes) {
+    cat("  ", note, "\n", sep = "")
   }
   cat("  model_dir: ", x$model_dir, "\n", sep = "")
   invisible(x)

@@ -12,11 +12,12 @@ new_progress <- function(
   display <- if (dynamic) progress_bar() else progress_lines()
   list(
     listener = function(event) {
-      if (identical(event$event, "step")) {
-        display$step(event)
-      } else {
+      switch(
+        event$event,
+        step = display$step(event),
+        note = display$note(event$text),
         display$evaluation(event)
-      }
+      )
       NULL
     },
     finish = display$finish
@@ -67,6 +68,7 @@ progress_bar <- function() {
       )
     },
     evaluation = function(event) cli::cat_line(evaluation_text(event), file = stderr()),
+    note = function(text) cli::cat_line(text, file = stderr()),
     finish = function() {
       if (!is.null(bar$id)) {
         cli::cli_progress_done(id = bar$id)
@@ -109,6 +111,7 @@ progress_lines <- function(clock = Sys.time) {
       if (is_line_due(state, event, clock)) show(event)
     },
     evaluation = function(event) message(evaluation_text(event)),
+    note = function(text) message(text),
     finish = function() {
       if (!is.null(state$last) && !identical(state$last$step, state$shown_step)) {
         show(state$last)

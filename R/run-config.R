@@ -8,7 +8,9 @@
 #'   exactly once. With a strategy the number of rows must be a multiple of `batch_size`.
 #' @param model_dir Directory of checkpoints and events, a string; NULL leaves it to the estimator.
 #' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for another one in each run.
-#' @param save_summary_steps Steps between two summaries for TensorBoard, a count; NULL for none.
+#' @param save_summary_steps Steps between two summaries for TensorBoard, a count; NULL for none; `"auto"` goes by time:
+#'   one at the first step, then one a second, and in a training that lasts one every hundredth of its time. In a
+#'   cluster, where tasks write summaries together, and for tfestimators, `"auto"` is 100.
 #' @param save_checkpoints_steps Steps between two checkpoints, a count. Not together with `save_checkpoints_secs`.
 #' @param save_checkpoints_secs Seconds between two checkpoints, a number; 600 unless `save_checkpoints_steps` is
 #'   given. Both NULL: no checkpoints at all, and therefore nothing to evaluate or predict with.
@@ -17,7 +19,8 @@
 #'   defaults.
 #' @param keep_checkpoint_max Newest checkpoints to keep, a count; 0 or NULL keeps all.
 #' @param keep_checkpoint_every_n_hours Hours between two checkpoints that are kept for good, a number.
-#' @param log_step_count_steps Steps between two records of loss and speed in TensorFlow's log, a count; NULL for none.
+#' @param log_step_count_steps Steps between two records of the speed for TensorBoard, a count; NULL for none; `"auto"`
+#'   as for `save_summary_steps`.
 #' @param device_fn Function of one argument, an operation, that returns its device as a string; only
 #'   without a strategy.
 #' @param protocol Protocol of a cluster's server: `"grpc"` (also NULL) or `"grpc+verbs"`.
@@ -28,8 +31,21 @@
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
 #' @param cluster The processes that train together, a [local_cluster()] or [cluster()]; NULL for this one, or those of
 #'   `TF_CONFIG`, where it is set. [cluster_check()] lists its mistakes, [plan()] says what each process would do.
+#' @param steps_per_run Steps of training that TensorFlow takes at once, without coming back to Python, a count; `"auto"`
+#'   for as many as take a twentieth of a second. See "Steps per run".
 #'
 #' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
+#' @section Steps per run:
+#' On a small model most of a step's time is spent on starting it. `train()` and `train_and_evaluate()` therefore take
+#' many steps at once, inside TensorFlow, and none of it can be seen but the speed: weights are the same to the bit on
+#' one device, every row is used, and checkpoints, summaries, evaluations, [hooks] and the history are those of the same
+#' steps. `"auto"` begins with one step, takes more when a training has lasted a third of a second, and keeps a run
+#' to a twentieth of a second, so that Ctrl-C and the progress display do not wait.
+#'
+#' One step is taken per run, and the history's `notes` say why, where a hook looks at every step
+#' ([session_run_hook()] with `before_run` or `after_run`, or a hook of TensorFlow that this package does not know), and
+#' where a graph holds something that cannot be repeated inside a run, such as variables made with
+#' `use_resource = FALSE`. The tasks of a cluster take one step per run.
 #' @section Errors:
 #' `tfdistribute_argument_error` for a value that a setting does not take, `tfdistribute_run_config_error` for settings
 #' that exclude each other. What depends on the model, the data or the machine is checked by the verb, before it
@@ -49,20 +65,21 @@ run_config <- function(
   eval_distribute = NULL,
   model_dir = NULL,
   tf_random_seed = 1,
-  save_summary_steps = 100,
+  save_summary_steps = "auto",
   save_checkpoints_steps = NULL,
   save_checkpoints_secs = if (is.null(save_checkpoints_steps)) 600,
   session_config = NULL,
   keep_checkpoint_max = 5,
   keep_checkpoint_every_n_hours = 10000,
-  log_step_count_steps = 100,
+  log_step_count_steps = "auto",
   device_fn = NULL,
   protocol = NULL,
   session_creation_timeout_secs = 7200,
   experimental_distribute = NULL,
   experimental_max_worker_delay_secs = NULL,
   checkpoint_save_graph_def = TRUE,
-  cluster = NULL
+  cluster = NULL,
+  steps_per_run = "auto"
 ) {
   check_together(
     save_checkpoints_steps,
@@ -82,12 +99,7 @@ run_config <- function(
         minimum = -.Machine$integer.max,
         null = TRUE
       ),
-      save_summary_steps = check_count(
-        save_summary_steps,
-        "save_summary_steps",
-        minimum = 0L,
-        null = TRUE
-      ),
+      save_summary_steps = check_steps(save_summary_steps, "save_summary_steps", minimum = 0L),
       save_checkpoints_steps = check_count(
         save_checkpoints_steps,
         "save_checkpoints_steps",
@@ -111,7 +123,7 @@ run_config <- function(
         keep_checkpoint_every_n_hours,
         "keep_checkpoint_every_n_hours"
       ),
-      log_step_count_steps = check_count(log_step_count_steps, "log_step_count_steps", null = TRUE),
+      log_step_count_steps = check_steps(log_step_count_steps, "log_step_count_steps"),
       device_fn = check_device_fn(device_fn),
       protocol = if (!is.null(protocol)) {
         check_choice(protocol, "protocol", c("grpc", "grpc+verbs"))
@@ -131,7 +143,8 @@ run_config <- function(
         checkpoint_save_graph_def,
         "checkpoint_save_graph_def"
       ),
-      cluster = check_cluster_argument(cluster, null = TRUE)
+      cluster = check_cluster_argument(cluster, null = TRUE),
+      steps_per_run = check_steps(steps_per_run, "steps_per_run", null = FALSE)
     ),
     class = "tfdistribute_run_config"
   )
@@ -183,6 +196,18 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
       argument = "device_fn"
     )
   }
+}
+
+# A number of steps, or "auto" where time decides.
+check_steps <- function(steps, argument, minimum = 1L, null = TRUE) {
+  if (identical(steps, "auto")) {
+    return(steps)
+  }
+  if (is.character(steps)) {
+    wanted <- paste0("a whole number of at least ", minimum, ', "auto"', if (null) " or NULL")
+    abort_argument(argument, steps, wanted)
+  }
+  check_count(steps, argument, minimum = minimum, null = null)
 }
 
 check_path <- function(path, argument) {
