@@ -68,8 +68,8 @@ def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counte
         {
             "chief-0@0": [("train", 8), ("sleep", 60)],
             "worker-0@0": [("train", 8), ("sleep", 0.1), ("die",)],
-            "chief-0@1": [("step", 5), ("train", 9, 6), ("finish", 9)],
-            "worker-0@1": [("step", 5), ("train", 9, 6), ("finish", 9)],
+            "chief-0@1": [("train", 9, 6), ("finish", 9)],
+            "worker-0@1": [("train", 9, 6), ("finish", 9)],
             "evaluator": [("evaluate", 5), ("sleep", 2), ("evaluate", 9), ("finish", 9)],
         },
     )

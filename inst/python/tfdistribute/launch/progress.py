@@ -61,9 +61,9 @@ class Progress:
             self.stopped_by = None if stopped_by is None else str(stopped_by)
 
     def _take_step(self, event: dict[str, Any], step: int) -> None:
-        if self.global_step is not None and step < self.global_step:
-            # The chief went back to a checkpoint, whose step it tells first.
-            self.steps_lost += self.global_step - step
+        if self.global_step is not None and step <= self.global_step:
+            # The chief went back to a checkpoint.
+            self.steps_lost += self.global_step - step + 1
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
         self.speed = number(event.get("examples_per_second")) or self.speed
