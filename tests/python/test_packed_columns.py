@@ -242,6 +242,8 @@ def test_a_model_function_gets_a_dictionary_of_columns_in_the_order_of_the_data(
     tf, seen = tensorflow, dict[str, Any]()
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        # R takes nothing else for a list of tensors.
+        assert type(features) is dict
         seen.update(features)
         weight = tf.compat.v1.get_variable("weight", initializer=0.0)
         sums = tf.add_n([tf.cast(features[name], tf.float32) for name in ("x10", "n1", "x2")])

@@ -142,17 +142,19 @@ def cut(matrices: Mapping[int, Any] | Sequence[Any], cuts: Mapping[str, Cut]) ->
     }
 
 
-def unpack_before_model(estimator: Any) -> None:
+def unpack_before_model(estimator: Any, side_by_side: bool) -> None:
     """Let an Estimator's model function get features by name, also where they come packed.
 
     Args:
         estimator: A ``tf.estimator.Estimator``; its ``_call_model_fn`` is wrapped in place.
+        side_by_side: Whether it knows ``Features``; others get a plain dictionary, which alone R takes for a list.
     """
     call_model_fn = estimator._call_model_fn
 
     def unpacking(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        given = Features.of(features) if isinstance(features, PackedFeatures) else features
-        return call_model_fn(given, labels, mode, config)
+        if isinstance(features, PackedFeatures):
+            features = Features.of(features) if side_by_side else dict(Features.of(features))
+        return call_model_fn(features, labels, mode, config)
 
     estimator._call_model_fn = unpacking
 

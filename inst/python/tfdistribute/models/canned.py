@@ -42,6 +42,7 @@ class Canned(Model):
         ModelError: columns are missing or clash, or a layer is given a bare categorical column.
     """
 
+    reads_side_by_side: ClassVar[bool] = True
     estimator: ClassVar[str]
 
     weight_column: str | None = None

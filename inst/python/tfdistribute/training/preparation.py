@@ -223,7 +223,7 @@ def _build(
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
     engine.keras_classes.keep(estimator)
-    engine.packed_features.unpack_before_model(estimator)
+    engine.packed_features.unpack_before_model(estimator, model.reads_side_by_side)
     return Prepared(model, estimator, settings, devices, model_hooks)
 
 
