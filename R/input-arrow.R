@@ -39,7 +39,8 @@ input_arrow <- function(
   types = NULL,
   impute = NULL,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  on_bad_row = c("error", "skip")
 ) {
   new_table_input(
     "arrow",
@@ -53,8 +54,14 @@ input_arrow <- function(
     shuffle = shuffle,
     seed = seed,
     weights = weights,
-    transform = transform
+    transform = transform,
+    on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))
   )
+}
+
+#' @export
+as_wire.tfdistribute_arrow_input <- function(x) {
+  table_wire(x)
 }
 
 #' @export

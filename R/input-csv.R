@@ -86,25 +86,7 @@ input_csv <- function(
 
 #' @export
 as_wire.tfdistribute_csv_input <- function(x) {
-  fields <- lapply(unclass_list(x), as_wire)
-  c(fields, list(on_skipped = as_wire(warn_of_skipped)))
-}
-
-# Called by Python, once for each verb.
-warn_of_skipped <- function(count, places) {
-  places <- unlist(places)
-  shown <- utils::head(places, 5)
-  message <- c(
-    paste0(count_rows(count), if (count == 1) " was" else " were", " skipped."),
-    rlang::set_names(shown, rep("*", length(shown))),
-    if (count > length(shown)) c("*" = "...")
-  )
-  keep_warning(rlang::warning_cnd(
-    "tfdistribute_skipped_rows_warning",
-    message = rlang::format_error_bullets(message),
-    count = as.integer(count),
-    places = places
-  ))
+  table_wire(x)
 }
 
 #' @export
@@ -112,9 +94,8 @@ format.tfdistribute_csv_input <- function(x, ...) {
   format_table_input(
     x,
     "CSV files",
-    extra = c(
-      if (x$delimiter != ",") paste0("  delim       ", encodeString(x$delimiter, quote = "\"")),
-      if (x$on_bad_row == "skip") "  on_bad_row  skip"
-    )
+    extra = if (x$delimiter != ",") {
+      paste0("  delim       ", encodeString(x$delimiter, quote = "\""))
+    }
   )
 }

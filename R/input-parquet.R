@@ -17,6 +17,9 @@
 #' @param impute What stands for missing values: NULL refuses them, a named list gives a value per feature. A response
 #'   is never filled.
 #' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
+#' @param on_bad_row What to do with a row that cannot be used because a value does not fit its column's type, or is missing
+#'   and `impute` does not fill it: `"error"`, or `"skip"`. Skipping takes a pass over all files each time a verb runs, and
+#'   each verb warns at its end how many rows were left out.
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section Types:
 #' Numbers of up to 32 bits with a sign are int32, other whole numbers int64, decimals and floating-point numbers
@@ -30,6 +33,8 @@
 #' values where there may be none, or was changed while it was read; the text names the file and the row.
 #' `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the replicas.
 #' `tfdistribute_backend_error`: Python's pyarrow is missing.
+#' A verb that skips rows raises a warning of class `tfdistribute_skipped_rows_warning` with the fields `count` and
+#' `places` (the first five).
 #' @section Source:
 #' <https://arrow.apache.org/docs/python/parquet.html>
 #' @seealso [input_arrow()], [input_csv()], [check_sharding()]
@@ -58,7 +63,8 @@ input_parquet <- function(
   types = NULL,
   impute = NULL,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  on_bad_row = c("error", "skip")
 ) {
   new_table_input(
     "parquet",
@@ -72,7 +78,8 @@ input_parquet <- function(
     shuffle = shuffle,
     seed = seed,
     weights = weights,
-    transform = transform
+    transform = transform,
+    on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))
   )
 }
 
@@ -163,6 +170,29 @@ check_table_impute <- function(impute, response) {
   })
 }
 
+# Fields as they are, and what Python calls when it has skipped rows.
+table_wire <- function(x) {
+  fields <- lapply(unclass_list(x), as_wire)
+  c(fields, list(on_skipped = as_wire(warn_of_skipped)))
+}
+
+# Called by Python, once for each verb.
+warn_of_skipped <- function(count, places) {
+  places <- unlist(places)
+  shown <- utils::head(places, 5)
+  message <- c(
+    paste0(count_rows(count), if (count == 1) " was" else " were", " skipped."),
+    rlang::set_names(shown, rep("*", length(shown))),
+    if (count > length(shown)) c("*" = "...")
+  )
+  keep_warning(rlang::warning_cnd(
+    "tfdistribute_skipped_rows_warning",
+    message = rlang::format_error_bullets(message),
+    count = as.integer(count),
+    places = places
+  ))
+}
+
 has_own_names <- function(values) {
   names <- names(values)
   !is.null(names) && !anyNA(names) && all(nzchar(names)) && anyDuplicated(names) == 0
@@ -192,8 +222,14 @@ format_table_input <- function(x, what, extra = NULL) {
     paste0("  num_epochs  ", x$num_epochs %||% "without end"),
     paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
     if (!is.null(x$seed)) paste0("  seed        ", x$seed),
-    if (length(x$impute) > 0) paste0("  impute      ", pairs(x$impute))
+    if (length(x$impute) > 0) paste0("  impute      ", pairs(x$impute)),
+    if (x$on_bad_row == "skip") "  on_bad_row  skip"
   )
+}
+
+#' @export
+as_wire.tfdistribute_parquet_input <- function(x) {
+  table_wire(x)
 }
 
 #' @export

@@ -167,6 +167,46 @@ def test_missing_values_are_refused_by_column_and_row(
         assert found["v"][:2] == [[0.0, 0.0], [1.0, 2.0]]
 
 
+def test_bad_rows_are_skipped_counted_and_told(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    columns = {
+        "x": [1.0, None, 3.0, 1e39, 5.0, 6.0, 7.0],
+        "n": ["1", "2", "many", "4", "5", None, "7"],
+        "s": ["a", "b", "c", "d", None, "f", "g"],
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, float("inf")],
+    }
+    told: list[Any] = []
+    path = made(columns)
+    source = table_input(
+        kind,
+        path,
+        response="y",
+        types={"n": "integer"},
+        impute={"s": "none"},
+        on_bad_row="skip",
+        on_skipped=lambda count, places: told.append((count, places)),
+    )
+    assert source.facts().rows == 2
+    found = rows_of(tensorflow, source)
+    assert found["x"] == [1.0, 5.0]
+    assert found["n"] == [1, 5]
+    assert found["s"] == [b"a", b"none"]
+    ((count, places),) = told
+    assert count == 5
+    assert places == [
+        f'row 2 of "{path}" (no value in `x`)',
+        f'row 3 of "{path}" (no value of its type in `n`)',
+        f'row 4 of "{path}" (no value of its type in `x`)',
+        f'row 6 of "{path}" (no value in `n`)',
+        f'row 7 of "{path}" (`y` is infinite)',
+    ]
+    assert audit_sharding(source, 2).ok
+    nothing = table_input(kind, made({"x": [None, 1e39]}), on_bad_row="skip")
+    with pytest.warns(UserWarning, match="Skipped 2 rows"):
+        assert "have no rows" in refusal(nothing).problem
+
+
 def test_files_that_differ_are_refused_by_name(kind: str, made: Callable[..., Path]):
     first = made({"x": [1.0], "y": [1]}, "1")
     other = made({"x": ["a"], "y": [1]}, "2")

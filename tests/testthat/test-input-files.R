@@ -128,6 +128,15 @@ test_that("rows that are skipped are counted in a warning of each verb", {
   expect_identical(warning$count, 3L)
   expect_match(conditionMessage(warning), "3 rows were skipped", fixed = TRUE)
   expect_match(conditionMessage(warning), "line 3 of", fixed = TRUE)
+  cars <- mtcars[c("mpg", "wt")]
+  cars$wt[[3]] <- NaN
+  skipping <- input_parquet(table_of(cars, "parquet"), "mpg", on_bad_row = "skip")
+  warning <- expect_warning(
+    audit <- check_sharding(skipping, 2),
+    class = "tfdistribute_skipped_rows_warning"
+  )
+  expect_identical(audit$rows, 31)
+  expect_match(conditionMessage(warning), "row 3 of", fixed = TRUE)
 })
 
 test_that("errors of files name file and line", {

@@ -107,8 +107,13 @@ class TableColumns:
         strings = sum(place.facts.type == "string" for place in self.layout.places.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
 
+    @property
+    def piece_rows(self) -> int:
+        """How many rows are copied at once: few enough to stay in the processor's cache."""
+        return max(1, PIECE_BYTES // max(1, self.row_bytes))
+
     def pieces(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of record batches, few enough at once to stay in the processor's cache.
+        """Copy the rows of record batches, ``piece_rows`` at once.
 
         Args:
             batches: ``pyarrow.RecordBatch``es with at least these columns.
@@ -122,10 +127,9 @@ class TableColumns:
             InputError: as ``matrices``.
         """
         pyarrow = arrow_module("pyarrow")
-        at_once = max(1, PIECE_BYTES // max(1, self.row_bytes))
         for batch in batches:
-            for start in range(0, batch.num_rows, at_once):
-                piece = batch.slice(start, at_once)
+            for start in range(0, batch.num_rows, self.piece_rows):
+                piece = batch.slice(start, self.piece_rows)
 
                 def place_of(row: int, begin: int = first + start) -> str:
                     return f'row {begin + row + 1} of "{path}"'
@@ -165,7 +169,7 @@ class TableColumns:
         self, column: Any, facts: ColumnFacts, place_of: Callable[[int], str]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         try:
-            return _values(column, facts)
+            return values_of(column, facts)
         except arrow_module("pyarrow").ArrowException as error:
             raise InputError(
                 f"The column `{facts.name}` has a value that is not {facts.type}, in {place_of(0)} or below: {error}",
@@ -194,10 +198,21 @@ class TableColumns:
         return filled
 
 
-def _values(
+def values_of(
     column: Any, facts: ColumnFacts
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Values with anything where they are missing, and which rows these are."""
+    """Read a column.
+
+    Args:
+        column: A ``pyarrow.ChunkedArray``.
+        facts: What it is.
+
+    Returns:
+        Values, with anything where they are missing; and which rows these are, None where no value is missing.
+
+    Raises:
+        ArrowException: a value is of another type.
+    """
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -250,7 +265,7 @@ def _lists(
     # flatten() looks at the slice of the table, .values would not.
     pieces = [chunk.flatten() for chunk in column.chunks]
     inner = pyarrow.chunked_array(pieces, column.type.value_type)
-    values, inner_missing = _values(inner, ColumnFacts(facts.name, facts.type))
+    values, inner_missing = values_of(inner, ColumnFacts(facts.name, facts.type))
     if inner_missing is not None:
         rows = inner_missing.reshape(-1, width).any(axis=1)
         missing = rows if missing is None else rows | missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute.inputs.arrow_columns import TableColumns, column_facts
@@ -12,6 +12,7 @@ from tfdistribute.inputs.blocks import Block, Matrices, Source
 from tfdistribute.inputs.files import File, find_files
 from tfdistribute.inputs.layout import Layout
 from tfdistribute.inputs.table_input import TableInput
+from tfdistribute.inputs.unusable_rows import batches_between, usable_batches, usable_blocks
 
 _KIND = "an Arrow file"
 _REMEDY = "Write it in Arrow's file format (Feather 2), not as a stream."
@@ -30,7 +31,12 @@ class Arrow(TableInput, kind="arrow"):
             for file, schema in zip(files, schemas, strict=True)
         ]
         batches = {block: index for _, found in looked_at for index, block in found}
-        return _ArrowFiles(files, tuple(schemas), self._chosen(offered), batches)
+        found = _ArrowFiles(files, tuple(schemas), self._chosen(offered), batches)
+        if not self.skips:
+            return found
+        usable, skipped = usable_blocks(batches, found.batches, found.columns, files)
+        self._report(skipped)
+        return replace(found, indices=usable, skips=True)
 
 
 def _look_at(number: int, file: File) -> tuple[Any, list[tuple[int, Block]]]:
@@ -55,7 +61,8 @@ class _ArrowFiles:
     files: tuple[File, ...]
     schemas: tuple[Any, ...]
     columns: TableColumns
-    batches: dict[Block, int]
+    indices: dict[Block, int]
+    skips: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -67,13 +74,20 @@ class _ArrowFiles:
 
     @property
     def blocks(self) -> Sequence[Block]:
-        return list(self.batches)
+        return list(self.indices)
 
-    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+    def batches(self, block: Block) -> Iterator[Any]:
+        """Read all rows of a block, as record batches."""
         file, ipc = self.files[block.file], arrow_module("pyarrow.ipc")
         schema = self.schemas[block.file]
         fields = sorted(schema.get_field_index(name) for name in self.columns.names)
         with reading(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=fields))
-            batch = reader.get_batch(self.batches[block]).slice(start, stop - start)
-            yield from self.columns.pieces([batch], file.path, block.first + start)
+            yield reader.get_batch(self.indices[block])
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+        batches = self.batches(block)
+        if self.skips:
+            batches = usable_batches(batches, self.columns)
+        wanted = batches_between(batches, start, stop)
+        yield from self.columns.pieces(wanted, self.files[block.file].path, block.first + start)

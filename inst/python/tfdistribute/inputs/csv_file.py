@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.arrow_columns import TableColumns, arrow_type_of, column_facts
 from tfdistribute.inputs.arrow_library import arrow_module
 from tfdistribute.inputs.blocks import Block, Matrices, Source
-from tfdistribute.inputs.csv_parsing import CsvFormat, RecordReader, Skipped
+from tfdistribute.inputs.csv_parsing import CsvFormat, RecordReader, SkippedRecord
 from tfdistribute.inputs.csv_records import Span, lines_of_records, spans
 from tfdistribute.inputs.files import File, changed, find_files, read_bytes
 from tfdistribute.inputs.layout import Layout
 from tfdistribute.inputs.table_input import Offered, TableInput
+from tfdistribute.inputs.unusable_rows import SHOWN, Skipped
 
 # What the passes over files have found, for as long as these do not change; each is small.
 _FOUND: OrderedDict[Any, tuple[tuple[Span, int], ...]] = OrderedDict()
@@ -35,14 +35,10 @@ class Csv(TableInput, kind="csv"):
     Args:
         delimiter: What stands between fields, one ASCII character.
         na: Strings that stand for missing values; in quotes they are strings.
-        on_bad_row: What to do with records that cannot be used: "error", or "skip".
-        on_skipped: Told of what was skipped: their number, and where and why the first of them were.
     """
 
     delimiter: str = ","
     na: tuple[str, ...] = ("", "NA")
-    on_bad_row: Literal["error", "skip"] | str = "error"
-    on_skipped: Callable[..., Any] | None = None
 
     def _open(self) -> Source:
         self._check_types()
@@ -57,7 +53,7 @@ class Csv(TableInput, kind="csv"):
         }
         layout = replace(layout, types=chosen)
         readers = [replace(reader, format=layout) for reader in readers]
-        skipped: list[Skipped] = []
+        skipped: list[SkippedRecord] = []
         blocks: dict[Block, Span] = {}
         for number, reader in enumerate(readers):
             first = 0
@@ -65,8 +61,9 @@ class Csv(TableInput, kind="csv"):
                 if rows:
                     blocks[Block(number, first, rows)] = span
                 first += rows
-        self._report(skipped)
-        return _CsvFiles(files, tuple(readers), columns, blocks, self.on_bad_row == "skip")
+        places = [f'line {each.line} of "{each.path}" ({each.reason})' for each in skipped[:SHOWN]]
+        self._report(Skipped(len(skipped), places))
+        return _CsvFiles(files, tuple(readers), columns, blocks, self.skips)
 
     def _types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
         """Infer the types that are not given, from the first block with rows."""
@@ -85,7 +82,7 @@ class Csv(TableInput, kind="csv"):
     def _first_table(self, reader: RecordReader, span: Span, data: bytes, wanted: list[str]) -> Any:
         given = {name: arrow_type_of(self.types[name]) for name in wanted if name in self.types}
         binary = arrow_module("pyarrow").binary()
-        if self.on_bad_row == "skip":
+        if self.skips:
             return reader.format.parsed(data, reader.header, wanted, bad_rows=lambda _: "skip")
         table = replace(reader, format=replace(reader.format, types=given)).strict(
             span, data, wanted
@@ -101,9 +98,9 @@ class Csv(TableInput, kind="csv"):
         )
 
     def _counted(
-        self, reader: RecordReader, columns: TableColumns, skipped: list[Skipped]
+        self, reader: RecordReader, columns: TableColumns, skipped: list[SkippedRecord]
     ) -> Iterator[tuple[Span, int]]:
-        if self.on_bad_row == "error":
+        if not self.skips:
             key = (reader.file, self.delimiter)
             if key not in _FOUND:
                 found = _records(reader.file, self.delimiter)
@@ -117,15 +114,6 @@ class Csv(TableInput, kind="csv"):
             table, _, left_out = reader.lenient(span, data, columns)
             skipped += left_out
             yield span, table.num_rows
-
-    def _report(self, skipped: Sequence[Skipped]) -> None:
-        if not skipped:
-            return
-        places = [f'line {each.line} of "{each.path}" ({each.reason})' for each in skipped[:5]]
-        if self.on_skipped is not None:
-            self.on_skipped(len(skipped), places)
-        else:
-            warnings.warn(f"Skipped {len(skipped)} rows: {'; '.join(places)}", stacklevel=2)
 
 
 def _header(file: File, delimiter: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedRecord:
     """A row that cannot be used.
 
     Args:
@@ -133,7 +133,7 @@ class RecordReader:
 
     def lenient(
         self, span: Span, data: bytes, columns: TableColumns
-    ) -> tuple[Any, list[int], list[Skipped]]:
+    ) -> tuple[Any, list[int], list[SkippedRecord]]:
         """Parse records and leave out those that cannot be used.
 
         Args:
@@ -145,12 +145,12 @@ class RecordReader:
             A ``pyarrow.Table``, the line of each of its rows, and what was left out.
         """
         lines = lines_of_records(self.file, span, data, self.format.delimiter)
-        skipped: list[Skipped] = []
+        skipped: list[SkippedRecord] = []
 
         def skip(row: Any) -> str:
             fields = "1 field" if row.actual_columns == 1 else f"{row.actual_columns} fields"
             reason = f"{fields} instead of {row.expected_columns}"
-            skipped.append(Skipped(self.file.path, lines[row.number - 1], reason))
+            skipped.append(SkippedRecord(self.file.path, lines[row.number - 1], reason))
             return "skip"
 
         table, unfit = self._loosely(data, columns.names, skip, skipped)
@@ -163,7 +163,7 @@ class RecordReader:
                 unusable = unusable | _missing(table.column(name))
             if unusable.any():
                 skipped += [
-                    Skipped(
+                    SkippedRecord(
                         self.file.path, lines[row], f"no value of its type in the column `{name}`"
                     )
                     for row in np.flatnonzero(unusable & keep).tolist()
@@ -174,7 +174,7 @@ class RecordReader:
         return table.filter(arrow_module("pyarrow").array(keep)), kept, skipped
 
     def _loosely(
-        self, data: bytes, names: list[str], skip: Any, skipped: list[Skipped]
+        self, data: bytes, names: list[str], skip: Any, skipped: list[SkippedRecord]
     ) -> tuple[Any, dict[str, npt.NDArray[np.bool_]]]:
         """The table, and which values do not fit their types."""
         pyarrow = arrow_module("pyarrow")

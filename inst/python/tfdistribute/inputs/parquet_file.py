@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute.inputs.arrow_columns import PIECE_BYTES, TableColumns, column_facts
@@ -12,6 +12,7 @@ from tfdistribute.inputs.blocks import Block, Matrices, Source
 from tfdistribute.inputs.files import File, find_files
 from tfdistribute.inputs.layout import Layout
 from tfdistribute.inputs.table_input import TableInput
+from tfdistribute.inputs.unusable_rows import batches_between, usable_batches, usable_blocks
 
 _KIND = "a Parquet file"
 _REMEDY = "Write the file again, or leave it out."
@@ -39,7 +40,12 @@ class Parquet(TableInput, kind="parquet"):
             for number, each in enumerate(metadata)
             for group, block in _blocks(number, each)
         }
-        return _ParquetFiles(files, tuple(metadata), self._chosen(offered), blocks)
+        found = _ParquetFiles(files, tuple(metadata), self._chosen(offered), blocks)
+        if not self.skips:
+            return found
+        usable, skipped = usable_blocks(blocks, found.batches, found.columns, files)
+        self._report(skipped)
+        return replace(found, groups=usable, skips=True)
 
 
 def _metadata(file: File) -> Any:
@@ -65,6 +71,7 @@ class _ParquetFiles:
     metadata: tuple[Any, ...]
     columns: TableColumns
     groups: dict[Block, int]
+    skips: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -78,28 +85,21 @@ class _ParquetFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.groups)
 
-    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+    def batches(self, block: Block) -> Iterator[Any]:
+        """Read all rows of a block, as record batches."""
         file, parquet = self.files[block.file], arrow_module("pyarrow.parquet")
         with reading(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
             # Opened each time: a ParquetFile may not be used by several threads.
             reader = parquet.ParquetFile(opened, metadata=self.metadata[block.file])
-            batches = reader.iter_batches(
+            yield from reader.iter_batches(
                 max(1, PIECE_BYTES // max(1, self.row_bytes)),
                 [self.groups[block]],
                 columns=self.columns.names,
             )
-            wanted = _between(batches, start, stop)
-            yield from self.columns.pieces(wanted, file.path, block.first + start)
 
-
-def _between(batches: Iterator[Any], start: int, stop: int) -> Iterator[Any]:
-    """Rows from ``start`` to before ``stop``."""
-    first = 0
-    for batch in batches:
-        last = first + batch.num_rows
-        if last > start:
-            after = min(stop, last)
-            yield batch.slice(max(start - first, 0), after - max(start, first))
-        if last >= stop:
-            return
-        first = last
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+        batches = self.batches(block)
+        if self.skips:
+            batches = usable_batches(batches, self.columns)
+        wanted = batches_between(batches, start, stop)
+        yield from self.columns.pieces(wanted, self.files[block.file].path, block.first + start)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from tfdistribute.columns import TYPES, ColumnFacts
 from tfdistribute.errors import InputError
@@ -12,6 +13,7 @@ from tfdistribute.inputs.arrow_columns import TableColumns
 from tfdistribute.inputs.file_input import FileInput
 from tfdistribute.inputs.files import File
 from tfdistribute.inputs.layout import lay_out
+from tfdistribute.inputs.unusable_rows import Skipped
 
 # What a file offers: its columns by name, None for those of types that TensorFlow does not have.
 Offered = Mapping[str, ColumnFacts | None]
@@ -25,10 +27,28 @@ class TableInput(FileInput):
         types: Types by name, each one of ``columns.TYPES``, in place of those of the file.
         impute: What stands for missing values, by name of the feature. Values of features that are not named
             here may not be missing.
+        on_bad_row: What to do with rows that cannot be used: "error", or "skip".
+        on_skipped: Told of what was skipped: their number, and where and why the first of them were.
     """
 
     types: Mapping[str, str] = field(default_factory=dict[str, str])
     impute: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    on_bad_row: Literal["error", "skip"] | str = "error"
+    on_skipped: Callable[..., Any] | None = None
+
+    @property
+    def skips(self) -> bool:
+        """Whether rows that cannot be used are left out."""
+        return self.on_bad_row == "skip"
+
+    def _report(self, skipped: Skipped) -> None:
+        if skipped.count == 0:
+            return
+        if self.on_skipped is not None:
+            self.on_skipped(skipped.count, list(skipped.places))
+        else:
+            told = f"Skipped {skipped.count} rows: {'; '.join(skipped.places)}"
+            warnings.warn(told, stacklevel=2)
 
     def _chosen(self, offered: Sequence[tuple[File, Offered]]) -> TableColumns:
         """Choose the columns, and see that every file has them.
