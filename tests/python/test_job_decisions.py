@@ -107,6 +107,14 @@ BOTH = ["chief 0", "worker 0"]
             [],
         ),
         ((killed(CHIEF, NOW - 3), killed(WORKER, NOW - 4)), GANG, "restart", "worker 0", BOTH),
+        # The end of a process may be seen later than others tell that they lost it.
+        (
+            (failed(CHIEF, True, NOW - 5), killed(WORKER, NOW - 4)),
+            GANG,
+            "restart",
+            "worker 0",
+            BOTH,
+        ),
         ((runs(CHIEF), runs(WORKER), failed(EVALUATOR, False)), GANG, "fail", "evaluator 0", []),
         ((runs(CHIEF), view(WORKER, exit=0, ended_at=1.0)), GANG, "fail", "worker 0", []),
         ((runs(CHIEF), view(WORKER, exit=1, ended_at=1.0)), GANG, "fail", "worker 0", []),

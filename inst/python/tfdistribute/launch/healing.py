@@ -68,7 +68,8 @@ def decide(
         now: Epoch seconds.
 
     Returns:
-        What to do. The root cause is the earliest failure that a restart cannot heal, else the first one.
+        What to do. The root cause is the earliest failure that a restart cannot heal, else the first process that
+        died, else the first failure: others may tell that they lost a process before its end is seen.
     """
     troubled = sorted(
         (view for view in views if is_troubled(view, policy, views)), key=_time_of_trouble
@@ -81,7 +82,7 @@ def decide(
         return Decision("succeed" if done else "go_on")
     if now - _time_of_trouble(troubled[0]) < SETTLE_S:
         return Decision("go_on")
-    first = troubled[0]
+    first = next((view for view in troubled if view.failed is None), troubled[0])
     clash = next((view for view in troubled if failures.is_clash(view)), None)
     if clash is not None:
         can = policy.ports_can_change and port_attempts < PORT_ATTEMPTS
