@@ -107,6 +107,8 @@ def test_a_device_function_of_the_user_places_operations(tensorflow: Any, tmp_pa
     [
         ({"save_summary_steps": -1}, "save_summary_steps"),
         ({"log_step_count_steps": 0}, "log_step_count_steps"),
+        ({"steps_per_run": 0}, "steps_per_run"),
+        ({"steps_per_run": "many"}, "steps_per_run"),
         ({"keep_checkpoint_every_n_hours": 0.0}, "keep_checkpoint_every_n_hours"),
         ({"session_creation_timeout_secs": -2.0}, "session_creation_timeout_secs"),
         ({"model_dir": ""}, "model_dir"),

@@ -20,16 +20,17 @@ test_that("models of R give the variables of the same models in Python to the bi
       `mirrored over 3` = strategy_mirrored(3),
       `central storage` = strategy_central_storage(2)
     )
-    trained <- function(model_fn, strategy) {
-      model <- estimator(model_fn, config = run_config(strategy, tf_random_seed = 3))
+    trained <- function(model_fn, strategy, steps_per_run) {
+      config <- run_config(strategy, tf_random_seed = 3, steps_per_run = steps_per_run)
+      model <- estimator(model_fn, config = config)
       train(model, function() in_python$batches(), steps = 3)
       variable_value(model)
     }
     result <- Map(
       function(name, strategy) {
         list(
-          r = trained(equality_models[[name]], strategies[[strategy]]),
-          python = trained(in_python$MODELS[[name]], strategies[[strategy]])
+          r = trained(equality_models[[name]], strategies[[strategy]], 3),
+          python = trained(in_python$MODELS[[name]], strategies[[strategy]], 1)
         )
       },
       cases$model, cases$strategy

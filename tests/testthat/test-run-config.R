@@ -22,18 +22,25 @@ test_that("printing shows the strategy and what differs from the default", {
 })
 
 test_that("counts are kept as integers and durations as numbers", {
-  config <- run_config(save_checkpoints_steps = 5, experimental_max_worker_delay_secs = 0)
+  config <- run_config(
+    save_summary_steps = 50,
+    save_checkpoints_steps = 5,
+    log_step_count_steps = 50,
+    experimental_max_worker_delay_secs = 0,
+    steps_per_run = 100
+  )
   counts <- c(
     "tf_random_seed",
     "save_summary_steps",
     "save_checkpoints_steps",
     "keep_checkpoint_max",
     "log_step_count_steps",
-    "experimental_max_worker_delay_secs"
+    "experimental_max_worker_delay_secs",
+    "steps_per_run"
   )
   expect_identical(
     vapply(unclass(config)[counts], typeof, "", USE.NAMES = FALSE),
-    rep("integer", 6)
+    rep("integer", 7)
   )
   expect_identical(config$session_creation_timeout_secs, 7200)
 })
@@ -67,6 +74,8 @@ test_that("a value that a setting does not take is refused by the setting's name
     run_config(keep_checkpoint_max = -1)
     run_config(keep_checkpoint_every_n_hours = 0)
     run_config(log_step_count_steps = 0)
+    run_config(steps_per_run = NULL)
+    run_config(steps_per_run = "many")
     run_config(device_fn = "cpu:0")
     run_config(device_fn = function(op, name) "cpu:0")
     run_config(protocol = "http")
@@ -111,9 +120,9 @@ test_that("the settings are TensorFlow's, in the defaults too", {
   expect_s3_class(python, "tensorflow_estimator.python.estimator.run_config.RunConfig")
   settings <- setdiff(
     names(formals(run_config)),
-    c("experimental_distribute", "session_config", "cluster")
+    c("experimental_distribute", "session_config", "cluster", "steps_per_run")
   )
-  config <- run_config()
+  config <- run_config(save_summary_steps = 100, log_step_count_steps = 100)
   for (setting in settings) {
     expect_equal(python[[setting]], config[[setting]], info = setting)
   }

@@ -90,7 +90,7 @@ class RunSettings(Description):
     experimental_max_worker_delay_secs: int | None = None
     checkpoint_save_graph_def: bool = True
     cluster: Cluster | None = None
-    steps_per_run: int | str = 1
+    steps_per_run: int | str = AUTO
 
     def __post_init__(self) -> None:
         """Check each setting, and those that exclude each other."""
