@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from test_csv_input import refusal, refusal_when_read, rows_of
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
-from tfdistribute.inputs import Input
+from tfdistribute.inputs import Input, arrow_columns
 from tfdistribute.inputs.sharding_audit import audit_sharding
 
 pa = pytest.importorskip("pyarrow")
@@ -267,6 +268,36 @@ def test_values_that_do_not_fit_are_refused(kind: str, made: Callable[..., Path]
         tensorflow, table_input(kind, path, features=("n",), types={"n": "float"})
     )
     assert "`n` has a value that is not float" in error.problem
+
+
+@pytest.mark.parametrize("purpose", ["predict", "train"])
+def test_large_units_come_in_pieces(
+    kind: str,
+    purpose: Any,
+    made: Callable[..., Path],
+    tensorflow: Any,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Units of 40 rows in pieces of 7, of which each of three workers reads a part."""
+    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    source = table_input(kind, made({"x": np.arange(100.0)}, unit=40), batch_size=6)
+    found: list[float] = []
+    for worker in range(3):
+        context = SimpleNamespace(
+            num_input_pipelines=3, input_pipeline_id=worker, num_replicas_in_sync=3
+        )
+        for features in source.input_fn(purpose, 1)(context).as_numpy_iterator():
+            found += features["x"].tolist()
+    assert (found if purpose == "predict" else sorted(found)) == np.arange(100.0).tolist()
+
+
+def test_an_error_in_a_later_piece_names_its_row(
+    kind: str, made: Callable[..., Path], tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    values = [None if row == 88 else float(row) for row in range(100)]
+    error = refusal_when_read(tensorflow, table_input(kind, made({"x": values}, unit=40)))
+    assert "missing value in row 89 of" in error.problem
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 5])
