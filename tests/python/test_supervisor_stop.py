@@ -26,6 +26,7 @@ from job_fakes import (
     state_when,
 )
 
+from tfdistribute.bridge import call
 from tfdistribute.errors import ArgumentError, ModelDirectoryError
 from tfdistribute.launch import private, reading
 from tfdistribute.launch.logs import spare_directory
@@ -210,6 +211,45 @@ def test_logs_of_an_earlier_job_stay_and_are_not_this_jobs(tmp_path: Path):
     assert "the first" in log.read_text(encoding="utf-8")
     handle = {"id": second["id"], "directory": "/nonexistent", "logs": second["logs"], "pid": 1}
     assert [line for line in reading.job_logs(handle, "chief 0") if "the" in line] == ["the second"]
+
+
+def answer(function: str, **arguments: Any) -> Any:
+    given = call(function, arguments)
+    assert "value" in given, given
+    return given["value"]
+
+
+def as_r_gives_it(tmp_path: Path, directory: str) -> dict[str, Any]:
+    job = fake_job(tmp_path, {"chief": [("train", 3), ("print", "Error: no"), ("sleep", 60)]})
+    private.remove(job.directory)
+    wanted = ("verb", "command", "working_directory", "model_dir", "parent_pid")
+    # Numbers of R are doubles.
+    return {
+        "directory": directory,
+        "cluster": {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts": 3.0},
+        **{name: getattr(job, name) for name in wanted},
+    }
+
+
+def test_the_functions_that_r_calls_start_read_and_stop_a_job(tmp_path: Path):
+    job = answer("start_job", **as_r_gives_it(tmp_path, answer("job_directory")))
+    try:
+        refused = call("start_job", as_r_gives_it(tmp_path, answer("job_directory")))["error"]
+        assert refused["kinds"] == ["model_directory", "model", "error"]
+        state_when(job, lambda state: state["global_step"] == 3)
+        assert [each["id"] for each in answer("running_jobs")] == [job["id"]]
+        news = answer("job_news", job=job)
+        while not news["lines"]:
+            news = answer("job_news", job=job, position=news["position"])
+        assert (news["lines"], news["ended"]) == (["[chief 0] Error: no"], False)
+        assert answer("job_history", job=job) is None
+        assert answer("job_logs", job=job, task="chief 0", level="error") == ["Error: no"]
+        assert call("job_logs", {"job": job, "task": "ps 9"})["error"]["argument"] == "task"
+    finally:
+        stopped = answer("stop_job", job=job)
+    assert stopped["state"] == "stopped"
+    assert answer("job_history", job=job)["training"]["step"] == [1, 2, 3]
+    assert answer("job_news", job=job, position=news["position"])["ended"]
 
 
 @pytest.mark.parametrize("make", ["a link", "open to others", "of another user", "missing"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -42,11 +44,11 @@ class JobConsole:
             lines.append(f"job {state['id']}: {names}; logs in {state['logs']}")
         notes = state["notes"][self._notes :]
         self._notes = len(state["notes"])
-        if notes or state["state"] != self._phase:
-            lines += notes
+        lines += notes
         if state["state"] != self._phase:
             self._phase = state["state"]
-            lines.append(f"{state['state']}: {state['message']}")
+            if state["message"] not in notes:
+                lines.append(f"{state['state']}: {state['message']}")
             # Whenever something is wrong, the whole table says who does what.
             if state["state"] in ("restarting", "failed"):
                 lines += job_text.table(state)
@@ -63,5 +65,6 @@ class JobConsole:
                 if self._is_open:
                     print(line, flush=True)
         except BrokenPipeError:
-            # Nobody listens any more; the job goes on.
+            # Nobody listens any more; the job goes on, and Python ends without complaint.
             self._is_open = False
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -80,9 +80,6 @@ def decide(
     if not troubled:
         done = all(is_done(view, policy, views) for view in views)
         return Decision("succeed" if done else "go_on")
-    if now - _time_of_trouble(troubled[0]) < SETTLE_S:
-        return Decision("go_on")
-    first = next((view for view in troubled if view.failed is None), troubled[0])
     clash = next((view for view in troubled if failures.is_clash(view)), None)
     if clash is not None:
         can = policy.ports_can_change and port_attempts < PORT_ATTEMPTS
@@ -91,6 +88,9 @@ def decide(
             clash.task,
             tuple(view.task for view in views if view.task.type != EVALUATOR),
         )
+    if now - _time_of_trouble(troubled[0]) < SETTLE_S:
+        return Decision("go_on")
+    first = next((view for view in troubled if view.failed is None), troubled[0])
     if restarts >= policy.restarts:
         return Decision("fail", first.task)
     return Decision("restart", first.task, _with(first, views, policy))

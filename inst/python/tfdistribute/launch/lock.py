@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import getpass
 import os
 import socket
+import sys
 import time
 from pathlib import Path
 
 from tfdistribute.errors import ModelDirectoryError
+
+if sys.platform != "win32":
+    import fcntl
 
 NAME = ".lock"
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import socket
 import struct
+import sys
 from pathlib import Path
+
+if sys.platform == "linux":
+    import fcntl
 
 _NEW_USER = 0x10000000
 _NEW_NET = 0x40000000
@@ -25,7 +28,8 @@ OPEN_RISK = (
     "networks."
 )
 
-_libc = ctypes.CDLL(None, use_errno=True)
+if sys.platform == "linux":
+    _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def why_not_private() -> str | None:
@@ -59,7 +63,7 @@ def enter_private() -> None:
     Source:
         https://man7.org/linux/man-pages/man7/network_namespaces.7.html and user_namespaces.7.html
     """
-    if not hasattr(_libc, "unshare"):
+    if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     user, group = os.geteuid(), os.getegid()
     # Root needs no user namespace, in which it would lose its rights over other users' files.

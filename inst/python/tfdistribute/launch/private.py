@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfdistribute.errors import ArgumentError
 
+if sys.platform != "win32":
+    import fcntl
+
 PREFIX = "tfdistribute-job-"
+_UNFINISHED = "tfdistribute-new-"
 
 # Who holds the lock on this file keeps the job alive.
 _KEEPER = "keeper"
@@ -29,8 +33,12 @@ def new_directory() -> str:
         Its path; this process keeps it until it hands it over or ends.
     """
     remove_abandoned()
-    directory = tempfile.mkdtemp(prefix=PREFIX)
-    keep(directory)
+    made = tempfile.mkdtemp(prefix=_UNFINISHED)
+    # Under its name it is kept from the first moment on, so that nobody takes it for abandoned.
+    directory = os.path.join(os.path.dirname(made), PREFIX + made.rpartition(_UNFINISHED)[2])
+    keep(made)
+    os.rename(made, directory)
+    _held[directory] = _held.pop(made)
     return directory
 
 
@@ -173,8 +181,7 @@ def own_directories() -> Iterator[str]:
 def remove_abandoned() -> None:
     """Remove the directories of jobs that nobody keeps any more."""
     for directory in own_directories():
-        # Between the making of a directory and its lock there is a moment, in which it is new.
-        if os.path.exists(os.path.join(directory, _KEEPER)) and not is_kept(directory):
+        if not is_kept(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -7,13 +7,20 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 
+# How long a killed process may take to be gone.
+END_S = 3.0
+
+_TICK_S = 0.01
+
 # Loaded before any child is made: a child between fork and exec should not load libraries.
-_libc = ctypes.CDLL(None)
+if sys.platform == "linux":
+    _libc = ctypes.CDLL(None)
 
 
 def die_with_parent(parent: int) -> None:
@@ -76,16 +83,17 @@ def catches(pid: int, number: int) -> bool:
 def kill_children() -> None:
     """Kill and collect every child of this process, also those that it adopted; for the very end.
 
-    What a killed child leaves behind comes to this process too, so this goes on until there is none.
+    What a killed child leaves behind comes to this process too, so this goes on until there is none. One that the
+    kernel does not let end, such as while a network file system does not answer, is waited for a moment only.
     """
-    while True:
-        for child in _children():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+    end = time.monotonic() + END_S
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < end:
+            for child in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(_TICK_S)
 
 
 def _children() -> list[int]:

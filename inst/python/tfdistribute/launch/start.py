@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.errors import BackendError, TfdistributeError
+from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError
 from tfdistribute.launch import failures, private
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.logs import log_directories
@@ -52,6 +52,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     Raises:
         TfdistributeError: nothing could be started; the private directory is gone then.
     """
+    _check_platform()
     path = write_job(job)
     keeper = private.keep(job.directory, private.held(job.directory))
     root = str(Path(__file__).parents[2])
@@ -101,6 +102,15 @@ def collect_ended() -> None:
     for pid, supervisor in list(_started.items()):
         if supervisor.poll() is not None:
             del _started[pid]
+
+
+def _check_platform() -> None:
+    if sys.platform == "win32":
+        raise UnsupportedError(
+            "A cluster of processes on this machine cannot be started: Windows has no process groups to end them by.",
+            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy of one process.",
+            argument="cluster",
+        )
 
 
 def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any] | None:

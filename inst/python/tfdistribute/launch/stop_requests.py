@@ -6,7 +6,7 @@ import signal
 from types import TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class StopRequests:
@@ -20,7 +20,7 @@ class StopRequests:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequests:
-        for number in SIGNALS:
+        for number in (getattr(signal, name) for name in SIGNALS):
             self._before[number] = signal.signal(number, self._note)
         return self
 

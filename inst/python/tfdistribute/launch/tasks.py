@@ -179,5 +179,6 @@ class TaskProcess:
     def collect(self) -> None:
         """Wait for the end of the process, which was killed."""
         if self._process is not None and self._process.returncode is None:
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(processes.END_S)
         self.look(time.monotonic())
