@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ShardingError
+from tfdistribute.errors import InputError, ShardingError
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.mapped import write_packed
 from tfdistribute.inputs.packing import Column
@@ -165,3 +166,21 @@ def test_one_row_is_one_workers(kind: str, tmp_path: Path, tensorflow: Any):
     assert sorted(worker.rows for worker in audit.workers) == [0, 0, 1]
     with pytest.raises(ShardingError):
         audit_sharding(shared, 2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "fixed_length", "tfrecord"])
+def test_files_of_any_file_system_of_tensorflow_are_read(
+    kind: str, tmp_path: Path, tensorflow: Any
+):
+    """Parquet and Arrow files have a test of their own."""
+    shared = source(kind, tmp_path, [5, 6])
+    for path in sorted(tmp_path.glob("part-*")):
+        with tensorflow.io.gfile.GFile(f"ram://{kind}-contract/{path.name}", "wb") as stream:
+            stream.write(path.read_bytes())
+    remote = dataclasses.replace(shared, paths=(f"ram://{kind}-contract/part-*",))
+    audit = audit_sharding(remote, 2)
+    assert audit.ok
+    assert audit.rows == 11
+    missing = dataclasses.replace(shared, paths=(f"ram://{kind}-contract/none",))
+    with pytest.raises(InputError, match=f'"ram://{kind}-contract/none" does not exist'):
+        missing.facts()

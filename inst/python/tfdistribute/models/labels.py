@@ -124,7 +124,7 @@ def _check_names(label: ColumnFacts, n_classes: int, vocabulary: tuple[str, ...]
     if vocabulary is None:
         raise InputError(
             f'The response "{label.name}" holds strings, and the classifier does not know the names of its classes.',
-            "Make the response a factor, or give `label_vocabulary`.",
+            "Give their names as `label_vocabulary`; for data in R, make the response a factor.",
             argument="label_vocabulary",
             value="NULL",
         )
