@@ -25,6 +25,7 @@ X = random.normal(size=(ROWS, 2)).astype("float32")
 Y = (X @ [1.0, -2.0] + 0.5).astype("float32")
 
 NUMBERS = [{"kind": "numeric", "key": "a"}, {"kind": "numeric", "key": "b"}]
+BUCKETS = {"kind": "bucketized", "source_column": NUMBERS[0], "boundaries": [-1.0, -0.3, 0.3, 1.0]}
 SGD = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.05}}
 
 
@@ -130,6 +131,12 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "custom": lambda directory: Custom(directory).described(),
     "normalised": lambda directory: Custom(directory, normalised=True).described(),
     "keras": lambda directory: {"kind": "keras", "function": keras_model},
+    # Batches of different tasks read different numbers of rows of its tables.
+    "sparse": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": [BUCKETS, *NUMBERS],
+        "optimizer": {"kind": "named", "name": "Adagrad", "settings": {"learning_rate": 0.05}},
+    },
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ def assert_that_each_task_told_its_part(
 def test_workers_in_step_train_as_one_process(
     tensorflow: Any, reference: Any, tmp_path: Path, workers: int
 ) -> None:
-    models = ["linear", "custom", "keras"] if workers == 2 else ["custom"]
+    models = ["linear", "custom", "keras", "sparse"] if workers == 2 else ["custom"]
     options = {"models": models, "config": MULTI_WORKER, "max_steps": 24}
     names = ["chief-0", *(f"worker-{index}" for index in range(workers - 1))]
     with job(tmp_path, options, workers) as running:

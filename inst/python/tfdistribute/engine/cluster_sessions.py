@@ -11,7 +11,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
@@ -155,7 +155,7 @@ class _Training:
 
     def _creator(self, scaffold: Any) -> Any:
         make: Any = (
-            functools.partial(_Chief, checkpoint_dir=self._estimator.model_dir)
+            functools.partial(cast("Any", _Chief), checkpoint_dir=self._estimator.model_dir)
             if self._seat.in_step or self._seat.is_chief
             else _Worker
         )

@@ -11,6 +11,8 @@ import tensorflow as tf
 from tensorflow.python.distribute import distribute_coordinator, estimator_training
 from tensorflow.python.distribute import multi_worker_util as util
 
+from tfdistribute.engine import sparse_sums
+
 # Servers of this process by what they were started with: TensorFlow cannot stop one, nor start a second on its port.
 _servers: dict[str, Any] = {}
 
@@ -74,6 +76,7 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         # The servers remember what each key was used for: a second training in the same processes needs others.
         # Every task makes as many strategies as the others, so all agree.
         self._collective_key_base = next(_trainings) * _KEYS
+        sparse_sums.install()
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
 

@@ -46,9 +46,17 @@ def perform(work: Work, member: Member) -> History:
     except Exception as error:
         task_events.tell_failure(error)
         raise
-    steps = [entry.get("global_step", 0) for entry in history.evaluations] or history.steps
-    task_events.tell("finished", step=int(max(steps, default=0)), stopped_by=history.stopped_by)
+    step = _last_step(work, member, history)
+    task_events.tell("finished", step=step, stopped_by=history.stopped_by)
     return history
+
+
+def _last_step(work: Work, member: Member, history: History) -> int:
+    steps = [entry.get("global_step", 0) for entry in history.evaluations] or history.steps
+    if member.is_chief:
+        # Beside parameter servers others may have gone on after this task's last step.
+        steps = [*steps, global_step(work.model.model_dir)]
+    return int(max(steps, default=0))
 
 
 def _check(work: Work) -> None:

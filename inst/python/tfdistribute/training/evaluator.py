@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from tfdistribute import engine, task_events
+from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
@@ -81,10 +81,10 @@ class _Evaluator:
         # First the mark, then the checkpoint: what the mark calls the last one is then there.
         mark = self._mark()
         ended = mark is not None and mark.finished_step is not None
-        newest = engine.tf.train.latest_checkpoint(self._model_dir)
+        newest = self._newest()
         if newest is None and ended:
             raise ModelDirectoryError(
-                f'The training has ended, and `model_dir` "{self._model_dir}" holds no checkpoint to evaluate.',
+                f'The training has ended, and `model_dir` "{self._model_dir}" holds no whole checkpoint to evaluate.',
                 "Let run_config() save checkpoints.",
                 argument="model_dir",
                 value=self._model_dir,
@@ -99,6 +99,16 @@ class _Evaluator:
         if last and mark is not None:
             _seen_to_the_end.add(mark.started)
         return last
+
+    def _newest(self) -> str | None:
+        """Find the newest checkpoint; None also where it is broken, which the chief repairs when it starts again."""
+        newest = engine.tf.train.latest_checkpoint(self._model_dir)
+        return newest if newest is not None and self._is_whole(newest) else None
+
+    def _is_whole(self, checkpoint: str) -> bool:
+        if "://" in self._model_dir:
+            return engine.tf.io.gfile.exists(f"{checkpoint}.index")
+        return checkpoints.is_complete(self._model_dir, os.path.basename(checkpoint))
 
     def _mark(self) -> Mark | None:
         mark = read_mark(self._model_dir)
@@ -139,14 +149,14 @@ class _Evaluator:
         return len(self._member.training_tasks) > 1 or bool(self._member.servers)
 
     def _evaluate(self, checkpoint: str, last: bool) -> bool:
-        """Evaluate, and export; False where the checkpoint was deleted meanwhile, which it is when newer ones come."""
+        """Evaluate, and export; False where the checkpoint is not whole any more: newer ones let it be deleted."""
         self._next = time.monotonic() + self._spec.throttle_s
         try:
             with explained("evaluate"), self._spec.source.serving():
                 metrics = self._metrics(checkpoint)
                 self._export(checkpoint, metrics, last)
         except TfdistributeError:
-            if engine.tf.io.gfile.exists(f"{checkpoint}.index"):
+            if self._is_whole(checkpoint):
                 raise
             return False
         return True
