@@ -110,6 +110,7 @@ _MODULES = (
     "sequential_replicas",
     "served_calls",
     "session_config",
+    "sparse_sums",
     "start",
     "step_loops",
     "step_runs",

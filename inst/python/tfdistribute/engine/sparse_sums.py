@@ -1,0 +1,65 @@
+"""Repair of sums of sparse gradients over the processes of a cluster.
+
+The gradient of a table of which a batch reads some rows holds those rows only, and their number changes from step to
+step. The servers of a cluster remember the shapes of a collective operation from its first step, so that the next step
+with another number of rows fails ("Shape mismatch in the collective instance").
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.distribute import cross_device_utils
+
+
+@functools.cache
+def install() -> None:
+    """Sum sparse gradients by operations whose shapes never change.
+
+    All rows travel, those that nobody read as zeros, with a column that says how often a row was read; what comes out
+    are the rows that somebody read, as optimizers want them.
+
+    Source:
+        ``CollectiveReplicaLauncher.all_reduce_indexed_slices`` in tensorflow/python/distribute/cross_device_utils.py;
+        ``InstanceRec`` in tensorflow/core/common_runtime/collective_param_resolver_local.h.
+    """
+    launcher = cross_device_utils.CollectiveReplicaLauncher
+    gathered = launcher.all_reduce_indexed_slices
+
+    @functools.wraps(gathered)
+    def summed(self: Any, input_slices: Any, options: Any = None) -> Any:
+        shape = None
+        if input_slices.dense_shape is not None:
+            shape = tf.get_static_value(input_slices.dense_shape)
+        if shape is None or tf.executing_eagerly():
+            return gathered(self, input_slices, options)
+        with tf.device(self._device):
+            return _summed(self, input_slices, [int(size) for size in shape], options)
+
+    launcher.all_reduce_indexed_slices = summed
+
+
+def _summed(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
+    values = tf.reshape(slices.values, [-1, _width(shape)])
+    marks = tf.ones_like(values[:, :1])
+    rows = tf.math.unsorted_segment_sum(
+        tf.concat([values, marks], 1), tf.reshape(slices.indices, [-1]), shape[0]
+    )
+    rows.set_shape([shape[0], _width(shape) + 1])
+    total = launcher.all_reduce(rows, options=options)
+    indices = tf.where(total[:, -1] > 0)[:, 0]
+    found = tf.gather(total[:, :-1], indices)
+    return tf.IndexedSlices(
+        tf.reshape(found, [-1, *shape[1:]]),
+        tf.cast(indices, slices.indices.dtype),
+        slices.dense_shape,
+    )
+
+
+def _width(shape: list[int]) -> int:
+    width = 1
+    for size in shape[1:]:
+        width *= size
+    return width
