@@ -7,7 +7,7 @@ readme_code <- function() {
   lines[(begins + 1):(ends[ends > begins][[1]] - 1)]
 }
 
-test_that("a newcomer's first model trains over two devices and has learnt something", {
+test_that("a newcomer's first model trains in two processes and has learnt something", {
   skip_if_no_tensorflow()
   session <- new.env(parent = globalenv())
   withr::local_pdf(withr::local_tempfile())
