@@ -200,14 +200,14 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
 
 # A number of steps, or "auto" where time decides.
 check_steps <- function(steps, argument, minimum = 1L, null = TRUE) {
-  if (identical(steps, "auto")) {
+  if (identical(steps, "auto") || null && is.null(steps)) {
     return(steps)
   }
-  if (is.character(steps)) {
-    wanted <- paste0("a whole number of at least ", minimum, ', "auto"', if (null) " or NULL")
-    abort_argument(argument, steps, wanted)
+  if (!is_number(steps) || !is_whole(steps) || steps < minimum) {
+    wanted <- paste("a whole number of at least", minimum)
+    abort_argument(argument, steps, paste0(wanted, if (null) ', "auto" or NULL' else ' or "auto"'))
   }
-  check_count(steps, argument, minimum = minimum, null = null)
+  as.integer(steps)
 }
 
 check_path <- function(path, argument) {
