@@ -84,7 +84,7 @@ def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counte
     assert "was ended by SIGKILL" in note
     assert note.endswith("chief 0 and worker 0 start again in 1 s (restart 1 of 3).")
     log = Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
-    assert "for the 2. time ---" in log
+    assert "(start 2) ---" in log
 
 
 def test_only_the_lost_task_starts_again_beside_parameter_servers_on_its_port(tmp_path: Path):

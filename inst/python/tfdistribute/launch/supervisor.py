@@ -240,10 +240,10 @@ class Supervisor:
                 self.state.note(f"{task.name} did not end by itself after its work, and was ended.")
             self.team.end(tasks)
             return
-        # What the tasks do is told before they are disturbed, and their logs are read after.
-        failure = root_cause.of_late_start(late, tasks)
-        self._show_stacks(late)
         if late.kind == "start":
+            # What the tasks do is told before they are disturbed, and their logs are read after.
+            failure = root_cause.of_late_start(late, tasks)
+            self._show_stacks(late, failure["problem"])
             self._fail(root_cause.with_log(failure, tasks[0]))
             return
         what = (
@@ -252,20 +252,26 @@ class Supervisor:
             else "The last checkpoint was not evaluated"
         )
         why = f"{what} in `stall_timeout_s` = {late.seconds:g} seconds."
+        self._show_stacks(late, why)
         if self.state.restarts < self.policy.restarts:
             self._start_again(tasks, why)
         else:
             self._fail(root_cause.of_stall(why, late, tasks, self.state.restarts))
 
-    def _show_stacks(self, late: Overdue) -> None:
+    def _show_stacks(self, late: Overdue, why: str) -> None:
         """Let the tasks write what they do: Python its stacks, R its calls."""
+        self.state.message = why
+        self._file.has_news()
         self.team.show_stacks()
         self._wait(lambda: False, STACKS_S)
-        if late.kind == "stall":
+        if late.kind != "stall":
+            return
+        # The first asks a training to end after its step, the second interrupts it where it is.
+        for _ in range(2):
             for view in late.views:
-                view.state = "stalled"
                 self.team[view.task].is_to_end(signal.SIGINT, whole_group=False)
-            self._wait(lambda: False, CALLS_S)
+                view.state = "stalled" if view.is_running else view.state
+            self._wait(lambda: False, CALLS_S / 2)
 
     # The end ------------------------------------------------------------------------------------
 

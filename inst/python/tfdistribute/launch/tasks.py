@@ -18,7 +18,7 @@ from tfdistribute.launch.events import EventFile
 from tfdistribute.launch.task_view import TaskView
 
 # The part of one core's time that a process uses which does not merely wait.
-_BUSY = 0.1
+_BUSY = 0.03
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class TaskProcess:
             # A disk that filled up meanwhile must not be the reason why nothing is healed.
             return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         moment = time.strftime("%Y-%m-%d %H:%M:%S")
-        again = f", for the {self.starts}. time" if self.starts > 1 else ""
+        again = f" (start {self.starts})" if self.starts > 1 else ""
         with contextlib.suppress(OSError):
             os.write(output, f"--- {self.name} starts at {moment}{again} ---\n".encode())
         return output
