@@ -84,7 +84,7 @@ show_progress <- function(state, seen, progress) {
       step = as.integer(step),
       loss = state$loss %||% NA_real_,
       last_step = state$max_steps,
-      examples_per_second = state$examples_per_second %||% NaN
+      examples_per_second = speed_of(state)
     ))
   }
   for (metrics in utils::tail(state$evaluations, length(state$evaluations) - seen$evaluations)) {
@@ -92,6 +92,13 @@ show_progress <- function(state, seen, progress) {
     progress$listener(c(list(event = "evaluation"), metrics))
   }
   seen$evaluations <- length(state$evaluations)
+}
+
+# Each task tells the speed of its own part.
+speed_of <- function(state) {
+  trains <- Filter(function(task) grepl("^(chief|worker) ", task$task), state$tasks)
+  speeds <- vapply(trains, function(task) task$examples_per_second %||% NaN, NaN)
+  if (length(speeds) == 0) NaN else sum(speeds)
 }
 
 # Each text once, whoever says it: tasks that do the same warn of the same.
