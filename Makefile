@@ -13,8 +13,8 @@ setup: ## Install what is missing: Debian packages, the Python environment, the 
 install: ## Install the R package into the project's library if its sources changed
 	@tools/setup package
 
-demo: install ## Train on real data over two CPU devices, and compare with lm()
-	@tools/env Rscript inst/examples/diamonds.R
+demo: install ## Train on real data by two processes while a third evaluates, and compare with lm()
+	@tools/env Rscript inst/examples/diamonds-cluster.R
 
 test: install ## Run all tests of both languages
 	@tools/check pytest testthat
