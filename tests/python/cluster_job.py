@@ -65,7 +65,7 @@ class Job:
             for index in range(len(addresses)):
                 self.start(role, index, **environment)
 
-    def wait(self, *names: str, timeout_s: float = 120) -> dict[str, int]:
+    def wait(self, *names: str, timeout_s: float = 200) -> dict[str, int]:
         end = time.monotonic() + timeout_s
         for name in names:
             try:

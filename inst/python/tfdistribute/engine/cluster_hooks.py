@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.training import basic_session_run_hooks
+
+from tfdistribute.engine import hook_savers
 
 # Where saving must be done by all at once, it cannot go by anybody's clock; TensorFlow takes the same number.
 STEPS_INSTEAD_OF_SECONDS = 1000
@@ -255,11 +257,19 @@ def summaries(config: Any, scaffold: Any, in_step: bool, quiet: bool) -> list[An
     return hooks
 
 
-def quietened(hook: Any) -> Any:
-    """Let a hook that writes summaries write nothing, because this task is not the chief."""
-    if isinstance(hook, (tf.estimator.SummarySaverHook, tf.estimator.StepCounterHook)):
-        hook._summary_writer = _NoWriter()
-    return hook
+def quietened(hooks: Sequence[Any]) -> list[Any]:
+    """Let hooks that write files write nothing, because this task is not the chief.
+
+    Args:
+        hooks: ``tf.estimator.SessionRunHook`` objects.
+
+    Returns:
+        The hooks, those that write summaries with nowhere to write them, and without those that write checkpoints.
+    """
+    for hook in hooks:
+        if isinstance(hook, (tf.estimator.SummarySaverHook, tf.estimator.StepCounterHook)):
+            hook._summary_writer = _NoWriter()
+    return [hook for hook in hooks if not isinstance(hook, hook_savers.SaveElsewhere)]
 
 
 def saves_together(graph: Any) -> bool:

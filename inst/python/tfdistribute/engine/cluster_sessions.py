@@ -139,7 +139,7 @@ class _Training:
         savers = [hook for hook in given if isinstance(hook, tf.estimator.CheckpointSaverHook)]
         others = [hook for hook in given if hook not in savers]
         if quiet:
-            others = [cluster_hooks.quietened(hook) for hook in others]
+            others = cluster_hooks.quietened(others)
         # The savers last: when training ends, they write what all others have left.
         return [*others, *own, *self._savers(savers, spec.scaffold)]
 

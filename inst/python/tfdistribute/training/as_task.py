@@ -7,7 +7,12 @@ from typing import Any
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster.member import Member
 from tfdistribute.training import marks
-from tfdistribute.training.cluster_inputs import from_step, of_task
+from tfdistribute.training.cluster_inputs import (
+    READS_EVERYTHING,
+    from_step,
+    of_task,
+    reads_everything,
+)
 from tfdistribute.training.evaluator import evaluate_checkpoints
 from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History
@@ -88,6 +93,8 @@ def _train(work: Work, member: Member) -> History:
         mark = marks.begin(model_dir, member, step)
     max_steps = work.train.max_steps if work.steps is None else began + work.steps
     history = _history(work, member, max_steps)
+    if reads_everything(source) and len(member.training_tasks) > 1:
+        history.note(READS_EVERYTHING)
     try:
         _in_session(work, member, prepared, history, step - began)
     except KeyboardInterrupt:

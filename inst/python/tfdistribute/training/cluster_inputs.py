@@ -7,9 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine
+from tfdistribute.callbacks import takes
 from tfdistribute.cluster.member import Member
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.dataset_function import DatasetFunction
 
 InputFunction = Callable[..., Any]
+
+READS_EVERYTHING = (
+    "The input function has no argument `input_context`: every task of the cluster reads all that it gives. Let it "
+    "take `input_context` and read the share of input_context$input_pipeline_id of input_context$num_input_pipelines."
+)
+
+
+def reads_everything(source: Input) -> bool:
+    """Say whether an input is a function of the user's that cannot learn which share is the task's."""
+    return isinstance(source, DatasetFunction) and not takes(source.function, "input_context")
 
 
 def of_task(input_fn: InputFunction, member: Member) -> InputFunction:

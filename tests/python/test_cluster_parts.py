@@ -1,0 +1,237 @@
+"""The parts of a task of a cluster, one by one and in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cluster_task
+import pytest
+
+from tfdistribute import engine, task_events
+from tfdistribute.cluster import peers
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.spec import Task
+from tfdistribute.descriptions import read
+from tfdistribute.errors import LostPeerError, ModelDirectoryError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training import evaluator, marks
+from tfdistribute.training.evaluator import _Evaluator  # pyright: ignore[reportPrivateUsage]
+from tfdistribute.training.reach import Reach
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.task_history import TaskHistory
+from tfdistribute.training.train import train
+from tfdistribute.training.work import Work
+
+CLUSTER = {"chief": ("127.0.0.1:1",), "worker": ("127.0.0.1:2", "127.0.0.1:3")}
+CHIEF = Member(CLUSTER, Task("chief"))
+EVALUATOR = Member(CLUSTER, Task("evaluator"))
+
+
+def member(role: str, index: int = 0, **more: tuple[str, ...]) -> Member:
+    return Member({**CLUSTER, **more}, Task(role, index))
+
+
+def test_a_member_knows_whom_it_needs() -> None:
+    worker = member("worker", 1)
+    assert worker.position == 2
+    assert [str(task) for task, _ in worker.needed] == ["chief 0", "worker 0"]
+    with_servers = member("worker", 1, ps=("127.0.0.1:4",))
+    assert [str(task) for task, _ in with_servers.needed] == ["ps 0", "chief 0"]
+    assert not worker.is_chief
+    without_chief = Member({"worker": CLUSTER["worker"]}, Task("worker"))
+    assert without_chief.is_chief
+    assert EVALUATOR.evaluates
+    assert not EVALUATOR.trains
+    text = json.dumps({"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}})
+    alone = Member.here({"TF_CONFIG": text})
+    assert alone is not None
+    assert alone.is_alone
+    assert Member.here({"TF_CONFIG": ""}) is None
+
+
+def test_waiting_ends_when_all_answer_or_at_the_deadline() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        there = (Task("chief"), f"127.0.0.1:{server.getsockname()[1]}")
+        missing = (Task("worker"), "127.0.0.1:1")
+        assert peers.wait_for([there], 5) == []
+        told: list[Any] = []
+        assert peers.wait_for([there, missing], 0.3, told.append) == [missing]
+        assert told == [[missing]]
+        began = time.monotonic()
+        peers.wait_for([missing], 60, stopped=lambda: True)
+        assert time.monotonic() - began < 5
+
+
+def test_sessions_without_a_step_between_them_end_in_an_error(
+    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del tensorflow
+    # Everybody answers, and nothing goes on: TensorFlow would make a session after the other for ever.
+    monkeypatch.setattr(peers, "answers", lambda address: True)
+    reach = Reach(CHIEF, str(tmp_path), True, 1.5, lambda: False)
+    with pytest.raises(LostPeerError, match="lost its connection .* before its first step"):
+        for _ in range(100):
+            reach.before_session()
+    reach = Reach(CHIEF, str(tmp_path), True, 60, lambda: False)
+    reach.before_session()
+    reach.note_step(7)
+    # In step, a session that is made anew has lost the others.
+    with pytest.raises(LostPeerError, match="lost its connection to the other tasks after step 7"):
+        reach.before_session()
+
+
+def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
+    with tensorflow.Graph().as_default():
+        creator = engine.cluster_sessions._Worker(tensorflow.compat.v1.train.Scaffold())
+        assert creator._get_session_manager()._recovery_wait_secs <= 1
+
+
+def test_hooks_of_other_tasks_than_the_chief_write_nothing(tensorflow: Any, tmp_path: Path) -> None:
+    tf = tensorflow
+    summaries = tf.estimator.SummarySaverHook(
+        save_steps=1, output_dir=str(tmp_path), scaffold=tf.compat.v1.train.Scaffold()
+    )
+    elsewhere = engine.hook_savers.SaveElsewhere(lambda saver: None)
+    other = tf.estimator.SessionRunHook()
+    kept = engine.cluster_hooks.quietened([summaries, elsewhere, other])
+    assert kept == [summaries, other]
+    with tf.Graph().as_default():
+        tf.compat.v1.train.create_global_step()
+        tf.compat.v1.summary.scalar("a", 1.0)
+        with tf.compat.v1.train.SingularMonitoredSession(hooks=kept) as session:
+            session.run(tf.compat.v1.train.get_global_step())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restarted_job_counts_from_where_it_began(
+    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del tensorflow
+    mark = marks.begin(str(tmp_path), CHIEF, 100)
+    assert marks.first_step(str(tmp_path), CHIEF, 130) == 130
+    monkeypatch.setenv(task_events.ATTEMPT, "1")
+    assert marks.first_step(str(tmp_path), CHIEF, 130) == 100
+    another = Member({"chief": ("127.0.0.1:9",)}, Task("chief"))
+    assert marks.first_step(str(tmp_path), another, 130) == 130
+    marks.finish(str(tmp_path), mark, 150)
+    assert marks.read_mark(str(tmp_path)) == replace(mark, finished_step=150)
+
+
+class Exporter:
+    """Notes what it is given, as a tf.estimator.Exporter."""
+
+    name = "noted"
+
+    def __init__(self) -> None:
+        self.final: list[bool] = []
+
+    def export(self, is_the_final_export: bool, **given: Any) -> None:
+        assert given["export_path"].endswith("export/noted")
+        self.final.append(is_the_final_export)
+
+
+@pytest.fixture
+def trained(tensorflow: ModuleType, tmp_path: Path) -> Model:
+    del tensorflow
+    model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
+    train(model, RunSettings(save_checkpoints_steps=5), read(Input, cluster_task.source(1)))
+    return model
+
+
+def looking(model: Model, exporter: Any = None) -> _Evaluator:
+    spec = EvalSpec(
+        read(Input, cluster_task.source(1)),
+        exporters=[] if exporter is None else [exporter],
+        start_delay_s=0,
+        throttle_s=0,
+    )
+    work = Work(
+        "train_and_evaluate",
+        model,
+        RunSettings(),
+        TrainSpec(read(Input, cluster_task.source(1))),
+        spec,
+    )
+    return _Evaluator(work, spec, EVALUATOR, TaskHistory(None, None, None, False, None))
+
+
+def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_mark(
+    trained: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = Exporter()
+    looks = looking(trained, exporter)
+    old = marks.begin(trained.model_dir, CHIEF, 0)
+    marks.finish(trained.model_dir, old, 8)
+    # What an earlier training with the same addresses left.
+    monkeypatch.setattr(evaluator, "_PROCESS_BEGAN", time.time())
+    assert not looks.look()
+    assert not looks.look()
+    assert exporter.final == [False]
+    mark = marks.begin(trained.model_dir, CHIEF, 8)
+    assert not looks.look()
+    marks.finish(trained.model_dir, mark, 8)
+    # The last one was evaluated already.
+    assert looks.look()
+    assert exporter.final == [False]
+    again = looking(trained, exporter)
+    # The training that was seen to its end does not end the next one.
+    assert not again.look()
+    assert exporter.final == [False, False]
+
+
+def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
+    trained: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = looking(trained)
+    assert not looks.look()
+    assert looks._prepared is not None  # pyright: ignore[reportPrivateUsage]
+    estimator = looks._prepared.estimator  # pyright: ignore[reportPrivateUsage]
+    evaluate = estimator.evaluate
+    looks._evaluated = None  # pyright: ignore[reportPrivateUsage]
+
+    def deleting(*args: Any, checkpoint_path: str, **kwargs: Any) -> Any:
+        for file in Path(trained.model_dir).glob(f"{Path(checkpoint_path).name}.*"):
+            file.rename(file.with_suffix(file.suffix + ".gone"))
+        return evaluate(*args, checkpoint_path=checkpoint_path, **kwargs)
+
+    monkeypatch.setattr(estimator, "evaluate", deleting)
+    assert not looks.look()
+    for file in Path(trained.model_dir).glob("*.gone"):
+        file.rename(file.with_suffix(""))
+    monkeypatch.setattr(estimator, "evaluate", evaluate)
+    assert not looks.look()
+    found = looks._history.evaluations  # pyright: ignore[reportPrivateUsage]
+    assert [each["global_step"] for each in found] == [8, 8]
+
+
+def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
+    tensorflow: ModuleType, tmp_path: Path
+) -> None:
+    del tensorflow
+    model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
+    marks.finish(str(tmp_path), marks.begin(str(tmp_path), CHIEF, 0), 0)
+    with pytest.raises(ModelDirectoryError, match="holds no .*checkpoint to evaluate"):
+        looking(model).look()
+
+
+def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = read(Input, cluster_task.source(1))
+    model = read(Model, {**cluster_task.MODELS["linear"](Path()), "model_dir": "m"})
+    work = Work("train", model, RunSettings(tf_random_seed=None), TrainSpec(source))
+    seeds = {work.seed_of(source, member("worker", index)) for index in (0, 1)}
+    assert seeds == {work.seed_of(source, CHIEF)}
+    monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
+    assert work.seed_of(source, CHIEF) not in seeds
+    settings = RunSettings(tf_random_seed=3)
+    assert replace(work, settings=settings).seed_of(source, CHIEF) == 3
