@@ -218,7 +218,7 @@ def fixed_length(rows: int, folder: str) -> Pair:
 
 
 def tfrecord(rows: int, folder: str) -> Pair:
-    rows //= 10
+    rows //= 5
     write_tfrecord(pack([wide_column(values_of(rows))]), f"{folder}/records", 1)
     path = f"{folder}/records/part-00000-of-00001.tfrecord"
     source = TFRecord((f"{folder}/records",), batch_size=BATCH)
