@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -74,6 +75,16 @@ def logical_cpus(tensorflow: ModuleType) -> list[str]:
     """The names of the logical CPU devices: "/device:CPU:0", "/device:CPU:1", "/device:CPU:2"."""
     devices: Any = getattr(tensorflow, "config").list_logical_devices("CPU")  # noqa: B009
     return [f"/device:CPU:{index}" for index in range(len(devices))]
+
+
+@pytest.fixture
+def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the test's own in which this process and its children make what is temporary."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    return directory
 
 
 @dataclass(frozen=True)

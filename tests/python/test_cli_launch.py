@@ -16,6 +16,9 @@ from typing import Any
 import job_fakes
 import pytest
 
+# Private directories stand where the test's files do.
+pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+
 SOURCES = Path(__file__).parents[2] / "inst" / "python"
 
 SCRIPT = """
@@ -26,13 +29,6 @@ sys.argv = ["task", acts]
 exec(code)
 print("INFO: given", given)
 """
-
-
-@pytest.fixture(autouse=True)
-def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = tmp_path / "tmp"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
 
 
 def script(directory: Path, acts: Mapping[str, Any]) -> str:

@@ -19,19 +19,14 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch import network, private, reading
 from tfdistribute.launch.start import start_supervisor
 
+# Private directories stand where the test's files do.
+pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+
 SOURCES = Path(__file__).parents[2] / "inst" / "python"
 LISTENS = {
     "chief": [("listen",), ("train", 1), ("sleep", 60)],
     "worker": [("listen",), ("train", 1), ("sleep", 60)],
 }
-
-
-@pytest.fixture(autouse=True)
-def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = tmp_path / "tmp"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
 
 
 def answers(port: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import tempfile
 import time
 from pathlib import Path
 
@@ -17,15 +16,8 @@ from tfdistribute.launch import reading
 from tfdistribute.launch.affinity import shared_out
 from tfdistribute.launch.start import start_supervisor
 
-
-@pytest.fixture(autouse=True)
-def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Private directories stand where the test's files do."""
-    directory = tmp_path / "tmp"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    return directory
+# Private directories stand where the test's files do.
+pytestmark = pytest.mark.usefixtures("own_temporary_directory")
 
 
 def test_a_job_is_done_when_the_chief_has_finished_and_its_last_checkpoint_was_evaluated(

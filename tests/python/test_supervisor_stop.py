@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,18 +31,11 @@ from tfdistribute.launch import private, reading
 from tfdistribute.launch.logs import spare_directory
 from tfdistribute.launch.start import collect_ended, start_supervisor
 
+# Private directories stand where the test's files do.
+pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+
 SOURCES = str(Path(__file__).parents[2] / "inst" / "python")
 STUBBORN = [("stubborn",), ("child",), ("child", True), ("train", 2), ("sleep", 60)]
-
-
-@pytest.fixture(autouse=True)
-def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Private directories stand where the test's files do."""
-    directory = tmp_path / "tmp"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    return directory
 
 
 @contextmanager
