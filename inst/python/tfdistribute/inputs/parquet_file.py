@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tfdistribute.inputs.arrow_columns import PIECE_BYTES, TableColumns, column_facts
+from tfdistribute.inputs.arrow_columns import TableColumns, column_facts
 from tfdistribute.inputs.arrow_library import arrow_module, open_for_arrow, reading
 from tfdistribute.inputs.blocks import Block, Matrices, Source
 from tfdistribute.inputs.files import File, find_files
@@ -92,9 +92,7 @@ class _ParquetFiles:
             # Opened each time: a ParquetFile may not be used by several threads.
             reader = parquet.ParquetFile(opened, metadata=self.metadata[block.file])
             yield from reader.iter_batches(
-                max(1, PIECE_BYTES // max(1, self.row_bytes)),
-                [self.groups[block]],
-                columns=self.columns.names,
+                self.columns.piece_rows, [self.groups[block]], columns=self.columns.names
             )
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
