@@ -13,8 +13,8 @@ from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
 from tfdistribute.training.marks import job_name, read_mark
 
-# A task whose connection broke is given this long to be gone, so that the error can name it.
-_CONFIRM_S = 3.0
+# A task whose connection broke is given this long to be gone, or to say that it has ended, so that the error can tell.
+_CONFIRM_S = 5.0
 # Sessions that are made without a step in between; TensorFlow would go on for ever.
 _MOST_SESSIONS = 20
 _PAUSE_S = 0.5
@@ -75,7 +75,7 @@ class Reach:
         if self._sessions == 1 and not trained:
             self._since = time.monotonic()
         if trained and self._in_step:
-            raise self._lost()
+            raise self.lost()
         missing = peers.wait_for(
             self._member.needed, self._deadline_s, _tell_waiting, self._stopped
         )
@@ -135,14 +135,16 @@ class Reach:
             time.sleep(_PAUSE_S)
         raise ran_out_first(self._member.task, step)
 
-    def _lost(self) -> TfdistributeError:
+    def lost(self) -> TfdistributeError:
+        """Find out why a connection broke, where all train in step."""
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
             missing = peers.silent(self._member.needed)
-            if missing:
-                return self._chief_has_ended() or self.gone(missing)
+            error = self._chief_has_ended() or (self.gone(missing) if missing else None)
+            if error is not None:
+                return error
             time.sleep(_PAUSE_S)
-        return self._chief_has_ended() or self.broken()
+        return self.broken()
 
     def _chief_has_ended(self) -> InputError | None:
         mark = read_mark(self._model_dir)
@@ -223,6 +225,10 @@ def reaching(
         if reach.verdict is not None:
             raise reach.verdict from error
         broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
+        # As TensorFlow says it of sums over tasks, with whatever class of error.
+        broken = broken or "Collective ops is aborted" in str(error)
+        if broken and in_step:
+            raise reach.lost() from error
         if not (broken or isinstance(error, _also_when_somebody_is_gone())):
             raise
         missing = peers.silent(member.needed)
