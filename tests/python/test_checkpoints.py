@@ -52,7 +52,10 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(
         if ending != "index":
             # Its size is not known, so only that it is missing can be seen.
             broken.unlink()
+    # Who asks before the repair, such as a worker, is told the same as after it.
+    assert checkpoints.newest_whole(model_dir) == "model.ckpt-20"
     (text,) = checkpoints.repair(model_dir)
+    assert checkpoints.newest_whole(model_dir) == "model.ckpt-20"
     assert "model.ckpt-30" in text
     assert "goes on from model.ckpt-20" in text
     assert latest(tensorflow, model_dir) == "model.ckpt-20"

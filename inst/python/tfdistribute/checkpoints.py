@@ -60,6 +60,22 @@ def is_complete(model_dir: str, name: str) -> bool:
     return _shards_are_there(name, there) and _has_end(directory / f"{name}.index")
 
 
+def newest_whole(model_dir: str) -> str | None:
+    """Find the checkpoint from which training goes on, also before ``repair`` has put a broken one aside.
+
+    Args:
+        model_dir: Directory of the model, on this machine.
+
+    Returns:
+        The checkpoint without its directory; None where there is none.
+    """
+    directory = Path(model_dir)
+    newest = _newest(directory)
+    if newest is None or is_complete(model_dir, newest):
+        return newest
+    return next(reversed(_whole_beside(directory, newest)), None)
+
+
 def repair(model_dir: str) -> list[str]:
     """Put a broken newest checkpoint aside, so that training goes on from the newest one that is whole.
 
@@ -75,8 +91,7 @@ def repair(model_dir: str) -> list[str]:
     newest = None if "://" in model_dir else _newest(directory)
     if newest is None or is_complete(model_dir, newest):
         return []
-    whole = [name for name in _names(directory) if name != newest and is_complete(model_dir, name)]
-    whole.sort(key=_step)
+    whole = _whole_beside(directory, newest)
     broken = [
         newest,
         *(n for n in _names(directory) if n not in whole and _step(n) > _step(newest)),
@@ -129,6 +144,11 @@ def _names(directory: Path) -> list[str]:
     noted = [name for name in _noted(directory) if _exists(directory, name)]
     there = [file.name.removesuffix(".index") for file in directory.glob("*.ckpt-*.index")]
     return list(dict.fromkeys([*noted, *there]))
+
+
+def _whole_beside(directory: Path, broken: str) -> list[str]:
+    others = [name for name in _names(directory) if name != broken]
+    return sorted((name for name in others if is_complete(str(directory), name)), key=_step)
 
 
 def _step(name: str) -> int:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import checkpoints, engine
 from tfdistribute.errors import ArgumentError
-from tfdistribute.training.model_directory import latest_checkpoint, require_checkpoint
+from tfdistribute.training.model_directory import require_checkpoint
 
 
 def global_step(model_dir: str) -> int:
     """Read the step that a model has reached.
 
+    A task of a cluster may ask before the chief has put a broken newest checkpoint aside.
+
     Args:
-        model_dir: Directory of the model.
+        model_dir: Directory of the model, on this machine.
 
     Returns:
         The global step; 0 where nothing was trained.
     """
-    checkpoint = latest_checkpoint(model_dir)
-    if checkpoint is None:
+    name = checkpoints.newest_whole(model_dir)
+    if name is None:
         return 0
-    return int(engine.tf.train.load_variable(checkpoint, "global_step"))
+    return int(engine.tf.train.load_variable(os.path.join(model_dir, name), "global_step"))
 
 
 def variable_names(model_dir: str) -> list[str]:
