@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import shutil
 from dataclasses import dataclass
 
+from tfdistribute import checkpoints
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch import network, private
 from tfdistribute.launch.job import Job
@@ -40,10 +38,7 @@ class Ground:
     def release(self) -> None:
         """Give back the lock and remove what killed tasks left in model_dir."""
         if self.job.local_model_dir is not None:
-            # TensorFlow's tasks that are not the chief write there, and remove it where they end well.
-            left = os.path.join(glob.escape(self.job.local_model_dir), "tmp_worker_*")
-            for directory in glob.glob(left):
-                shutil.rmtree(directory, ignore_errors=True)
+            checkpoints.tidy(self.job.local_model_dir)
         if self.lock is not None:
             self.lock.release()
 
