@@ -27,7 +27,7 @@ STEP_EVERY_S = 0.1
 
 _STDERR = 2
 
-# When this process last told a step, and that it failed.
+# When this process last told a step, which one that was, and when it told that it failed.
 _told: dict[str, float] = {}
 
 
@@ -84,15 +84,18 @@ def tell(event: str, **fields: Any) -> None:
 def tell_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
     """Tell the step that was trained last: the first at once, then ten a second at most.
 
+    A step that was trained before is told at once too: a new session has begun from a checkpoint.
+
     Args:
         step: The global step.
         loss: Loss of the step, where it is known.
         speed: Examples a second of this process, where they are known.
     """
     now = time.monotonic()
-    if not are_wanted() or now - _told.get("step", -math.inf) < STEP_EVERY_S:
+    is_soon = now - _told.get("step", -math.inf) < STEP_EVERY_S
+    if not are_wanted() or (is_soon and step > _told["number"]):
         return
-    _told["step"] = now
+    _told["step"], _told["number"] = now, step
     known = {"loss": loss, "examples_per_second": speed}
     tell("step", step=step, **{name: value for name, value in known.items() if value is not None})
 
