@@ -182,6 +182,7 @@ def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp
     assert (state["state"], failure["kind"], failure["task"]) == ("failed", "lost_peer", "worker 0")
     assert 'never reached it, it is "starting".' in failure["problem"]
     assert "chief" not in failure["problem"]
+    assert "KeyboardInterrupt" in failure["log_tail"]
     assert "the stacks of chief-0" in Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
 
 

@@ -264,8 +264,6 @@ class Supervisor:
         self._file.has_news()
         self.team.show_stacks()
         self._wait(lambda: False, STACKS_S)
-        if late.kind != "stall":
-            return
         # The first asks a training to end after its step, the second interrupts it where it is.
         for _ in range(2):
             for view in late.views:
