@@ -286,6 +286,16 @@ def test_chunks_are_limited_in_bytes(tensorflow: ModuleType):
     assert ids(source.input_fn("evaluate")()) == np.arange(64).reshape(4, 16).tolist()
 
 
+def test_chunks_count_strings_that_are_kept_as_codes():
+    """They become strings while many batches are together."""
+    numbers, words = number("x", np.arange(10.0)), ["a" * 900, "b" * 1100] * 5
+    without = pack([numbers]).layout
+    layout = pack([numbers, strings("s", words)]).layout
+    assert without.handed_on_bytes == without.row_bytes == 4
+    assert layout.row_bytes == 8
+    assert 1008 <= layout.handed_on_bytes <= 1040
+
+
 def test_a_batch_that_does_not_divide_is_refused_before_the_dataset_is_made():
     with pytest.raises(ShardingError, match="10 examples cannot be split evenly over 4 replicas"):
         rows_input(40, batch_size=10).input_fn("train")(context(1, 0, 4))

@@ -185,7 +185,8 @@ class _Chunks(Iterator[Any]):
         self, source: Source, plan: RangePlan, seed: int | None, failure: _Failure
     ) -> None:
         self._stream = RowStream(source, plan, seed)
-        self._sizes = plan.chunks(batches_at_once(source.row_bytes * plan.replica_batch_size))
+        row_bytes = max(source.row_bytes, source.layout.handed_on_bytes)
+        self._sizes = plan.chunks(batches_at_once(row_bytes * plan.replica_batch_size))
         self._failure = failure
         self._own_failure: Exception | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,9 @@ _KEPT_AS: Mapping[str, Any] = {
     "string": np.object_,
 }
 _CODES = np.dtype(np.int32)
+
+# Bytes that a string of TensorFlow takes beside its letters.
+_STRING_BYTES = 24
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,15 @@ class Layout:
         return sum(
             dtype.itemsize * width for dtype, width in zip(self.dtypes, self.widths, strict=True)
         )
+
+    @cached_property
+    def handed_on_bytes(self) -> int:
+        """Size of one example in bytes as TensorFlow gets it, about: strings in place of their codes."""
+        strings = sum(
+            self.places[name].width * (_STRING_BYTES + sum(map(len, table)) // max(1, len(table)))
+            for name, table in self.tables.items()
+        )
+        return self.row_bytes + strings
 
     def empty(self, rows: int) -> tuple[npt.NDArray[Any], ...]:
         """Make matrices for some rows, with any values."""

@@ -95,7 +95,7 @@ def _label_range(packed: Packed, label: ColumnFacts | None) -> tuple[float, floa
 def _chunks(
     packed: Packed, plan: BatchPlan, seed: int | None
 ) -> Callable[[], Iterator[tuple[npt.NDArray[Any], ...]]]:
-    batches = batches_at_once(packed.row_bytes * plan.replica_batch_size)
+    batches = batches_at_once(packed.layout.handed_on_bytes * plan.replica_batch_size)
 
     def chunks() -> Iterator[tuple[npt.NDArray[Any], ...]]:
         order = RowOrder(packed.rows, seed)
