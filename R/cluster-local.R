@@ -1,8 +1,9 @@
 #' Describe a cluster of processes on this machine
 #'
 #' Several processes on one machine that train together: a chief, `workers - 1` workers, and parameter servers and an
-#' evaluator where they are wanted. A plain R value: nothing is started. [train()], [train_and_evaluate()] and [launch()]
-#' start the processes for an estimator whose [run_config()] has the cluster, watch over them, and end them.
+#' evaluator where they are wanted. A plain R value: nothing is started. [train()], [train_and_evaluate()] and
+#' [launch()] start the processes for an estimator whose [run_config()] has the cluster, watch over them, and end
+#' them.
 #'
 #' The processes are R processes of their own, which this session is not one of. Ports are chosen when they are started.
 #' TensorFlow's ports have neither password nor encryption, and who reaches one can run code: in a private network only

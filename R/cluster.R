@@ -8,10 +8,11 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' [cluster_check()] lists all mistakes at once, [plan()] says what each task would do, and [as_tf_config()] writes the
 #' `TF_CONFIG` of each.
 #'
-#' In a [run_config()], a cluster whose tasks are all on this machine is started by [train()], [train_and_evaluate()] and
-#' [launch()], if it does not say which task this process is. With `task`, this process trains as that task. A cluster on
-#' several machines is started by starting the same script on each, with the `TF_CONFIG` that [as_tf_config()] writes.
-#' [evaluate()], `predict()` and [export_savedmodel()] use this machine alone, whatever the cluster.
+#' In a [run_config()], a cluster whose tasks are all on this machine is started by [train()], [train_and_evaluate()]
+#' and [launch()], if it does not say which task this process is. With `task`, this process trains as that task. A
+#' cluster on several machines is started by starting the same script on each, with the `TF_CONFIG` that
+#' [as_tf_config()] writes. [evaluate()], `predict()` and [export_savedmodel()] use this machine alone, whatever the
+#' cluster.
 #'
 #' @param chief Address of the task that leads and writes checkpoints, a string `"host:port"`; NULL: the first worker
 #'   does. Needed with `ps`.

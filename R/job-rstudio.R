@@ -2,8 +2,8 @@
 
 #' Show a job in RStudio
 #'
-#' R has one thread: RStudio learns of the progress when a command of the console has ended, and, where the package later
-#' is installed, while the console waits. Elsewhere than in RStudio nothing is shown.
+#' R has one thread: RStudio learns of the progress when a command of the console has ended, and, where the package
+#' later is installed, while the console waits. Elsewhere than in RStudio nothing is shown.
 #'
 #' @param job Handle.
 #' @return The handle.

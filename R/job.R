@@ -2,8 +2,8 @@
 
 #' Jobs that train in the background
 #'
-#' `launch(wait = FALSE)` gives a handle of the job that it has started. It is a plain R value; printing it shows what each
-#' task does. The job ends with the R session that started it.
+#' `launch(wait = FALSE)` gives a handle of the job that it has started. It is a plain R value; printing it shows what
+#' each task does. The job ends with the R session that started it.
 #'
 #' `wait_for()` shows the progress until the end, as [launch()] does; interrupted, it leaves the job alone. `stop_job()`
 #' lets the chief write a checkpoint and ends all processes; a later training goes on from there. `job_state()` is the
@@ -15,13 +15,13 @@
 #' @param level Least level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
 #' @param ... Not used.
 #' @return `wait_for()` gives the [history][history], as [launch()] does, or invisibly NULL if the job goes on after
-#'   `timeout_s`. `stop_job()` gives the handle, invisibly. `job_state()` gives a tibble with a row for each task: `task`,
-#'   `host`, `pid`, `port`, `state` (such as `"starting"`, `"waiting for a checkpoint"`, `"training"`, `"stalled"`,
-#'   `"done"`, `"failed"`), `step`, `examples_per_second`, `seconds_since_step`, `log`. `job_history()` gives a history, of
-#'   a job that goes on only its evaluations. `job_logs()` gives lines, strings.
+#'   `timeout_s`. `stop_job()` gives the handle, invisibly. `job_state()` gives a tibble with a row for each task:
+#'   `task`, `host`, `pid`, `port`, `state` (such as `"starting"`, `"waiting for a checkpoint"`, `"training"`,
+#'   `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`, `seconds_since_step`, `log`. `job_history()`
+#'   gives a history, of a job that goes on only its evaluations. `job_logs()` gives lines, strings.
 #' @section Errors:
-#' `wait_for()` raises what made the job fail, as [launch()] does. `tfdistribute_argument_error` where `job` is no handle or
-#' has no such task.
+#' `wait_for()` raises what made the job fail, as [launch()] does. `tfdistribute_argument_error` where `job` is no
+#' handle or has no such task.
 #' @section Source:
 #' The interface is that of background processes elsewhere in R, such as callr's.
 #' @family jobs

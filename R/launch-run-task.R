@@ -104,8 +104,8 @@ tell_failure <- function(error) {
   )
 }
 
-# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. What is no error of
-# this package is one of the user's code.
+# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. What is no
+# error of this package is one of the user's code.
 kinds_of <- function(error) {
   pattern <- "^tfdistribute_(.*_)?error$"
   classes <- grep(pattern, class(error), value = TRUE)

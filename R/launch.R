@@ -1,9 +1,9 @@
 #' Train in the processes of a cluster on this machine
 #'
-#' Starts a process for every task of the estimator's cluster, lets them train together, watches over them, and gives the
-#' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for an
-#' estimator whose [run_config()] has a cluster; this session never is one of its processes. Nothing is started on other
-#' machines.
+#' Starts a process for every task of the estimator's cluster, lets them train together, watches over them, and gives
+#' the history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same
+#' for an estimator whose [run_config()] has a cluster; this session never is one of its processes. Nothing is started
+#' on other machines.
 #'
 #' @section What the processes get:
 #' The description of the model and its functions with the variables that they use, the attached packages, the state of
@@ -16,9 +16,9 @@
 #' process has a log in the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are started again, as
 #' [local_cluster()] says; the history tells of it.
 #' @section One process or several:
-#' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the same
-#' weights as one process, to six digits; see [verify_distribution()]. An evaluator, where the cluster has one, evaluates
-#' checkpoints while the others train on; without `eval_spec` it is not started.
+#' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the
+#' same weights as one process, to six digits; see [verify_distribution()]. An evaluator, where the cluster has one,
+#' evaluates checkpoints while the others train on; without `eval_spec` it is not started.
 #'
 #' @param object An estimator whose configuration has a `cluster`, such as [local_cluster()].
 #' @param train_spec A [train_spec()], or an [input_fn()] that ends by itself.
@@ -28,10 +28,10 @@
 #' @return With `wait = TRUE` a [history][history], which also has `tasks` (a tibble: `task`, `state`, `step`,
 #'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice); else a [job][jobs].
 #' @section Errors:
-#' That of the process which failed first, by its class: it has the fields `task`, `host`, `log` and `r_traceback` besides
-#' those of every error of this package. `tfdistribute_lost_peer_error` where processes never came or stalled,
-#' `tfdistribute_model_directory_error` where another job trains in `model_dir`, `tfdistribute_argument_error` for what
-#' cannot be sent, `tfdistribute_cluster_error` for a cluster on other machines.
+#' That of the process which failed first, by its class: it has the fields `task`, `host`, `log` and `r_traceback`
+#' besides those of every error of this package. `tfdistribute_lost_peer_error` where processes never came or stalled,
+#' `tfdistribute_model_directory_error` where another job trains in `model_dir`, `tfdistribute_argument_error` for
+#' what cannot be sent, `tfdistribute_cluster_error` for a cluster on other machines.
 #' @section Source:
 #' <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
 #' @family jobs

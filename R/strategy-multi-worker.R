@@ -1,9 +1,9 @@
 #' Train in several processes, with a copy of the model in each
 #'
-#' The processes of a cluster train in step: each computes gradients from its part of every batch, and all take the same
-#' step. With the same global batch and seed the result is that of one process, to six digits. It needs a cluster, see
-#' [run_config()]; each process uses all GPUs of its machine, or one CPU device. Use [strategy_mirrored()] for the devices
-#' of one machine, which is faster.
+#' The processes of a cluster train in step: each computes gradients from its part of every batch, and all take the
+#' same step. With the same global batch and seed the result is that of one process, to six digits. It needs a
+#' cluster, see [run_config()]; each process uses all GPUs of its machine, or one CPU device. Use
+#' [strategy_mirrored()] for the devices of one machine, which is faster.
 #'
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
 #' @param timeout_s Seconds to wait for another worker that does not answer, a positive number; NULL for as long as the

@@ -10,7 +10,8 @@
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
 #' * [strategy_central_storage()]: the variables on the CPU, the computation on each device of this machine.
 #' * [strategy_multi_worker()]: a copy of the model in each process of a cluster, in step.
-#' * [strategy_parameter_server()]: the variables in some processes of a cluster, the computation in others, out of step.
+#' * [strategy_parameter_server()]: the variables in some processes of a cluster, the computation in others, out of
+#'   step.
 #' * [strategy_tpu()]: a TPU. It can be described; training with it raises `tfdistribute_unsupported_error`.
 #'
 #' @section Devices:

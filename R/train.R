@@ -7,8 +7,9 @@
 #' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the
 #' next `train()` goes on from there. A second Ctrl-C stops at once.
 #'
-#' With a cluster of this machine in the estimator's [run_config()], such as [local_cluster()], its processes are started
-#' and train; see [launch()]. In a process that `TF_CONFIG` names as a task of a cluster, that task's part is done here.
+#' With a cluster of this machine in the estimator's [run_config()], such as [local_cluster()], its processes are
+#' started and train; see [launch()]. In a process that `TF_CONFIG` names as a task of a cluster, that task's part is
+#' done here.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param input_fn What to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.

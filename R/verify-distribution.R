@@ -11,10 +11,10 @@
 #' @param steps Steps to train, a count.
 #' @param x What `verify_distribution()` gave.
 #' @param ... Ignored.
-#' @return A list of class `tfdistribute_verification`: `agrees`, TRUE where all numbers agree to six digits; `losses`, a
-#'   tibble with a row for each step and a column for each training (`one_process`, `devices`, `processes`); `differences`,
-#'   a tibble with the columns `training`, `name` (of a variable, or `"loss"`), `difference` (the largest, relative to the
-#'   largest value or to 1) and `agrees`; `reasons`, sentences.
+#' @return A list of class `tfdistribute_verification`: `agrees`, TRUE where all numbers agree to six digits;
+#'   `losses`, a tibble with a row for each step and a column for each training (`one_process`, `devices`,
+#'   `processes`); `differences`, a tibble with the columns `training`, `name` (of a variable, or `"loss"`),
+#'   `difference` (the largest, relative to the largest value or to 1) and `agrees`; `reasons`, sentences.
 #' @section Errors:
 #' As [launch()] and [train()].
 #' @section Source:
