@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
+from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.launch.affinity import shared_out
 from tfdistribute.launch.deadlines import END_S, overdue
 from tfdistribute.launch.events import EventFile
 from tfdistribute.launch.failures import as_error, of_error, of_task
 from tfdistribute.launch.healing import PORT_ATTEMPTS, Policy, decide, pause_s
+from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.logs import LogReader, level_of
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.task_view import TaskView
@@ -272,6 +277,27 @@ def test_lines_without_a_level_belong_to_those_before_them(tmp_path: Any):
         file.write("o\n  of them\n")
     later = LogReader(tasks, reader.position, "warning")
     assert later.new() == ["[worker 1] Error: no", "[worker 1]   of them"]
+
+
+def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path: Path):
+    random = Random(3)
+    strange = "ab ;|&$`'\"\\\n\t*?[](){}<>#~!%-=é雪\u202e"
+    plain = Job("job-1", LocalCluster(2), "script", ("a",), str(tmp_path), "/")
+    for _ in range(50):
+        texts = ["".join(random.choices(strange, k=9)) for _ in range(4)]
+        job = dataclasses.replace(
+            plain,
+            command=(texts[0], texts[1]),
+            working_directory=texts[2],
+            environment={"A": texts[3]},
+        )
+        assert read_job(write_job(job)) == job
+    for name in ("", "../x", "a b", "a;b", "$(id)", "a\n"):
+        with pytest.raises(ArgumentError, match="no name of a job"):
+            dataclasses.replace(plain, id=name)
+    for host in ("a;b:1", "$(id):1", "a b:1", "`id`:1", "a|b", "-a:1"):
+        with pytest.raises(ClusterError, match="no address"):
+            ClusterSpec(chief=(host,))
 
 
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():

@@ -18,6 +18,8 @@ from tfdistribute.errors import ArgumentError
 FILE = "job.json"
 VERBS = ("train", "train_and_evaluate", "script")
 
+# It stands in paths.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -40,7 +42,7 @@ class Job(Description):
         parent_pid: The process with which the job ends; None for none.
 
     Raises:
-        ArgumentError: an unknown verb, or no command.
+        ArgumentError: an unknown verb, no command, or a name that paths do not take.
     """
 
     id: str
@@ -57,7 +59,14 @@ class Job(Description):
     parent_pid: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the verb and the command."""
+        """Check the verb, the command and the name."""
+        if not _NAME.fullmatch(self.id):
+            raise ArgumentError(
+                f"`id` is {self.id!r}, which is no name of a job.",
+                "Use letters, digits, hyphens and underscores.",
+                argument="id",
+                value=self.id,
+            )
         if self.verb not in VERBS:
             raise ArgumentError(
                 f"`verb` is {self.verb!r}, which no job performs.",
