@@ -14,6 +14,9 @@
 #'   values that were fetched as a list of R values by their names (or NULL); `options` and `run_metadata`, Python
 #'   objects.
 #' @param end Function of `session`, called when the session ends without an error.
+#' @param every_n_steps Call `before_run` and `after_run` at the first step, and at those global steps that this number
+#'   divides, a count; NULL for every step. Between them many steps may be taken at once: see "Steps per run" in
+#'   [run_config()].
 #' @return A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
 #' `tfdistribute_argument_error` where an argument is no function that can be called like this. When a verb runs,
@@ -37,7 +40,8 @@ session_run_hook <- function(
   after_create_session = NULL,
   before_run = NULL,
   after_run = NULL,
-  end = NULL
+  end = NULL,
+  every_n_steps = NULL
 ) {
   new_hook(
     "session_run",
@@ -49,7 +53,8 @@ session_run_hook <- function(
     ),
     before_run = check_moment(before_run, "before_run", "context"),
     after_run = check_moment(after_run, "after_run", c("context", "values")),
-    end = check_moment(end, "end", "session")
+    end = check_moment(end, "end", "session"),
+    every_n_steps = check_count(every_n_steps, "every_n_steps", null = TRUE)
   )
 }
 
@@ -86,7 +91,8 @@ print.tfdistribute_session_run_args <- function(x, ...) {
 #' @export
 format.tfdistribute_session_run_hook <- function(x, ...) {
   moments <- names(Filter(is.function, unclass(x)))
-  paste0("session_run_hook(", paste(moments, collapse = ", "), ")")
+  every <- if (!is.null(x$every_n_steps)) paste("every_n_steps =", x$every_n_steps)
+  paste0("session_run_hook(", paste(c(moments, every), collapse = ", "), ")")
 }
 
 #' @export
@@ -97,7 +103,7 @@ as_wire.tfdistribute_session_run_hook <- function(x) {
     x$before_run <- function(context) fetches_of(before_run(context))
   }
   # What the other functions return is of no use to TensorFlow.
-  for (moment in setdiff(names(x), c("kind", "before_run"))) {
+  for (moment in setdiff(names(x), c("kind", "before_run", "every_n_steps"))) {
     x[moment] <- list(returning_nothing(x[[moment]]))
   }
   as_wire(x)

@@ -43,7 +43,7 @@
 #' to a twentieth of a second, so that Ctrl-C and the progress display do not wait.
 #'
 #' One step is taken per run, and the history's `notes` say why, where a hook looks at every step
-#' ([session_run_hook()] with `before_run` or `after_run`, or a hook of TensorFlow that this package does not know), and
+#' ([session_run_hook()] with `before_run` or `after_run` and without `every_n_steps`, or a hook of TensorFlow that this package does not know), and
 #' where a graph holds something that cannot be repeated inside a run, such as variables made with
 #' `use_resource = FALSE`. The tasks of a cluster take one step per run.
 #' @section Errors:

@@ -222,6 +222,7 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
         directory = tmp_path / str(steps_per_run)
         saved: list[int] = []
         shown: list[int] = []
+        called: list[Any] = []
 
         class Saves(tf.estimator.CheckpointSaverListener):
             def after_save(self, session: Any, global_step_value: int) -> None:
@@ -239,6 +240,12 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
             },
             {"kind": "checkpoint_saver", "save_steps": 11, "checkpoint_dir": str(directory / "c")},
             {"kind": "summary_saver", "save_steps": 6, "output_dir": str(directory / "s")},
+            {
+                "kind": "session_run",
+                "before_run": lambda context: {"step": "global_step"},
+                "after_run": lambda context, values: called.append(values["results"].keys()),
+                "every_n_steps": 7,
+            },
             {
                 "kind": "early_stopping",
                 "monitor": "loss",
@@ -266,6 +273,7 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
             "saved": saved,
             "elsewhere": sorted(path.name for path in (directory / "c").glob("*.index")),
             "shown": shown,
+            "called": len(called),
             "summaries": events(directory, "loss"),
             "speed": events(directory, "global_step/sec"),
             "profiles": sorted(path.name for path in (directory / "p").glob("timeline*")),

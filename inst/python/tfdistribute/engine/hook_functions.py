@@ -24,13 +24,22 @@ class CallFunctions(tf.estimator.SessionRunHook):
             to what ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with
             ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
         note_stop: Told that ``after_run`` asked for the end.
+        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at those global steps that
+            this number divides; None for every step.
     """
 
     described_as = "session_run_hook()"
 
-    def __init__(self, functions: Mapping[str, Function], note_stop: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        note_stop: Callable[[], Any],
+        every_n_steps: int | None = None,
+    ) -> None:
         self._functions = functions
         self._note_stop = note_stop
+        self._every_n_steps = every_n_steps or 1
+        self._step = 0
 
     def begin(self) -> None:
         """Call ``begin``, where the graph can still grow."""
@@ -39,10 +48,17 @@ class CallFunctions(tf.estimator.SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Call ``after_create_session``."""
+        if self._every_n_steps > 1:
+            step = tf.compat.v1.train.get_global_step(self._graph)
+            self._step = 0 if step is None else int(session.run(step))
+        self._is_first = True
         self._call("after_create_session", session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Call ``before_run``, and fetch what it asks for."""
+        """Call ``before_run`` where the step is due, and fetch what it asks for."""
+        self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
+        if not self._is_due:
+            return None
         wanted = self._call("before_run", run_context)
         if isinstance(wanted, Mapping):
             return tf.estimator.SessionRunArgs(
@@ -52,7 +68,9 @@ class CallFunctions(tf.estimator.SessionRunHook):
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Call ``after_run`` with what was fetched."""
-        if "after_run" not in self._functions:
+        self._step += 1
+        self._is_first = False
+        if not self._is_due or "after_run" not in self._functions:
             return
         asked_before = run_context.stop_requested
         values = {
@@ -69,10 +87,18 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._call("end", session)
 
     def step_needs(self, loss: Any) -> Needs:
-        """Need every step where a function is called at each."""
+        """Need the steps at which a function is called."""
         del loss
-        at_steps = {"before_run", "after_run"} & self._functions.keys()
-        return EVERYTHING if at_steps else NOTHING
+        if not {"before_run", "after_run"} & self._functions.keys():
+            return NOTHING
+        return EVERYTHING if self._every_n_steps == 1 else Needs(self._free, self._pass_steps)
+
+    def _free(self, step: int) -> float:
+        return self._every_n_steps - step % self._every_n_steps - 1
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        del losses
+        self._step = step
 
     def _call(self, moment: str, *arguments: Any) -> Any:
         function = self._functions.get(moment)

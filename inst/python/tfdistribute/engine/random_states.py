@@ -7,11 +7,13 @@ variable, which a copy shares: the numbers are the same to the bit.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 from tfdistribute.engine.step_loops import NotRepeatableError
 
@@ -41,7 +43,8 @@ def check_shareable(operations: Iterable[Any], graph: Any) -> None:
     for operation in operations:
         if operation.type not in _WITH_VARIABLE and _counts(operation):
             raise _own_way(f"{operation.type} {operation.name!r}")
-        waiting += _functions(operation.node_def, graph)
+        if _kind(operation.type)[1]:
+            waiting += _functions(operation.node_def, graph)
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -99,7 +102,19 @@ def _shared(operation: Any) -> Any:
 
 
 def _counts(operation: Any) -> bool:
-    return operation.op_def.is_stateful and _has_seed(operation.node_def)
+    return _kind(operation.type)[0] and _has_seed(operation.node_def)
+
+
+@functools.cache
+def _kind(name: str) -> tuple[bool, bool]:
+    """Say of a type of operations whether it may count random numbers, and whether it may call functions."""
+    definition = op_def_registry.get(name)
+    if definition is None:
+        # A function that is called by its name.
+        return False, True
+    attributes = {attribute.name: attribute.type for attribute in definition.attr}
+    draws = definition.is_stateful and {"seed", "seed2"} <= attributes.keys()
+    return draws, any("func" in kind for kind in attributes.values())
 
 
 def _has_seed(node: Any) -> bool:

@@ -22,6 +22,8 @@ class SessionRun(Hook, kind="session_run"):
         before_run: Called with (context) before each step; says what to fetch.
         after_run: Called with (context, values) after each step.
         end: Called with (session) when the session ends without an error.
+        every_n_steps: Call ``before_run`` and ``after_run`` at the first step, and at those global steps that this
+            number divides; None for every step.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook
@@ -34,6 +36,7 @@ class SessionRun(Hook, kind="session_run"):
     before_run: Callable[..., Any] | None = None
     after_run: Callable[..., Any] | None = None
     end: Callable[..., Any] | None = None
+    every_n_steps: int | None = None
 
     def session_hook(self, run: Run) -> Any:
         """Make the hook."""
@@ -41,6 +44,7 @@ class SessionRun(Hook, kind="session_run"):
         return engine.hook_functions.CallFunctions(
             {moment: function for moment, function in functions.items() if function is not None},
             lambda: run.note_stop(self.name),
+            self.every_n_steps,
         )
 
     @property
