@@ -13,7 +13,8 @@
 #'   process alone.
 #' @param devices_per_worker Devices of each process of a cluster that trains, a count, where the cluster does not say.
 #'   Without a cluster the strategy says how many there are.
-#' @param script File of the script that every task would run, a string.
+#' @param script File of the script that every task would run, a string; NULL for `"train.R"`, and for the verb that
+#'   starts the tasks of a [local_cluster()].
 #' @return A tibble of class `tfdistribute_plan`, a row per task: `task`, `host`, `port` (NA where it does not listen,
 #'   or on a port that is chosen at the start), `role`, `reads`, `global_batch_size` and `replica_batch_size` (NA where
 #'   they are not known), `writes`, `environment` (the `TF_CONFIG` that it gets, and nothing else of this process's
@@ -37,7 +38,7 @@ plan <- function(
   eval_spec = NULL,
   cluster = object$config$cluster,
   devices_per_worker = 1,
-  script = "train.R"
+  script = NULL
 ) {
   if (!inherits(object, "tfdistribute_estimator")) {
     abort_not_estimator(object, "plan")
@@ -60,7 +61,7 @@ plan <- function(
     } else {
       check_count(devices_per_worker, "devices_per_worker")
     },
-    script = check_string(script, "script")
+    script = check_string(script, "script", null = TRUE)
   )
   new_plan(rows)
 }
@@ -136,9 +137,14 @@ print.tfdistribute_plan <- function(x, ...) {
   # A single task talks to nobody.
   listening <- grepl("^(chief|worker|ps) ", x$task)
   if (sum(listening) > 1) {
+    # Only of a local_cluster() the ports are not known.
     writeLines(c(
       "! TensorFlow's servers listen on every network interface, without password or encryption: who",
-      "  reaches their ports can run code. Close them to all but the machines of this cluster."
+      if (anyNA(x$port[listening])) {
+        "  reaches their ports can run code. Nobody does where the job has a private network."
+      } else {
+        "  reaches their ports can run code. Close them to all but the machines of this cluster."
+      }
     ))
   }
   invisible(x)

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
-from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, Task
+from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.to_tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
@@ -25,7 +25,7 @@ class Work(Description):
         evaluation_name: Name of the evaluation.
         devices_per_worker: Devices of each process that trains, where the cluster does not say; None where they are
             not known.
-        script: The script that every task runs.
+        script: The script that every task runs; None for "train.R", and for the verb that starts a local cluster.
     """
 
     model_dir: str
@@ -35,7 +35,7 @@ class Work(Description):
     evaluation_batch_size: int | None = None
     evaluation_name: str | None = None
     devices_per_worker: int | None = 1
-    script: str = "train.R"
+    script: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def plan(cluster: Cluster | None, work: Work) -> list[TaskPlan]:
     Raises:
         ShardingError: the batch cannot be split evenly over the replicas.
     """
-    command = shlex.join(["Rscript", work.script])
+    command = _command(cluster, work)
     if cluster is None:
         batch, devices = work.global_batch_size, work.devices_per_worker
         size = None if batch is None or devices is None else replica_batch_size(batch, devices)
@@ -92,6 +92,12 @@ def plan(cluster: Cluster | None, work: Work) -> list[TaskPlan]:
             )
         ]
     return [_task(cluster, task, text, work, command) for task, text in cluster.placed()]
+
+
+def _command(cluster: Cluster | None, work: Work) -> str:
+    started_by_a_verb = isinstance(cluster, LocalCluster) and work.script is None
+    what = ["-e", "tfdistribute::run_task()"] if started_by_a_verb else [work.script or "train.R"]
+    return shlex.join(["Rscript", *what])
 
 
 def _task(cluster: Cluster, task: Task, text: str, work: Work, command: str) -> TaskPlan:
