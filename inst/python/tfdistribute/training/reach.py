@@ -21,7 +21,7 @@ _PAUSE_S = 0.5
 # A step that takes longer than this makes a task look whether the others are still there.
 _QUIET_S = 10.0
 # The chief has this long to write the last checkpoint.
-_END_S = 30.0
+_END_S = 40.0
 
 
 class Reach:
