@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs check bench clean
+.PHONY: help setup install demo test test-r test-python lint format docs check bench bench-quick clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ docs: environment ## Write man/ and NAMESPACE from the comments in R/
 check: install ## Lint, test, and R CMD check; says how long each took
 	@tools/check
 
-bench: install ## Run the measurements under bench/
+bench: install ## Measure against plain Estimators, Keras and PyTorch (about 10 minutes)
 	@tools/bench
+
+bench-quick: install ## The small model only, in fewer turns (about 2 minutes)
+	@tools/bench --quick
 
 clean: ## Remove what was made, the environment included
 	rm -rf .environment
