@@ -27,6 +27,8 @@ ROWS = 48
 WORDS = ["a", "b"]
 # By name they stand in another order than in the data, in tensors of two dtypes, with a categorical one between.
 NUMBERS = {"x2": 1, "x10": 1, "x1": 1, "n1": 1, "y y": 1, "m": 2}
+# Functions of one form, with other numbers for each column.
+SCALED = {"z1": (0.5, 2.0), "z2": (-1.0, 3.0), "z3": (0.25, 2.0)}
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
 FTRL = {"kind": "named", "name": "ftrl", "settings": {"learning_rate": 0.05}}
 
@@ -49,6 +51,7 @@ def source(batch_size: int = 8) -> InMemory:
             Column("x1", "float", floats()),
             Column("m", "float", floats(2), (2,)),
             Column("y y", "float", floats()),
+            *(Column(name, "float", floats()) for name in SCALED),
             Column("w", "float", lambda: np.arange(ROWS, dtype="float32") / ROWS),
             Column("target", "float", floats()),
         ),
@@ -65,7 +68,13 @@ def unpacked(given: InMemory) -> DatasetFunction:
 
 def model(model_dir: Path) -> Any:
     """A model with numeric columns, one of them also in ranges, and a categorical one."""
-    numbers = [{"kind": "numeric", "key": key, "shape": [width]} for key, width in NUMBERS.items()]
+    numbers: list[dict[str, Any]] = [
+        {"kind": "numeric", "key": key, "shape": [width]} for key, width in NUMBERS.items()
+    ]
+    numbers += [
+        {"kind": "numeric", "key": key, "normalizer_fn": scaling(*how)}
+        for key, how in SCALED.items()
+    ]
     word = {
         "kind": "categorical_with_vocabulary_list",
         "key": "word",
@@ -91,10 +100,17 @@ def model(model_dir: Path) -> Any:
     )
 
 
+def scaling(middle: float, spread: float) -> Any:
+    return lambda x: (x - middle) / spread
+
+
 def by_hand(tf: Any, model_dir: Path) -> Any:
     """The same model with nothing of this package in it."""
     columns = tf.feature_column
     numbers = [columns.numeric_column(_safe(key), width) for key, width in NUMBERS.items()]
+    numbers += [
+        columns.numeric_column(key, normalizer_fn=scaling(*how)) for key, how in SCALED.items()
+    ]
     word = columns.categorical_column_with_vocabulary_list("word", WORDS)
     dense = [
         *numbers,
@@ -180,13 +196,15 @@ def test_an_export_reads_the_features_by_name(tensorflow: Any, tmp_path: Path) -
     path = export_savedmodel(described, SETTINGS, str(tmp_path / "export"), request=given)
     signature = tensorflow.saved_model.load(path).signatures["predict"]
     features = next(iter(given.input_fn("predict")()))
-    read_by_model = {name: features[name] for name in [*NUMBERS, "word"]}
+    read_by_model = {name: features[name] for name in [*NUMBERS, *SCALED, "word"]}
     assert set(signature.structured_input_signature[1]) == set(read_by_model)
     found = signature(**read_by_model)
     np.testing.assert_allclose(found["predictions"], expected[:8], rtol=1e-5, atol=1e-6)
 
 
-def operations_of_a_step(tf: Any, kind: str, columns: Mapping[str, int], directory: Path) -> int:
+def operations_of_a_step(
+    tf: Any, kind: str, columns: Mapping[str, int], directory: Path, scaled: bool = False
+) -> int:
     """How many operations a training step executes once its batch is there."""
     shapes = {name: () if width == 1 else (width,) for name, width in columns.items()}
     values = [
@@ -194,7 +212,11 @@ def operations_of_a_step(tf: Any, kind: str, columns: Mapping[str, int], directo
         for name, shape in [*shapes.items(), ("target", ())]
     ]
     given = InMemory(tuple(values), response="target")
-    keys = [{"kind": "numeric", "key": name, "shape": [width]} for name, width in columns.items()]
+    keys: list[dict[str, Any]] = [
+        {"kind": "numeric", "key": name, "shape": [width]} for name, width in columns.items()
+    ]
+    for index, key in enumerate(keys if scaled else []):
+        key["normalizer_fn"] = scaling(index, index + 1)
     fields: dict[str, Any] = {"feature_columns": keys, "optimizer": SGD}
     if kind == "dnn_regressor":
         fields["hidden_units"] = [4]
@@ -227,6 +249,31 @@ def test_twenty_columns_cost_a_deep_model_no_more_operations_than_a_wide_one(
     assert narrow <= wide + 1
 
 
+def test_functions_of_one_form_cost_twenty_columns_what_they_cost_one(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    wide = operations_of_a_step(tensorflow, "dnn_regressor", WIDE, tmp_path / "w", scaled=True)
+    narrow = operations_of_a_step(tensorflow, "dnn_regressor", NARROW, tmp_path / "n", scaled=True)
+    assert narrow <= wide + 1
+
+
+def test_columns_whose_values_meet_in_their_function_are_not_read_together(tensorflow: Any) -> None:
+    tf = tensorflow
+    form = engine.treatments.treatment_of
+    assert form(lambda x: x - tf.reduce_mean(x), (1,)) is None
+    assert form(lambda x: tf.matmul(x, [[2.0]]), (1,)) is None
+    assert form(lambda x: x * tf.constant([1.0, 2.0]), (2,)) is None
+    assert form(lambda x: tf.cast(x > 0, tf.int32), (1,)) is None
+    assert form(lambda x: tf.random.normal(tf.shape(x)), (1,)) is None
+    assert form(lambda x: x.no_such_method(), (1,)) is None
+    same = [form(lambda x, by=by: tf.math.log(x + by) / 2, (1,)) for by in (1.0, 3.0)]
+    assert same[0].structure == same[1].structure != form(lambda x: tf.math.log(x + 1), (1,))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        values = tf.constant([[1.0, 2.0, 3.0]])
+        found = session.run(engine.treatments.treated(values, same, [2, 1]))
+    np.testing.assert_allclose(found, np.log([[2, 3, 6]]) / 2, rtol=1e-6)
+
+
 def test_twenty_columns_cost_a_linear_model_what_their_variables_cost(
     tensorflow: Any, tmp_path: Path
 ) -> None:
@@ -255,9 +302,9 @@ def test_a_model_function_gets_a_dictionary_of_columns_in_the_order_of_the_data(
     given = source()
     described = Custom(str(tmp_path / "m"), model_fn)
     train(described, SETTINGS, given, steps=1)
-    assert list(seen) == ["x2", "word", "x10", "unread", "n1", "x1", "m", "y y", "w"]
+    assert list(seen) == ["x2", "word", "x10", "unread", "n1", "x1", "m", "y y", *SCALED, "w"]
     assert {name: (each.dtype.name, each.shape.rank) for name, each in seen.items()} == {
-        **dict.fromkeys(["x2", "x10", "unread", "x1", "y y", "w"], ("float32", 1)),
+        **dict.fromkeys([*SCALED, "x2", "x10", "unread", "x1", "y y", "w"], ("float32", 1)),
         "word": ("string", 1),
         "n1": ("int32", 1),
         "m": ("float32", 2),

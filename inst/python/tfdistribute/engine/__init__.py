@@ -114,5 +114,6 @@ _MODULES = (
     "start",
     "step_loops",
     "step_runs",
+    "treatments",
     "variables",
 )

@@ -17,6 +17,7 @@ from tensorflow.python.ops import variable_scope
 from tensorflow_estimator.python.estimator.canned import linear
 
 from tfdistribute.engine.packed_features import Features
+from tfdistribute.engine.treatments import Treatment, treated, treatment_of
 
 # Its private parts, of which type checkers do not know.
 columns_lib: Any = feature_column_v2
@@ -24,6 +25,8 @@ columns_lib: Any = feature_column_v2
 
 class _Members(NamedTuple):
     members: tuple[Any, ...]
+    # What the members' functions do, one for each; none where they have no function.
+    treatments: tuple[Treatment, ...]
 
 
 class NumbersTogether(columns_lib.DenseColumn, _Members):
@@ -65,7 +68,9 @@ class NumbersTogether(columns_lib.DenseColumn, _Members):
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
         """Take the members' values together where they came so, else one by one."""
         if self.key in transformation_cache._features:
-            return transformation_cache.get(self.key, state_manager)
+            whole = transformation_cache.get(self.key, state_manager)
+            widths = [_size(member) for member in self.members]
+            return treated(whole, self.treatments, widths) if self.treatments else whole
         values: list[Any] = []
         for member in self.members:
             value = member.get_dense_tensor(transformation_cache, state_manager)
@@ -95,7 +100,7 @@ class NumbersTogether(columns_lib.DenseColumn, _Members):
 
 
 def together(columns: Sequence[Any]) -> list[Any]:
-    """Let numeric columns without a function of their own be read together.
+    """Let numeric columns be read together that have no function of their own, or functions of one form.
 
     Args:
         columns: Feature columns of one part of a model.
@@ -105,9 +110,13 @@ def together(columns: Sequence[Any]) -> list[Any]:
     """
     ordered = sorted(columns, key=lambda column: column.name)
     joined: list[Any] = []
-    for plain, run in groupby(ordered, _is_plain):
-        members = tuple(run)
-        joined += [NumbersTogether(members)] if plain and len(members) > 1 else members
+    treatments = [_treatment(column) for column in ordered]
+    for form, run in groupby(zip(ordered, treatments, strict=True), lambda pair: _form(*pair)):
+        members, found = zip(*run, strict=True)
+        if form is None or len(members) == 1:
+            joined += members
+        else:
+            joined.append(NumbersTogether(members, tuple(each for each in found if each)))
     return joined
 
 
@@ -128,7 +137,11 @@ def read_together(estimator: Any, columns: Sequence[Any], names: Mapping[str, st
         given = features
         if isinstance(features, Features):
             found = {
-                key: features.side_by_side([names[member.key] for member in each.members])
+                key: features.side_by_side(
+                    [names[member.key] for member in each.members],
+                    # Functions get the numbers as they are in the data.
+                    only_float32=bool(each.treatments),
+                )
                 for key, each in wanted.items()
             }
             given = {
@@ -178,8 +191,18 @@ def _scope(member: Any) -> Any:
     return scope
 
 
-def _is_plain(column: Any) -> bool:
-    return isinstance(column, columns_lib.NumericColumn) and column.normalizer_fn is None
+def _treatment(column: Any) -> Treatment | None:
+    function = getattr(column, "normalizer_fn", None)
+    return None if function is None else treatment_of(function, column.shape)
+
+
+def _form(column: Any, treatment: Treatment | None) -> bytes | None:
+    """Say what columns must have in common to be read together; None for those that cannot be."""
+    if not isinstance(column, columns_lib.NumericColumn):
+        return None
+    if column.normalizer_fn is None:
+        return b""
+    return None if treatment is None else treatment.structure
 
 
 def _size(member: Any) -> int:

@@ -98,19 +98,23 @@ class Features(dict[str, Any]):
         return made
 
     @tf.autograph.experimental.do_not_convert
-    def side_by_side(self, names: Sequence[str]) -> Any:
+    def side_by_side(self, names: Sequence[str], only_float32: bool = False) -> Any:
         """Give several features as one tensor.
 
         Args:
             names: Their names, in the wanted order.
+            only_float32: Whether features of other types are not cast.
 
         Returns:
-            A float32 tensor of shape [examples, values]; None where one of them is in no tensor with others.
+            A float32 tensor of shape [examples, values]; None where one of them is in no tensor with others, or of
+            another type.
         """
         if not all(name in self._cuts for name in names):
             return None
         cuts = [self._cuts[name] for name in names]
         read = sorted({each.matrix for each in cuts})
+        if only_float32 and any(self._matrices[index].dtype != tf.float32 for index in read):
+            return None
         matrices = [tf.cast(self._matrices[index], tf.float32) for index in read]
         together = matrices[0] if len(matrices) == 1 else tf.concat(matrices, 1)
         before, width = dict[int, int](), 0
