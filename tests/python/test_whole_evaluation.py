@@ -1,0 +1,76 @@
+"""Evaluation counts every row once and predictions keep their order, whatever divides them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ShardingError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.predict import joined, predict
+from tfdistribute.training.verbs import train
+
+# A prime number of rows, in batches of four.
+X = np.random.default_rng(1).normal(size=13)
+Y = (X + np.random.default_rng(2).normal(size=13) > 0).astype(float)
+ON_TWO = read(RunSettings, {"eval_distribute": {"kind": "mirrored", "devices": 2}})
+
+
+def in_memory(rows: int) -> Input:
+    columns = [
+        {"name": name, "type": "float", "values": lambda values=values: values[:rows]}
+        for name, values in (("x", X), ("y", Y))
+    ]
+    fields = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 4}
+    return read(Input, fields)
+
+
+def csv(folder: Path, rows: int) -> Input:
+    path = folder / f"{rows}.csv"
+    pairs = zip(X[:rows].tolist(), Y[:rows].tolist(), strict=True)
+    path.write_text("x,y\n" + "".join(f"{x!r},{y}\n" for x, y in pairs), encoding="utf-8")
+    return read(Input, {"kind": "csv", "paths": str(path), "response": "y", "batch_size": 4})
+
+
+def expected(scores: Any, labels: Any) -> dict[str, float]:
+    # TensorFlow takes the area under 200 points of the curve.
+    above = scores[None, :] > np.linspace(0, 1, 200)[:, None]
+    hits = (above & (labels == 1)).sum(1) / labels.sum()
+    alarms = (above & (labels == 0)).sum(1) / (1 - labels).sum()
+    losses = -np.where(labels == 1, np.log(scores), np.log(1 - scores))
+    return {
+        "average_loss": losses.mean(),
+        "accuracy": ((scores > 0.5) == labels).mean(),
+        "auc": ((hits[:-1] + hits[1:]) / 2 * (alarms[:-1] - alarms[1:])).sum(),
+    }
+
+
+def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
+    fields = {
+        "kind": "linear_classifier",
+        "feature_columns": [{"kind": "numeric", "key": "x"}],
+        "model_dir": str(tmp_path / "model"),
+    }
+    model = read(Model, fields)
+    train(model, RunSettings(), in_memory(13), steps=3)
+    scores = joined(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
+    # In the order of the rows: the model is a monotone function of x.
+    assert np.array_equal(np.argsort(scores), np.argsort(X))
+    for source, rows, settings in (
+        (in_memory(13), 13, RunSettings()),
+        (csv(tmp_path, 13), 13, RunSettings()),
+        (csv(tmp_path, 12), 12, ON_TWO),
+    ):
+        found = evaluate(model, settings, source)
+        wanted = expected(scores[:rows].astype(float), Y[:rows])
+        assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+    # TensorFlow would count the last batch or not, by chance.
+    with pytest.raises(ShardingError, match="counts an odd last batch wrongly"):
+        evaluate(model, ON_TWO, csv(tmp_path, 13))
