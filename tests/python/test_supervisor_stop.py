@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -26,7 +27,7 @@ from job_fakes import (
 )
 
 from tfdistribute.bridge import call
-from tfdistribute.errors import ArgumentError, ModelDirectoryError
+from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError
 from tfdistribute.launch import private, reading
 from tfdistribute.launch.logs import spare_directory
 from tfdistribute.launch.start import collect_ended, start_supervisor
@@ -174,6 +175,10 @@ def test_a_directory_that_cannot_be_written_is_refused_before_anything_starts(
         (disk / "rest").write_bytes(bytes(1 << 20))
         with pytest.raises(ModelDirectoryError, match="No space left on device"):
             start_supervisor(fake_job(tmp_path, {}, model_dir=str(disk)))
+        job = fake_job(tmp_path, {}, model_dir=str(tmp_path / "other"))
+        private.remove(job.directory)
+        with pytest.raises(BackendError, match="cannot be started .*: No space left on device"):
+            start_supervisor(dataclasses.replace(job, directory=str(disk)))
     assert list(own_temporary_directory.iterdir()) == []
 
 

@@ -53,20 +53,15 @@ def start_supervisor(job: Job) -> dict[str, Any]:
         TfdistributeError: nothing could be started; the private directory is gone then.
     """
     _check_platform()
-    path = write_job(job)
-    keeper = private.keep(job.directory, private.held(job.directory))
-    root = str(Path(__file__).parents[2])
-    options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]
-    with open(os.path.join(job.directory, _LOG), "wb") as log:
-        supervisor = subprocess.Popen(
-            [sys.executable, *options, "-c", _CODE, root, path, str(keeper)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=job.working_directory,
-            pass_fds=[keeper],
-            start_new_session=True,
-        )
+    try:
+        supervisor = _supervisor(job)
+    except OSError as error:
+        private.remove(job.directory)
+        raise BackendError(
+            f'The supervisor of the job cannot be started with "{sys.executable}" in "{job.directory}": '
+            f"{error.strerror}.",
+            "See that there is space for temporary files, and tfdistribute_sitrep() for the Python.",
+        ) from error
     _started[supervisor.pid] = supervisor
     state = _first_state(job, supervisor)
     if state is None or state.get("state") == "refused":
@@ -102,6 +97,23 @@ def collect_ended() -> None:
     for pid, supervisor in list(_started.items()):
         if supervisor.poll() is not None:
             del _started[pid]
+
+
+def _supervisor(job: Job) -> subprocess.Popen[bytes]:
+    path = write_job(job)
+    keeper = private.keep(job.directory, private.held(job.directory))
+    root = str(Path(__file__).parents[2])
+    options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]
+    with open(os.path.join(job.directory, _LOG), "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, *options, "-c", _CODE, root, path, str(keeper)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=job.working_directory,
+            pass_fds=[keeper],
+            start_new_session=True,
+        )
 
 
 def _check_platform() -> None:
