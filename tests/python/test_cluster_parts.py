@@ -128,6 +128,24 @@ def test_a_restarted_job_counts_from_where_it_began(
     assert marks.read_mark(str(tmp_path)) == replace(mark, finished_step=150)
 
 
+def test_a_chief_without_workers_trains_alone_and_leaves_evaluating_to_the_evaluator(
+    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del tensorflow
+    tf_config = {"cluster": {"chief": ["127.0.0.1:1"]}, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+    events = tmp_path / "events"
+    monkeypatch.setenv(task_events.EVENTS, str(events))
+    config = {"train_distribute": {"kind": "multi_worker"}}
+    answer = cluster_task.train(tmp_path, "linear", {"config": config, "max_steps": 12})
+    assert "value" in answer, answer["error"]["traceback"]
+    assert answer["value"]["training"]["step"].tolist() == [1, 10, 12]
+    assert answer["value"]["evaluation"] == []
+    told = [json.loads(line)["event"] for line in events.read_text(encoding="utf-8").splitlines()]
+    assert told.count("checkpoint") == 3
+    assert told[-1] == "finished"
+
+
 class Exporter:
     """Notes what it is given, as a tf.estimator.Exporter."""
 

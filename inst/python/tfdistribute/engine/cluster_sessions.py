@@ -93,7 +93,7 @@ class _Training:
         self._estimator._train_with_estimator_spec = self._run
         strategy = self._estimator.config.train_distribute
         context: Any = contextlib.nullcontext()
-        if strategy is not None:
+        if strategy is not None and not self._seat.is_alone:
             context = self._seat.context(strategy, self._estimator.config.session_config)
         try:
             with context:
@@ -159,8 +159,8 @@ class _Training:
             if self._seat.in_step or self._seat.is_chief
             else _Worker
         )
-        target = self._seat.target if len(_addresses(self._seat)) > 1 else ""
-        creator = make(scaffold=scaffold, master=target, config=self._estimator._session_config)
+        config = self._estimator._session_config
+        creator = make(scaffold=scaffold, master=self._seat.target, config=config)
         creator.calls = self._calls
         return creator
 
@@ -200,10 +200,6 @@ class _Worker(_Reaching, monitored_session.WorkerSessionCreator):
         manager = super()._get_session_manager()
         manager._recovery_wait_secs = _POLL_S
         return manager
-
-
-def _addresses(seat: Seat) -> list[str]:
-    return [address for addresses in seat.cluster.values() for address in addresses]
 
 
 def _prepare_graph(estimator: Any, spec: Any) -> None:

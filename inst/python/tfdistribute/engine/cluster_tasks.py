@@ -46,9 +46,15 @@ class Seat:
     protocol: str = "grpc"
 
     @property
+    def is_alone(self) -> bool:
+        """Whether there is no other task that listens."""
+        return sum(map(len, self.cluster.values())) == 1
+
+    @property
     def target(self) -> str:
-        """Where the sessions of this task are made."""
-        return f"{self.protocol}://{self.cluster[self.role][self.index]}"
+        """Where the sessions of this task are made; empty for this process, where it needs no server."""
+        own = self.cluster[self.role][self.index]
+        return "" if self.is_alone else f"{self.protocol}://{own}"
 
     def context(self, strategy: Any, session_config: Any) -> Any:
         """Make what TensorFlow calls a worker context, from which parts of a graph learn who they run for."""

@@ -214,7 +214,7 @@ def _build(
     replicas = devices.replicas(verb) * workers
     circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
     settings = preflight(settings, circumstances).settings
-    seat = None if member is None else seat_of(member, settings)
+    seat = None if member is None or member.is_alone else seat_of(member, settings)
     config = build(settings, devices, model.model_dir, seat, alone)
     if model.has_callbacks():
         # Functions of R are called on R's own thread, or R aborts.
@@ -227,10 +227,8 @@ def _build(
     return Prepared(model, estimator, settings, devices, model_hooks)
 
 
-def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat | None:
-    """Say as which task TensorFlow is to train; None where there is no other."""
-    if member.is_alone:
-        return None
+def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat:
+    """Say as which task TensorFlow is to train."""
     return engine.cluster_tasks.Seat(
         cluster={role: list(each) for role, each in member.cluster.items() if role != EVALUATOR},
         role=member.task.type,

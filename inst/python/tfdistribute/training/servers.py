@@ -25,14 +25,14 @@ def listen(seat: Any, config: Any = None) -> None:
     """Start the server of this task; a task without others has none.
 
     Args:
-        seat: The task; None for no others.
+        seat: The task.
         config: The ``tf.estimator.RunConfig`` of its training; None for a parameter server.
 
     Raises:
         ClusterError: the address cannot be listened at.
         PortError: another program listens there.
     """
-    if seat is None:
+    if seat.is_alone:
         return
     strategy = None if config is None else config.train_distribute
     session_config = None if config is None else config.session_config
