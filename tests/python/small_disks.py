@@ -1,0 +1,55 @@
+"""Disks of a few megabytes, which only who may mount can have."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class SmallDisk:
+    """A disk that can be filled.
+
+    Args:
+        path: Where it is mounted, or a directory that stands in for it.
+        is_real: Whether it is a disk.
+    """
+
+    path: Path
+    is_real: bool
+
+    def fill(self) -> None:
+        """Leave no space; a stand-in has as much as before."""
+        if self.is_real:
+            with (self.path / "filling").open("wb", buffering=0) as file:
+                for size in (1 << 16, 1 << 10, 1):
+                    _write_until_full(file, bytes(size))
+
+    def empty(self) -> None:
+        """Give the space back."""
+        (self.path / "filling").unlink(missing_ok=True)
+
+
+@contextmanager
+def small_disk(directory: Path, megabytes: int) -> Iterator[SmallDisk]:
+    """Mount a disk, or, where that is not allowed, make a directory that stands in for it."""
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(directory)]
+    is_real = subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    try:
+        yield SmallDisk(directory, is_real)
+    finally:
+        if is_real:
+            subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+def _write_until_full(file: object, block: bytes) -> None:
+    write = getattr(file, "write")  # noqa: B009
+    try:
+        while write(block):
+            pass
+    except OSError:
+        return

@@ -1,0 +1,104 @@
+# What happens to a job from outside: its session is killed, its files are changed.
+
+# The job that runs below a directory of temporary files: its private directory, and what its supervisor tells.
+running_state <- function(temporary) {
+  directory <- list.files(temporary, "^tfdistribute-job-", full.names = TRUE)
+  file <- file.path(directory, "state.json")
+  if (length(file) == 1 && file.exists(file)) jsonlite::read_json(file)
+}
+
+wait_until <- function(condition, seconds) {
+  deadline <- Sys.time() + seconds
+  while (!isTRUE(condition()) && Sys.time() < deadline) {
+    Sys.sleep(0.05)
+  }
+  isTRUE(condition())
+}
+
+is_alive <- function(pid) {
+  stat <- suppressWarnings(
+    tryCatch(readLines(file.path("/proc", pid, "stat")), error = function(error) character())
+  )
+  length(stat) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", stat[[1]])
+}
+
+test_that("a job ends within ten seconds of its session, which was killed", {
+  skip_if_no_tensorflow()
+  temporary <- withr::local_tempdir()
+  model_dir <- file.path(withr::local_tempdir(), "model")
+  script <- withr::local_tempfile(fileext = ".R")
+  writeLines(
+    c(
+      "library(tfdistribute)",
+      "config <- run_config(strategy_multi_worker(), save_checkpoints_steps = 20,",
+      "  cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200))",
+      "cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)",
+      "model <- linear_regressor(feature_columns(column_numeric('wt')), config = config,",
+      sprintf("  model_dir = '%s')", model_dir),
+      "train(model, cars, steps = 1e6)"
+    ),
+    script
+  )
+  output <- withr::local_tempfile()
+  session <- processx::process$new(
+    file.path(R.home("bin"), "Rscript"),
+    script,
+    stdout = output,
+    stderr = "2>&1",
+    env = c("current", TMPDIR = temporary),
+    cleanup_tree = TRUE
+  )
+  withr::defer(session$kill_tree())
+  has_saved <- function() {
+    file.exists(file.path(model_dir, "model.ckpt-20.index")) || !session$is_alive()
+  }
+  expect_true(wait_until(has_saved, 200))
+  expect_true(session$is_alive(), info = paste(readLines(output), collapse = "\n"))
+  state <- running_state(temporary)
+  pids <- c(state$pid, vapply(state$tasks, function(task) task$pid, 1L))
+  expect_length(pids, 3)
+  expect_true(all(vapply(pids, is_alive, NA)))
+
+  session$signal(tools::SIGKILL)
+  # The ten seconds are a promise for a machine that has time.
+  is_gone <- function() {
+    !any(vapply(pids, is_alive, NA)) &&
+      length(list.files(temporary, "^tfdistribute-job-")) == 0
+  }
+  expect_true(wait_until(is_gone, 30))
+  result <- jsonlite::read_json(file.path(model_dir, "logs", "job.json"))
+  expect_identical(result$state, "stopped")
+  expect_match(result$message, "The session that started the job is gone.", fixed = TRUE)
+  expect_false(file.exists(file.path(model_dir, ".lock")))
+  expect_length(list.files(model_dir, "^tmp_"), 0)
+})
+
+test_that("a process of a job does not read what was changed on its way", {
+  skip_if_no_tensorflow()
+  directory <- call_backend("job_directory")
+  withr::defer(call_backend("remove_job_directory", directory = directory))
+  digest <- write_task(directory, "train", list(object = list()))
+  changed <- list(verb = "train", arguments = list(), packages = "thisPackageIsNotThere")
+  saveRDS(changed, task_file(directory))
+  events <- withr::local_tempfile()
+  task <- processx::run(
+    task_command()[[1]],
+    task_command()[-1],
+    env = c(
+      "current",
+      unlist(task_environment()),
+      TFDISTRIBUTE_JOB = directory,
+      TFDISTRIBUTE_DIGEST = digest,
+      TFDISTRIBUTE_EVENTS = events
+    ),
+    error_on_status = FALSE,
+    timeout = 120
+  )
+  expect_identical(task$status, 1L)
+  expect_match(task$stderr, "is not what was written for this job", fixed = TRUE)
+  expect_false(grepl("thisPackageIsNotThere", task$stderr, fixed = TRUE))
+  told <- lapply(readLines(events), jsonlite::fromJSON)
+  failed <- told[[length(told)]]
+  expect_identical(c(failed$event, failed$kind), c("failed", "argument"))
+  expect_false(failed$transient)
+})
