@@ -69,6 +69,10 @@ _FROM_PYTHON, _KERAS = "tfdistribute from Python", "Keras fit(), 100 steps per e
 _FUNCTION = "tf.function of 100 steps, iterator"
 _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
+_TWO, _BY_HAND = (
+    "tfdistribute, local_cluster(2)",
+    "two Rscript processes with TF_CONFIG, by hand",
+)
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 
 CASES = (
@@ -145,7 +149,21 @@ CASES = (
         ),
         lower_is_better=True,
     ),
+    Case(
+        "start-workers",
+        "From train() in a running R session to the first step of two workers",
+        "seconds",
+        (
+            Way(_BY_HAND, ("start-up/workers.R", "hand"), 1),
+            Way(_TWO, ("start-up/workers.R", "job"), 1),
+        ),
+        # A job takes at most 1.3 times as long.
+        (Goal(_BY_HAND, _TWO, 0.77),),
+        lower_is_better=True,
+    ),
 )
 
 # Scripts that alternate and print by themselves; they run once, at the end.
-SCRIPTS = (("input.py",), ("input.R",), ("memory.R",), ("served_calls.py",))
+SCRIPTS = (("input.py", "500000"), ("input.R", "--quick"))
+# These run only where they are named.
+SCRIPTS_BY_NAME = (("memory.R",), ("served_calls.py",))
