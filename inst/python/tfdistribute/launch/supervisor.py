@@ -200,7 +200,8 @@ class Supervisor:
     def _try_other_ports(self, decision: Decision) -> None:
         assert decision.cause is not None
         self._port_attempts += 1
-        self.state.note(f"{root_cause.clash(self.team[decision.cause])} Other ports are tried.")
+        self.state.message = f"{root_cause.clash(self.team[decision.cause])} Other ports are tried."
+        self.state.note(self.state.message)
         self._schedule([self.team[task] for task in decision.tasks], pause=0.0)
         self.team.change_ports()
 
