@@ -164,6 +164,6 @@ CASES = (
 )
 
 # Scripts that alternate and print by themselves; they run once, at the end.
-SCRIPTS = (("input.py", "500000"), ("input.R", "--quick"))
+SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
 # These run only where they are named.
 SCRIPTS_BY_NAME = (("memory.R",), ("served_calls.py",))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import report
-from cases import CASES, SCRIPTS, Case
+from cases import CASES, SCRIPTS, SCRIPTS_BY_NAME, Case
 from processes import BENCH, PEERS, ROOT, WayError, running
 
 RESULTS = ROOT / "runs" / "bench"
@@ -56,14 +56,14 @@ def show_script(script: tuple[str, ...], folder: Path) -> None:
     """Run a script that measures and prints by itself."""
     print(f"\n== {' '.join(script)}", flush=True)
     program = ["Rscript"] if script[0].endswith(".R") else ["python"]
-    done = subprocess.run(
-        [*program, str(BENCH / script[0]), *script[1:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    command = [*program, str(BENCH / script[0]), *script[1:]]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False
+        )
+    except subprocess.TimeoutExpired:
+        print("  left out: not done after 15 minutes", flush=True)
+        return
     (folder / f"{script[0]}.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
     print(done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-1000:], flush=True)
 
@@ -76,33 +76,51 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def checked(names: list[str]) -> list[str]:
+    """See that every name is a case's or a script's."""
+    scripts = [script[0] for script in (*SCRIPTS, *SCRIPTS_BY_NAME)]
+    unknown = set(names) - {case.name for case in CASES} - set(scripts)
+    if unknown:
+        sys.exit(f"bench: there is no {' or '.join(sorted(unknown))}; see bench/README.md")
+    return names
+
+
+def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
+    """Say which cases are measured, and how often."""
+    cases = [case for case in CASES if not asked.names or case.name in asked.names]
+    if not asked.quick:
+        return [(case, asked.repeats or case.repeats) for case in cases]
+    return [(case, asked.repeats or case.quick) for case in cases if case.quick]
+
+
+def picture(results: Path, folder: Path) -> None:
+    """Draw the runs, where matplotlib is."""
+    if PEERS.exists():
+        script = BENCH / "suite" / "plot.py"
+        subprocess.run([PEERS, script, results, folder / "picture.png"], check=False)
+
+
 def main() -> None:
     """Measure, and leave results, table and picture below ``runs/bench``."""
     asked = arguments()
+    names = checked(asked.names)
     folder = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
     results, where = Results(folder), report.machine()
     results.add(machine=where)
     sections = [report.described(where)]
-    chosen = [case for case in CASES if case.name in asked.names or not asked.names]
-    for case in chosen:
-        repeats = asked.repeats or (case.quick if asked.quick else case.repeats)
-        if repeats and (not asked.quick or case.quick):
-            print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
-            values = measure(case, repeats, results, folder)
-            if values:
-                sections.append(report.table(case, values))
-                print(sections[-1], flush=True)
+    for case, repeats in chosen(asked):
+        print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
+        values = measure(case, repeats, results, folder)
+        if values:
+            sections.append(report.table(case, values))
+            print(sections[-1], flush=True)
     (folder / "table.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    picture = folder / "picture.png"
-    if PEERS.exists():
-        plot = [str(PEERS), str(BENCH / "suite" / "plot.py"), str(results.path), str(picture)]
-        subprocess.run(plot, check=False)
-    if not asked.quick:
-        scripts = [each for each in SCRIPTS if not asked.names or each[0] in asked.names]
-        for script in scripts:
-            if (BENCH / script[0]).exists():
-                show_script(script, folder)
+    if len(sections) > 1:
+        picture(results.path, folder)
+    scripts = [each for each in (*SCRIPTS, *SCRIPTS_BY_NAME) if each[0] in names]
+    for script in scripts if names or asked.quick else SCRIPTS:
+        show_script(script, folder)
     print(f"\n{folder.relative_to(ROOT)}: table.md, picture.png, results.jsonl", flush=True)
 
 
