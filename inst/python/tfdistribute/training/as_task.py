@@ -99,7 +99,7 @@ def _train(work: Work, member: Member) -> History:
         _in_session(work, member, prepared, history, step - began)
     except KeyboardInterrupt:
         # The last step's checkpoint is written.
-        _finish(model_dir, mark)
+        _finish(model_dir, mark, interrupted=True)
         raise
     _finish(model_dir, mark)
     return history
@@ -169,6 +169,6 @@ def _input_fn(work: Work, member: Member, prepared: Prepared, done: int) -> Any:
     return from_step(input_fn, own_steps, replicas)
 
 
-def _finish(model_dir: str, mark: marks.Mark | None) -> None:
+def _finish(model_dir: str, mark: marks.Mark | None, interrupted: bool = False) -> None:
     if mark is not None:
-        marks.finish(model_dir, mark, global_step(model_dir))
+        marks.finish(model_dir, mark, global_step(model_dir), interrupted)

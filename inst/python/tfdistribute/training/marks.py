@@ -28,12 +28,14 @@ class Mark:
         first_step: Global step at which the job began, before any restart.
         started: When the chief began, in seconds since 1970.
         finished_step: Global step of the last checkpoint; None while the chief trains.
+        interrupted: Whether it ended because somebody asked it to.
     """
 
     job: str
     first_step: int
     started: float
     finished_step: int | None = None
+    interrupted: bool = False
 
 
 def job_name(member: Member) -> str:
@@ -78,9 +80,9 @@ def begin(model_dir: str, member: Member, step: int) -> Mark:
     return mark
 
 
-def finish(model_dir: str, mark: Mark, step: int) -> None:
+def finish(model_dir: str, mark: Mark, step: int, interrupted: bool = False) -> None:
     """Mark the end: the last checkpoint is written."""
-    _write(model_dir, dataclasses.replace(mark, finished_step=step))
+    _write(model_dir, dataclasses.replace(mark, finished_step=step, interrupted=interrupted))
 
 
 def first_step(model_dir: str, member: Member, step: int) -> int:

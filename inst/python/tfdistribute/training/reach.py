@@ -146,13 +146,20 @@ class Reach:
             time.sleep(_PAUSE_S)
         return self.broken()
 
-    def _chief_has_ended(self) -> InputError | None:
+    def _chief_has_ended(self) -> TfdistributeError | None:
         mark = read_mark(self._model_dir)
         chief = self._member.chief
         if mark is None or mark.job != job_name(self._member) or chief is None:
             return None
         if self._member.is_chief or mark.finished_step is None or mark.finished_step != self.step:
             return None
+        if mark.interrupted:
+            return LostPeerError(
+                f"{self._member.task} stops{self._after()}: {chief[0]} was asked to.",
+                "Start all tasks again to go on from its checkpoint.",
+                argument="cluster",
+                value=str(chief[0]),
+            )
         return ran_out_first(chief[0], self.step)
 
     def others_train(self) -> set[str]:
