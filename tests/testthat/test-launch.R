@@ -130,6 +130,8 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
       "cat(conditionMessage(error), '\\n')",
       "cat('trace', grepl('broken_part()', error$r_traceback, fixed = TRUE), '\\n')",
       "cat('python', grepl('CallbackError', error$python_traceback), '\\n')",
+      "ended <- jsonlite::read_json(file.path(dirname(error$log), 'job.json'))",
+      "cat('restarts', ended$restarts, '\\n')",
       "cat('log', any(grepl('nothing {works} here', readLines(error$log), fixed = TRUE)), '\\n')"
     ),
     script
@@ -158,6 +160,8 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
   expect_match(output, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
   expect_match(output, "trace TRUE", fixed = TRUE)
   expect_match(output, "python TRUE", fixed = TRUE)
+  # What the user's own code does wrong is not tried again.
+  expect_match(output, "restarts 0", fixed = TRUE)
   expect_match(output, "log TRUE", fixed = TRUE)
 })
 
