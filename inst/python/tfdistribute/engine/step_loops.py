@@ -28,10 +28,6 @@ _REFUSED = {
     "Variable": "holds a variable of the old kind (use_resource=False)",
     "Enter": "is part of a loop of the old kind",
     "RefEnter": "is part of a loop of the old kind",
-    "CollectiveReduce": "meets the other workers once per run",
-    "CollectiveGather": "meets the other workers once per run",
-    "CollectiveBcastSend": "meets the other workers once per run",
-    "CollectiveBcastRecv": "meets the other workers once per run",
 }
 
 
