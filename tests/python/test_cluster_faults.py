@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -113,20 +114,26 @@ def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_who_runs_out_of_data_first_is_named_within_a_minute(tmp_path: Path) -> None:
+def test_who_ends_first_is_named_within_a_minute(tmp_path: Path) -> None:
     options = {"models": ["custom"], "config": MULTI_WORKER, "uneven": True}
     with contextlib.ExitStack() as stack:
         jobs = {
             short: stack.enter_context(job(tmp_path / short, options))
-            for short in ("worker-0", "chief-0")
+            for short in ("worker-0", "chief-0", "nobody")
         }
         for short, running in jobs.items():
             # The process of who has ended goes on: its connections stay.
             running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
         for running in jobs.values():
             running.await_event("chief-0", "step", step=1)
+        stopped = jobs["nobody"]
+        stopped.processes["chief-0"].send_signal(signal.SIGINT)
         for running in jobs.values():
             running.await_event("worker-0", "failed", timeout_s=60)
+        (failed,) = jobs.pop("nobody").events("worker-0", "failed")
+        assert failed["problem"].endswith("chief 0 was asked to.")
+        step = stopped.events("chief-0", "checkpoint")[-1]["step"]
+        assert f"after step {step}:" in failed["problem"]
         for short, running in jobs.items():
             (failed,) = running.events("worker-0", "failed")
             assert (failed["kind"], failed["transient"]) == ("input", False), running.logs()
