@@ -109,6 +109,6 @@ tell_failure <- function(error) {
 kinds_of <- function(error) {
   pattern <- "^tfdistribute_(.*_)?error$"
   classes <- grep(pattern, class(error), value = TRUE)
-  kinds <- sub("^tfdistribute_", "", sub("_error$", "", classes))
+  kinds <- sub("_error$", "", sub("^tfdistribute_", "", classes))
   if (length(kinds) == 0) c("callback", "error") else kinds
 }
