@@ -28,7 +28,7 @@ class StopOnDecision(tf.estimator.SessionRunHook):
     """
 
     def __init__(self, decide: Callable[[int, float], bool]) -> None:
-        self._decide = decide
+        self._decide: Any = decide
 
     def begin(self) -> None:
         """Find the loss and the global step."""

@@ -258,7 +258,7 @@ class Pace:
 
     def is_worth_while(self) -> bool:
         """Say whether to take more than one step in a run, from now on."""
-        if self._given != "auto":
+        if isinstance(self._given, int):
             return self._given > 1
         if self._steps > 0:
             return True
@@ -267,7 +267,7 @@ class Pace:
 
     def steps(self) -> int:
         """Say how many steps to take in the next run."""
-        if self._given != "auto":
+        if isinstance(self._given, int):
             return min(self._given - 1, step_loops.MAX_STEPS)
         if self._step_s is None:
             return 1
