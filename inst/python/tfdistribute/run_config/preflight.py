@@ -41,10 +41,11 @@ def preflight(settings: RunSettings, circumstances: Circumstances) -> Preflight:
         The settings to build, and notes on the repairs.
 
     Raises:
+        ClusterError: TF_CONFIG names a cluster that cannot be, or another one than the settings.
         RunConfigError: settings, or settings and model, that do not go together.
         ShardingError: the rows do not suffice for the replicas.
-        StrategyError: a strategy that does not suit TF_CONFIG.
-        UnsupportedError: TF_CONFIG names a cluster.
+        StrategyError: a strategy that does not suit the cluster.
+        UnsupportedError: settings for a cluster of which this process is no task.
     """
     notes: list[str] = []
     for finding in findings(settings, circumstances):

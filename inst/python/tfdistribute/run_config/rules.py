@@ -11,18 +11,8 @@ from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import Rule, task, trains, unchanged, word
 from tfdistribute.run_config.settings import RunSettings
-from tfdistribute.strategies import (
-    CentralStorage,
-    Mirrored,
-    MultiWorker,
-    OneDevice,
-    ParameterServer,
-    Strategy,
-    Tpu,
-)
+from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice, Strategy
 from tfdistribute.strategies.device_names import cpus_named, short
-
-_OWN_MODEL_FUNCTION = ("custom", "keras")
 
 
 def _several(strategy: Strategy | None, circumstances: Circumstances) -> bool:
@@ -33,11 +23,6 @@ def _several(strategy: Strategy | None, circumstances: Circumstances) -> bool:
         named = len(strategy.devices) if isinstance(strategy.devices, tuple) else strategy.devices
         return max(named or 1, circumstances.replicas) > 1
     return True
-
-
-def _canned(circumstances: Circumstances) -> bool:
-    kind = circumstances.model_kind
-    return kind is not None and kind not in _OWN_MODEL_FUNCTION
 
 
 def _cpus(circumstances: Circumstances) -> int:
@@ -90,19 +75,6 @@ RULES: tuple[Rule, ...] = (
         repair=lambda s, c: s.with_cpu_devices(_cpus(c)),
     ),
     Rule(
-        field="session_config",
-        trap=14,
-        rule="A session has as many CPU devices as a model names; with fewer, everything runs on CPU:0 "
-        "without a word.",
-        broken=lambda s, c: c.cpu_devices_in_model > 1,
-        message=lambda s, c: (
-            f"The model places operations on CPU:{c.cpu_devices_in_model - 1}, and a session "
-            "has one CPU device."
-        ),
-        remedy="session_config$device_count$CPU is raised to the number that is named.",
-        repair=lambda s, c: s.with_cpu_devices(c.cpu_devices_in_model),
-    ),
-    Rule(
         field="train_distribute",
         trap=4,
         rule="Under strategy_central_storage() with several devices each variable is saved once; "
@@ -117,56 +89,6 @@ RULES: tuple[Rule, ...] = (
         ),
         remedy="A hook keeps one of each.",
         repair=unchanged,
-    ),
-    Rule(
-        field="optimizer",
-        trap=9,
-        rule="A canned model is not given an optimizer of the new Keras or of TensorFlow 1.",
-        broken=lambda s, c: (
-            trains(c)
-            and _canned(c)
-            and (
-                c.optimizer_kind == "new_keras_instance"
-                or (c.optimizer_kind == "v1" and not c.v1_canned)
-            )
-        ),
-        message=lambda s, c: (
-            "`optimizer` is a "
-            f"{'tf.compat.v1.train' if c.optimizer_kind == 'v1' else 'tf.keras.optimizers'} optimizer, which "
-            f"{c.model_kind}() does not accept."
-        ),
-        remedy='Give its name, or a list such as list("adam", learning_rate = 0.01), or an optimizer of '
-        "tf.keras.optimizers.legacy.",
-    ),
-    Rule(
-        field="optimizer",
-        trap=9,
-        rule="A canned model is given a new Keras optimizer for each graph; one instance fails under a "
-        "strategy and in the second training.",
-        broken=lambda s, c: trains(c) and _canned(c) and c.optimizer_kind == "keras_instance",
-        message=lambda s, c: (
-            "`optimizer` is one Keras optimizer object, which cannot be used in two graphs."
-        ),
-        remedy="A new one with the same settings is made for each.",
-        repair=unchanged,
-    ),
-    Rule(
-        field="hooks",
-        trap=13,
-        rule="The early stopping hooks of tf.estimator.experimental are not used under a strategy of "
-        "several replicas: they fetch a value that only a single replica has.",
-        broken=lambda s, c: (
-            trains(c)
-            and c.early_stopping_hooks
-            and isinstance(
-                s.train_distribute, (Mirrored, CentralStorage, MultiWorker, ParameterServer, Tpu)
-            )
-        ),
-        message=lambda s, c: (
-            "`hooks` holds an early stopping hook of tf.estimator.experimental, which fails "
-            f"under {word(s.train_distribute)}."
-        ),
-        remedy="Leave the hook out and give `steps` or `max_steps`, or train without a strategy.",
     ),
     Rule(
         field="eval_distribute",

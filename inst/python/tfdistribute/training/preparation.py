@@ -243,7 +243,6 @@ def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circums
     return Circumstances(
         verb=verb,
         tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
-        model_kind=model.kind,
         v1_canned=model.is_v1_canned(),
         rows=facts.rows if facts else None,
         epochs=facts.epochs if facts else None,
