@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.not_on_one_machine import not_on_one_machine
 
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Train on a TPU. Described only: it cannot be performed yet.
+    """Train on a TPU. Described only: this version does not train on TPUs.
 
     Args:
         address: Name or gRPC address of the TPU; "local" on a TPU machine.
@@ -37,9 +36,18 @@ class Tpu(Strategy, kind="tpu"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse: TPUs cannot be used yet."""
-        raise not_on_one_machine("strategy_tpu", "a TPU")
+        """Refuse."""
+        raise _unsupported()
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Refuse, as ``resolve``."""
-        raise not_on_one_machine("strategy_tpu", "a TPU")
+        raise _unsupported()
+
+
+def _unsupported() -> UnsupportedError:
+    return UnsupportedError(
+        "strategy_tpu() describes training on a TPU, which this version does not do.",
+        "Use strategy_mirrored() to train on this machine's devices.",
+        argument="train_distribute",
+        value="strategy_tpu()",
+    )
