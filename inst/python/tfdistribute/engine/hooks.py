@@ -59,6 +59,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._reported = 0.0
         self._step = 0
         self._fetched: tuple[int, float] | None = None
+        self._recorded: int | None = None
 
     def begin(self) -> None:
         """Find the loss that the estimator trains on and the global step."""
@@ -93,6 +94,8 @@ class RecordTraining(tf.estimator.SessionRunHook):
             self._reported = time.monotonic()
         if self._in_record or self._in_report:
             self._record(*self._fetched, self._in_record)
+        if self._in_record:
+            self._recorded = self._step
 
     def step_needs(self, loss: Any) -> Needs:
         """Need none: the losses are handed over afterwards."""
@@ -104,9 +107,9 @@ class RecordTraining(tf.estimator.SessionRunHook):
         each_s = (now - self._seen_at) / max(1, len(losses))
         for position, loss in enumerate(losses):
             taken = first + position
-            self._in_record = self._is_in_record(taken)
             self._fetched = (taken, float(loss))
-            if self._in_record:
+            if self._is_in_record(taken):
+                self._recorded = taken
                 self._record(*self._fetched, True, self._seen_at + (position + 1) * each_s)
         self._step, self._seen_at = step, now
 
@@ -116,5 +119,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def end(self, session: Any) -> None:
         """Hand over the last step, whether it is due or not."""
         del session
-        if self._fetched is not None and not self._in_record:
+        # Where the input has ended, another step had begun.
+        if self._fetched is not None and self._fetched[0] != self._recorded:
             self._record(*self._fetched, True)
