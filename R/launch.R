@@ -111,10 +111,11 @@ perform_by_job <- function(object, verb, arguments) {
 #' @return A handle of class `tfdistribute_job`.
 #' @noRd
 start_job <- function(object, verb, arguments) {
-  # What cannot be divided is refused before anything is started.
+  cluster <- object$config$cluster
+  # What cannot train together or be divided is refused before anything is started.
+  check_roles(object$config$train_distribute, cluster)
   plan(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec)
   arguments <- with_last_step(arguments, object)
-  cluster <- object$config$cluster
   object$model_dir <- absolute_path(object$model_dir)
   directory <- call_backend("job_directory")
   is_started <- FALSE
@@ -138,6 +139,42 @@ start_job <- function(object, verb, arguments) {
   )
   is_started <- TRUE
   new_job(handle, last_step, task_names(cluster))
+}
+
+# Each of the processes would refuse it, too, half a minute later.
+check_roles <- function(strategy, cluster) {
+  counts <- count_tasks(cluster)
+  has_servers <- "ps" %in% names(counts)
+  processes <- sum(counts[names(counts) %in% c("chief", "worker")])
+  refuse <- function(problem, remedy) {
+    abort_tfdistribute(
+      "strategy",
+      problem = paste("`train_distribute` is", problem),
+      remedy = remedy,
+      argument = "train_distribute",
+      value = if (is.null(strategy)) "NULL" else paste0("strategy_", strategy$kind, "()")
+    )
+  }
+  if (has_servers && identical(strategy$kind, "multi_worker")) {
+    refuse(
+      "strategy_multi_worker(), which has no parameter servers, and `cluster` has them (`ps`).",
+      "Use strategy_parameter_server(), or leave `ps` out of the cluster."
+    )
+  } else if (!has_servers && processes > 1 && identical(strategy$kind, "parameter_server")) {
+    refuse(
+      "strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
+      "Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1)."
+    )
+  } else if (!has_servers && processes > 1 && is.null(strategy)) {
+    refuse(
+      paste0(
+        "NULL: each of ",
+        processes,
+        " processes of `cluster` would train a model of its own."
+      ),
+      "Use strategy_multi_worker()."
+    )
+  }
 }
 
 # Steps count from here once, and not again from where a restarted process begins.

@@ -193,3 +193,21 @@ test_that("a cluster on other machines is not started, and told how it is", {
   model$config <- run_config()
   expect_snapshot(launch(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
 })
+
+test_that("strategies that do not suit the roles of a cluster are refused before anything is started", {
+  skip_if_no_tensorflow()
+  train_under <- function(strategy, ...) {
+    model <- linear_regressor(
+      feature_columns(column_numeric("wt")),
+      model_dir = "runs/cars",
+      config = run_config(strategy, cluster = local_cluster(...))
+    )
+    train(model, input_fn(mpg ~ wt, mtcars))
+  }
+  expect_snapshot(error = TRUE, {
+    train_under(strategy_multi_worker(), workers = 2, ps = 1)
+    train_under(strategy_parameter_server(), workers = 2)
+    train_under(NULL, workers = 3)
+  })
+  expect_false(dir.exists("runs"))
+})
