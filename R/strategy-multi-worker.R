@@ -10,8 +10,9 @@
 #'   cluster says.
 #' @return A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
-#' `tfdistribute_argument_error`. When a verb runs: `tfdistribute_strategy_error` without a cluster, or for `"nccl"`
-#' without GPUs; `tfdistribute_lost_peer_error` where another process never comes or is gone.
+#' `tfdistribute_argument_error`. When a verb runs: `tfdistribute_unsupported_error` without a cluster;
+#' `tfdistribute_strategy_error` for a cluster with parameter servers, or for `"nccl"` without GPUs;
+#' `tfdistribute_lost_peer_error` where another process never comes or is gone.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @family strategies

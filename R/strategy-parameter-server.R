@@ -6,7 +6,8 @@
 #'
 #' @return A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
-#' When a verb runs: `tfdistribute_strategy_error` without a cluster that has parameter servers.
+#' When a verb runs: `tfdistribute_unsupported_error` without a cluster, `tfdistribute_strategy_error` for a cluster
+#' without parameter servers, `tfdistribute_lost_peer_error` where another process never comes or is gone.
 #' @section Source:
 #' <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
 #' @family strategies
