@@ -202,7 +202,10 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
         told("record", step=step, loss=1.0, seconds=float(step), examples_per_second=4.0)
     told("step", is_chief=False, step=50)
     assert progress.global_step == 5
-    # The chief is back at the checkpoint of step 3.
+    # The chief is back at the checkpoint of step 3; what others tell of their sessions changes nothing.
+    told("session", is_chief=False, step=1)
+    told("session", step=3)
+    assert (progress.steps_lost, progress.global_step) == (2, 3)
     told("step", step=4, loss=2.0)
     told("record", step=4, loss=2.0, seconds=0.5, examples_per_second=8.0)
     told("evaluation", is_chief=False, step=4, metrics={"loss": 2.0, "nan": None})

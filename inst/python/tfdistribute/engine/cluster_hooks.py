@@ -26,10 +26,14 @@ class NoteSteps(tf.estimator.SessionRunHook):
     """Tell every step of this task.
 
     Args:
+        at_session: Called with the global step at which a session begins.
         after_step: Called with the global step.
     """
 
-    def __init__(self, after_step: Callable[[int], None]) -> None:
+    def __init__(
+        self, at_session: Callable[[int], None], after_step: Callable[[int], None]
+    ) -> None:
+        self._at_session = at_session
         self._after_step = after_step
 
     def begin(self) -> None:
@@ -40,6 +44,7 @@ class NoteSteps(tf.estimator.SessionRunHook):
         """Count from where the session begins."""
         del coord
         self._step = int(session.run(self._global_step))
+        self._at_session(self._step)
 
     def before_run(self, run_context: Any) -> Any:
         """Ask for the step."""

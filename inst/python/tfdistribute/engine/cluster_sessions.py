@@ -31,6 +31,7 @@ class Calls:
             come.
         before_close: Called before a session is closed; it waits for those who must know, and raises where they do not
             come.
+        at_session: Called with the global step at which a session begins.
         after_step: Called with the global step after each step of this task.
         after_save: Called with a checkpoint's prefix and its step, in the chief.
         has_given_up: Asked from another thread whether the step under way can never end.
@@ -39,6 +40,7 @@ class Calls:
 
     before_session: Callable[[], None]
     before_close: Callable[[], None]
+    at_session: Callable[[int], None]
     after_step: Callable[[int], None]
     after_save: Callable[[str, int], None]
     has_given_up: Callable[[], bool]
@@ -128,7 +130,7 @@ class _Training:
         seat, config = self._seat, self._estimator.config
         own: list[Any] = [
             tf.compat.v1.train.NanTensorHook(spec.loss),
-            cluster_hooks.NoteSteps(self._calls.after_step),
+            cluster_hooks.NoteSteps(self._calls.at_session, self._calls.after_step),
             self._watch,
         ]
         if "ps" in seat.cluster:

@@ -49,7 +49,9 @@ class Progress:
             self._take_evaluation(event, step)
         if not is_chief:
             return
-        if event["event"] == "step" and step is not None:
+        if event["event"] == "session" and step is not None:
+            self._take_session(step)
+        elif event["event"] == "step" and step is not None:
             self._take_step(event, step)
         elif event["event"] == "record" and step is not None:
             self._take_record(event, step)
@@ -60,9 +62,15 @@ class Progress:
             stopped_by = event.get("stopped_by")
             self.stopped_by = None if stopped_by is None else str(stopped_by)
 
+    def _take_session(self, step: int) -> None:
+        if self.global_step is not None and step < self.global_step:
+            # The chief went back to a checkpoint.
+            self.steps_lost += self.global_step - step
+            self.global_step = step
+
     def _take_step(self, event: dict[str, Any], step: int) -> None:
         if self.global_step is not None and step <= self.global_step:
-            # The chief went back to a checkpoint.
+            # A script that went back to a checkpoint, and did not say so.
             self.steps_lost += self.global_step - step + 1
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss

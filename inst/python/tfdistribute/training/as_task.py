@@ -143,6 +143,9 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
         reach.note_step(step)
         history.note_own_step(step)
 
+    def at_session(step: int) -> None:
+        task_events.tell("session", step=step)
+
     def after_save(prefix: str, step: int) -> None:
         checkpoints.note(model_dir, prefix)
         task_events.tell("checkpoint", step=step)
@@ -150,6 +153,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
     return engine.cluster_sessions.Calls(
         before_session=reach.before_session,
         before_close=reach.before_close,
+        at_session=at_session,
         after_step=after_step,
         after_save=after_save,
         has_given_up=reach.has_given_up,
