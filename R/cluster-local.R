@@ -17,7 +17,8 @@
 #' @param ps Parameter servers, a count.
 #' @param evaluator Whether one more process evaluates checkpoints, TRUE or FALSE.
 #' @param devices_per_worker Devices of each process that trains, a count.
-#' @param memory_limit_mb Memory that each of these devices may use, in megabytes; NULL for no limit.
+#' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one; NULL for
+#'   no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have started.
 #' @param start_timeout_s Seconds that every process which trains has for its first step, a number; else the job fails,
 #'   and names those that never came.
 #' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.
@@ -81,7 +82,7 @@ format.tfdistribute_local_cluster <- function(x, ...) {
     paste0("  ", paste(task_names(x), collapse = ", ")),
     paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
     if (!is.null(x$memory_limit_mb)) {
-      paste0("  memory     ", format(x$memory_limit_mb), " MB for each device at most")
+      paste0("  memory     ", format(x$memory_limit_mb), " MB of each GPU at most")
     },
     paste0(
       "  watched    ",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tfdistribute import engine
+from tfdistribute.errors import StrategyError
 from tfdistribute.run_config import RunSettings, build, resolve_devices
 from tfdistribute.strategies import OneDevice
 
@@ -46,3 +49,29 @@ def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
     assert devices_in_use(config.session_config, devices.train[0]) >= {"CPU:1"}
     # Without the repair TensorFlow computes on another device than it was told.
     assert "CPU:0" in devices_in_use(engine.session_config.make({}), devices.train[0])
+
+
+def test_the_memory_of_every_gpu_is_limited_for_sessions_too(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    limited: list[tuple[str, float]] = []
+    config = tensorflow.config
+    monkeypatch.setattr(config, "list_physical_devices", lambda kind: [f"{kind} a", f"{kind} b"])
+    monkeypatch.setattr(
+        config,
+        "set_logical_device_configuration",
+        lambda gpu, limits: limited.extend((gpu, each.memory_limit) for each in limits),
+    )
+    engine.devices.limit_gpu_memory(512)
+    assert limited == [("GPU a", 512), ("GPU b", 512)]
+    session_config = tensorflow.compat.v1.ConfigProto()
+    engine.devices.limit_gpu_memory_of_sessions(session_config, 512)
+    limits = session_config.gpu_options.experimental.virtual_devices
+    assert [list(each.memory_limit_mb) for each in limits] == [[512], [512]]
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("Virtual devices cannot be modified after being initialized")
+
+    monkeypatch.setattr(config, "set_logical_device_configuration", refuse)
+    with pytest.raises(StrategyError, match="has started its GPUs already"):
+        engine.devices.limit_gpu_memory(512)

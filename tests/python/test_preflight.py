@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,6 +140,16 @@ def test_a_worker_has_all_gpus_or_one_cpu():
     )
     with pytest.raises(StrategyError, match=r"`devices_per_worker` is 2, but .* has 1 here"):
         preflight(settings, circumstances)
+
+
+def test_memory_is_limited_of_gpus_only():
+    settings = RunSettings(
+        train_distribute=MultiWorker(), cluster=LocalCluster(workers=3, memory_limit_mb=512)
+    )
+    known = Circumstances("train_and_evaluate", tf_config=CLUSTER, devices=("/device:CPU:0",))
+    with pytest.raises(StrategyError, match=r"`memory_limit_mb` is 512, which limits .* GPUs"):
+        preflight(settings, known)
+    assert traps(settings, replace(known, devices=("/device:GPU:0",))) == []
 
 
 def test_a_session_config_is_added_to_the_default_of_the_task():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import tensorflow as tf
+
+from tfdistribute.errors import StrategyError
 
 # A session makes as many CPU devices as its configuration says, however many TensorFlow itself was started with:
 # a number that was fixed when TensorFlow started does not limit training. Every replica is a copy of the graph, and
@@ -22,3 +25,35 @@ def counts() -> tuple[int, int]:
         https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices
     """
     return MOST_CPUS, len(tf.config.list_physical_devices("GPU"))
+
+
+def limit_gpu_memory(megabytes: float) -> None:
+    """Let this process take no more than so much of each GPU. TensorFlow has no such limit for a CPU.
+
+    Args:
+        megabytes: Memory of each GPU.
+
+    Raises:
+        StrategyError: TensorFlow has started the GPUs already.
+
+    Source:
+        https://www.tensorflow.org/guide/gpu, "Limiting GPU memory growth".
+    """
+    limit = tf.config.LogicalDeviceConfiguration(memory_limit=megabytes)
+    try:
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.set_logical_device_configuration(gpu, [limit])
+    except RuntimeError as error:
+        raise StrategyError(
+            f"`memory_limit_mb` is {megabytes:g}, but TensorFlow has started its GPUs already.",
+            "Restart R, and train before anything else uses TensorFlow.",
+            argument="memory_limit_mb",
+            value=f"{megabytes:g}",
+        ) from error
+
+
+def limit_gpu_memory_of_sessions(session_config: Any, megabytes: float) -> None:
+    """Say the same in a ``tf.compat.v1.ConfigProto``: who makes a GPU first, decides on its memory."""
+    limits = session_config.gpu_options.experimental.virtual_devices
+    for _ in tf.config.list_physical_devices("GPU"):
+        limits.add(memory_limit_mb=[megabytes])

@@ -8,7 +8,7 @@ from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.rule import Rule, on_one_machine, task, trains, unchanged, word
 from tfdistribute.run_config.settings import RunSettings
 from tfdistribute.strategies import MultiWorker, ParameterServer
-from tfdistribute.strategies.device_names import short
+from tfdistribute.strategies.device_names import kind_of, short
 
 
 def _servers(circumstances: Circumstances) -> int:
@@ -22,6 +22,10 @@ def _in_cluster(settings: RunSettings) -> bool:
 
 def _devices_wanted(settings: RunSettings) -> int:
     return settings.cluster.devices_per_worker if isinstance(settings.cluster, LocalCluster) else 1
+
+
+def _memory_limit_mb(settings: RunSettings) -> float | None:
+    return settings.cluster.memory_limit_mb if isinstance(settings.cluster, LocalCluster) else None
 
 
 def _is_another_cluster(settings: RunSettings, circumstances: Circumstances) -> bool:
@@ -152,6 +156,22 @@ CLUSTER_RULES: tuple[Rule, ...] = (
             f"{len(c.devices)} here ({', '.join(short(d) for d in c.devices)})."
         ),
         remedy="Use more workers with one device each.",
+        refusal=StrategyError,
+    ),
+    Rule(
+        field="cluster",
+        trap=5,
+        rule="Memory is limited of GPUs; TensorFlow has no limit for a CPU.",
+        broken=lambda s, c: (
+            _memory_limit_mb(s) is not None
+            and bool(c.devices)
+            and not any(kind_of(device) == "GPU" for device in c.devices)
+        ),
+        message=lambda s, c: (
+            f"`memory_limit_mb` is {_memory_limit_mb(s):g}, which limits the memory of GPUs, and TensorFlow sees no "
+            "GPU on this machine."
+        ),
+        remedy="Leave `memory_limit_mb` out of local_cluster().",
         refusal=StrategyError,
     ),
     Rule(

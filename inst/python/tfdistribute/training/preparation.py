@@ -10,7 +10,7 @@ from typing import Any
 
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import EVALUATOR
+from tfdistribute.cluster.spec import EVALUATOR, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input
@@ -215,7 +215,12 @@ def _build(
     circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
     settings = preflight(settings, circumstances).settings
     seat = None if member is None or member.is_alone else seat_of(member, settings)
+    limit_mb = _memory_limit_mb(settings)
+    if limit_mb is not None:
+        engine.devices.limit_gpu_memory(limit_mb)
     config = build(settings, devices, model.model_dir, seat, alone)
+    if limit_mb is not None:
+        engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
         # Functions of R are called on R's own thread, or R aborts.
         engine.sequential_replicas.adopt(config.train_distribute)
@@ -225,6 +230,11 @@ def _build(
     engine.keras_classes.keep(estimator)
     engine.packed_features.unpack_before_model(estimator, model.reads_side_by_side)
     return Prepared(model, estimator, settings, devices, model_hooks)
+
+
+def _memory_limit_mb(settings: RunSettings) -> float | None:
+    cluster = settings.cluster
+    return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
 
 
 def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat:
