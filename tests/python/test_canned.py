@@ -454,3 +454,31 @@ def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: 
     }
     train(read(Model, {**deep, "model_dir": str(tmp_path)}), RunSettings(), source)
     np.testing.assert_array_equal(mine(rows).numpy(), before)
+
+
+def test_the_code_of_ready_made_models_is_not_rewritten_under_a_strategy(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """AutoGraph takes three quarters of the time to the first step, and is not used without a strategy."""
+    from tensorflow.python.autograph.impl import api
+
+    rewritten: list[str] = []
+    convert = getattr(api, "_convert_actual")  # noqa: B009
+
+    def noting(entity: Any, context: Any) -> Any:
+        rewritten.append(f"{entity.__module__}.{getattr(entity, '__qualname__', '')}")
+        return convert(entity, context)
+
+    monkeypatch.setattr(api, "_convert_actual", noting)
+    fields = {"kind": "linear_regressor", "feature_columns": [NUMBER], "optimizer": SGD}
+    values = np.arange(8, dtype="float32")
+    columns = [{"name": name, "type": "float", "values": lambda: values} for name in ("x", "y")]
+    source = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 4}
+
+    def of_models(strategy: Any) -> set[str]:
+        rewritten.clear()
+        model = read(Model, {**fields, "model_dir": str(tmp_path / str(strategy is None))})
+        train(model, read(RunSettings, {"train_distribute": strategy}), read(Input, source))
+        return {name for name in rewritten if ".canned." in name}
+
+    assert of_models({"kind": "mirrored", "devices": 2}) == of_models(None)

@@ -75,6 +75,18 @@ def leave_as_written(function: Any) -> None:
     autograph.autograph_artifact(function)
 
 
+def leave_model_as_written(estimator: Any) -> None:
+    """Keep TensorFlow from rewriting the model function of a ready-made model.
+
+    Under a strategy AutoGraph would read and rewrite all of the model's code, layers and summaries included, which
+    takes three quarters of the time from the call to the first step, and changes nothing.
+
+    Args:
+        estimator: One of ``tf.estimator``'s ready-made models.
+    """
+    leave_as_written(estimator._model_fn)
+
+
 def minimize(optimizer: Any, loss: Any) -> Any:
     """Make the operation that trains all variables for one step: the collected updates, then the gradients.
 

@@ -131,6 +131,7 @@ class Canned(Model):
         names = {safe_key(need.feature): need.feature for need in self.needed_features()}
         columns = [column for part in self.columns() for column in arguments[part] or ()]
         engine.numeric_columns.read_together(estimator, columns, names)
+        engine.model_graphs.leave_model_as_written(estimator)
         return estimator
 
     def serving_input_receiver_fn(
