@@ -14,7 +14,7 @@ from typing import Any
 import cluster_task
 import pytest
 
-from tfdistribute import engine, task_events
+from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
@@ -25,6 +25,7 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import evaluator, marks
 from tfdistribute.training.evaluator import _Evaluator  # pyright: ignore[reportPrivateUsage]
+from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.reach import Reach
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.task_history import TaskHistory
@@ -231,6 +232,29 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
     assert not looks.look()
     found = looks._history.evaluations  # pyright: ignore[reportPrivateUsage]
     assert [each["global_step"] for each in found] == [8, 8]
+
+
+def test_a_checkpoint_that_was_cut_off_is_not_evaluated_until_another_one_is_whole(
+    trained: Model,
+) -> None:
+    newest = latest_checkpoint(trained.model_dir)
+    assert newest is not None
+    checkpoints.note(trained.model_dir, newest)
+    data = Path(f"{newest}.data-00000-of-00001")
+    whole = data.read_bytes()
+    data.write_bytes(whole[:-8])
+    looks = looking(trained)
+    found = looks._history.evaluations  # pyright: ignore[reportPrivateUsage]
+    assert not looks.look()
+    assert found == []
+    data.write_bytes(whole)
+    assert not looks.look()
+    assert [each["global_step"] for each in found] == [8]
+    # Nobody writes another one after the training has ended.
+    data.write_bytes(whole[:-8])
+    marks.finish(trained.model_dir, marks.begin(trained.model_dir, CHIEF, 8), 8)
+    with pytest.raises(ModelDirectoryError, match="holds no whole checkpoint to evaluate"):
+        looking(trained).look()
 
 
 def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
