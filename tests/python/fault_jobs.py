@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from tfdistribute.launch.start import collect_ended, start_supervisor
 
 TASK = Path(__file__).with_name("fault_task.py")
 
-# How long anything may take on a busy machine.
-LIMIT_S = 200.0
+# How long a job may take on a busy machine; pytest ends a test after 300 seconds.
+LIMIT_S = 240.0
 
 
 class FaultJob:
@@ -29,23 +30,29 @@ class FaultJob:
     Args:
         directory: Where tasks and test leave word for each other.
         handle: The job's handle.
+        limit_s: How long it may take altogether.
     """
 
-    def __init__(self, directory: Path, handle: Mapping[str, Any]) -> None:
+    def __init__(self, directory: Path, handle: Mapping[str, Any], limit_s: float) -> None:
         self.directory = directory
         self.handle = handle
+        self._deadline = time.monotonic() + limit_s
         self.model_dir = Path(handle["model_dir"])
 
     @property
     def state(self) -> dict[str, Any]:
         return reading.job_state(self.handle)
 
+    @property
+    def _remaining_s(self) -> float:
+        return self._deadline - time.monotonic()
+
     def row(self, task: str) -> dict[str, Any]:
         return job_fakes.row(self.state, task)
 
     def await_state(self, condition: Any) -> dict[str, Any]:
         try:
-            return job_fakes.state_when(self.handle, condition, LIMIT_S)
+            return job_fakes.state_when(self.handle, condition, self._remaining_s)
         except AssertionError as late:
             raise AssertionError(f"{late}\n{self.logs()}") from late
 
@@ -65,7 +72,7 @@ class FaultJob:
     def end(self) -> dict[str, Any]:
         """Wait for the end, see that nothing but the result is left, and give it."""
         try:
-            state = job_fakes.result(self.handle, LIMIT_S)
+            state = job_fakes.result(self.handle, self._remaining_s)
         except AssertionError as late:
             raise AssertionError(f"{late}\n{self.logs()}") from late
         assert job_fakes.processes_of(self.handle) == []
@@ -83,22 +90,25 @@ class FaultJob:
 
 
 @contextlib.contextmanager
-def fault_job(directory: Path, options: Mapping[str, Any], **fields: Any) -> Iterator[FaultJob]:
+def fault_job(
+    directory: Path, options: Mapping[str, Any], limit_s: float = LIMIT_S, **fields: Any
+) -> Iterator[FaultJob]:
     """Run a job, and end it in any case.
 
     Args:
         directory: Everything of the job stands below it.
         options: What ``fault_task`` takes; ``config`` without its cluster.
+        limit_s: How long it may take altogether.
         fields: Of the cluster and of the job, as ``job_fakes.fake_job`` takes them.
     """
     directory.mkdir(exist_ok=True)
     model_dir = fields.pop("model_dir", str(directory / "custom" / "model"))
-    fields = {"start_timeout_s": LIMIT_S, "evaluator": False, **fields}
+    fields = {"start_timeout_s": limit_s, "evaluator": False, **fields}
     command = [sys.executable, str(TASK), str(directory), json.dumps(options)]
     job = job_fakes.fake_job(directory, {}, command=command, model_dir=model_dir, **fields)
     handle = start_supervisor(job)
     try:
-        yield FaultJob(directory, handle)
+        yield FaultJob(directory, handle, limit_s)
     finally:
         if reading.is_running(handle):
             os.kill(handle["pid"], signal.SIGKILL)

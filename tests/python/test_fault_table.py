@@ -131,7 +131,7 @@ def test_a_disk_that_is_full_is_the_reason_and_the_checkpoint_before_can_be_used
     with small_disk(tmp_path / "disk", 4) as disk:
         model.symlink_to(disk.path)
         stand_in = {} if disk.is_real else {"full_at": 20}
-        with fault_job(job_directory, {**options, **stand_in}) as job:
+        with fault_job(job_directory, {**options, **stand_in}, limit_s=120) as job:
             job.await_stop(0)
             disk.fill()
             job.go_on(0)
@@ -142,7 +142,7 @@ def test_a_disk_that_is_full_is_the_reason_and_the_checkpoint_before_can_be_used
         assert "The disk that holds `model_dir` is full." in failure["problem"]
         assert checkpoints.is_complete(str(model), "model.ckpt-10")
         disk.empty()
-        with fault_job(job_directory, options) as job:
+        with fault_job(job_directory, options, limit_s=120) as job:
             state = job.end()
         assert (state["state"], state["global_step"]) == ("done", 30), job.logs()
         assert state["history"]["training"]["step"][0] == 11
