@@ -71,7 +71,9 @@ perform_task <- function(directory, digest) {
     train = train,
     train_and_evaluate = train_and_evaluate
   )
-  options(tfdistribute.progress = FALSE)
+  # A process that quits shows no warnings that it has kept until then.
+  warn <- getOption("warn")
+  options(tfdistribute.progress = FALSE, warn = if (warn == 0) 1 else warn)
   do.call(verb, task$arguments)
 }
 

@@ -8,8 +8,11 @@ in_cluster <- function(..., evaluator = FALSE) {
   run_config(strategy_multi_worker(), cluster = cluster, ...)
 }
 
-private_directories <- function() {
-  list.files(dirname(tempdir()), "^tfdistribute-job-")
+# The private directory of the job whose result stands in a directory.
+private_directory_of <- function(model_dir) {
+  text <- readLines(file.path(model_dir, "logs", "job.json"), warn = FALSE)
+  id <- sub("^.*?\"id\": \"([^\"]*)\".*$", "\\1", text[[1]], perl = TRUE)
+  file.path(dirname(tempdir()), paste0("tfdistribute-job-", id))
 }
 
 # A process that has ended but was not collected yet does not run.
@@ -21,7 +24,6 @@ is_running <- function(pid) {
 
 test_that("one call trains and evaluates in three processes, with the numbers of one", {
   skip_if_no_tensorflow()
-  before <- private_directories()
   columns <- feature_columns(column_numeric("wt", "hp"))
   directory <- withr::local_tempdir()
   sgd <- list("sgd", learning_rate = 1e-5)
@@ -59,12 +61,11 @@ test_that("one call trains and evaluates in three processes, with the numbers of
     c("chief-0.log", "worker-0.log", "evaluator-0.log")
   )
   expect_length(list.files(model$model_dir, "tmp_worker"), 0)
-  expect_identical(private_directories(), before)
+  expect_false(dir.exists(private_directory_of(model$model_dir)))
 })
 
 test_that("a job in the background is looked at, waited for and stopped", {
   skip_if_no_tensorflow()
-  before <- private_directories()
   rate <- 0.01
   line <- function(features, labels, mode) {
     x <- tf$reshape(features$wt, c(-1L, 1L))
@@ -95,8 +96,13 @@ test_that("a job in the background is looked at, waited for and stopped", {
 
   took <- system.time(stop_job(job))[["elapsed"]]
   expect_lt(took, 12)
+  # The supervisor is the last to go, and does so after it has told that the job has ended.
+  deadline <- Sys.time() + 5
+  while (is_running(job$pid) && Sys.time() < deadline) {
+    Sys.sleep(0.05)
+  }
   expect_false(any(vapply(c(tasks$pid, job$pid), is_running, NA)))
-  expect_identical(private_directories(), before)
+  expect_false(dir.exists(job$directory))
   expect_gt(job_history(job)$global_step, 0)
   expect_gt(variable_value(model, "global_step"), 0)
   expect_error(wait_for(job), "was stopped", class = "tfdistribute_training_error")
@@ -120,6 +126,7 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
       "cat('children', length(system('ps -o pid= --ppid $PPID', intern = TRUE)), '\\n')",
       "broken_part <- function() stop('nothing {works} here')",
       "broken <- function(features, labels, mode) {",
+      "  warning('this is {odd}')",
       "  if (grepl('\"type\": \"worker\"', Sys.getenv('TF_CONFIG'))) broken_part()",
       "  loss <- tf$reduce_mean(tf$compat$v1$layers$dense(tf$reshape(features$wt, c(-1L, 1L)), 1L))",
       "  list(loss = loss, optimizer = 'sgd')",
@@ -155,6 +162,7 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
   expect_match(output, "result interrupted", fixed = TRUE)
   # ps itself, and the shell that runs it.
   expect_match(output, "children [12] ")
+  expect_match(output, "this is {odd}", fixed = TRUE)
   expect_match(output, "class tfdistribute_callback_error", fixed = TRUE)
   expect_match(output, "task worker 0", fixed = TRUE)
   expect_match(output, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
