@@ -17,8 +17,9 @@
 #' @param ps Parameter servers, a count.
 #' @param evaluator Whether one more process evaluates checkpoints, TRUE or FALSE.
 #' @param devices_per_worker Devices of each process that trains, a count.
-#' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one; NULL for
-#'   no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have started.
+#' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one;
+#'   NULL for no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have
+#'   started.
 #' @param start_timeout_s Seconds that every process which trains has for its first step, a number; else the job fails,
 #'   and names those that never came.
 #' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.
