@@ -155,6 +155,27 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
     assert variables(tensorflow, job.model_dir)["global_step"] == LAST_STEP
 
 
+def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: Path) -> None:
+    stops = ["chief-0 step-14", "chief-0 save-20"]
+    options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
+    # The worker comes to no stops; it is to have work left when the chief goes on.
+    slowly = {"TEST_STEP_S": "0.1"}
+    with fault_job(tmp_path, options, ps=1, environment=slowly) as job:
+        job.await_stop(0)
+        server, worker = job.row("ps 0")["pid"], job.row("worker 0")["pid"]
+        job.kill("worker 0")
+        job.await_state(lambda state: row(state, "worker 0")["pid"] not in (worker, None))
+        job.go_on(0)
+        job.await_stop(1)
+        job.kill("chief 0")
+        job.await_state(lambda state: row(state, "chief 0")["state"] == "training")
+        assert job.row("ps 0")["pid"] == server
+        state = job.end()
+    assert (state["state"], state["restarts"], state["failure"]) == ("done", 2, None), job.logs()
+    # The two that train are not in step: each may have begun another one when the last is counted.
+    assert LAST_STEP <= state["global_step"] <= LAST_STEP + 3
+
+
 def await_restart_of_server(job: FaultJob, restarts: int) -> None:
     def serves(state: dict[str, Any]) -> bool:
         return state["restarts"] == restarts and row(state, "ps 0")["state"] == "serving"

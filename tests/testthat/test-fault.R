@@ -22,6 +22,14 @@ is_alive <- function(pid) {
   length(stat) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", stat[[1]])
 }
 
+files_with <- function(text, directories) {
+  files <- list.files(directories, recursive = TRUE, all.files = TRUE, full.names = TRUE)
+  holds <- function(file) {
+    length(grepRaw(text, readBin(file, "raw", file.size(file)), fixed = TRUE)) > 0
+  }
+  Filter(holds, files)
+}
+
 test_that("a job ends within ten seconds of its session, which was killed", {
   skip_if_no_tensorflow()
   temporary <- withr::local_tempdir()
@@ -45,7 +53,7 @@ test_that("a job ends within ten seconds of its session, which was killed", {
     script,
     stdout = output,
     stderr = "2>&1",
-    env = c("current", TMPDIR = temporary),
+    env = c("current", TMPDIR = temporary, A_PASSWORD = "planted-secret-9f2c"),
     cleanup_tree = TRUE
   )
   withr::defer(session$kill_tree())
@@ -58,6 +66,10 @@ test_that("a job ends within ten seconds of its session, which was killed", {
   pids <- c(state$pid, vapply(state$tasks, function(task) task$pid, 1L))
   expect_length(pids, 3)
   expect_true(all(vapply(pids, is_alive, NA)))
+  # Tasks have the session's environment; no file has it.
+  directories <- c(temporary, model_dir)
+  expect_true(any(grepl("task.rds", files_with("linear_regressor", directories), fixed = TRUE)))
+  expect_identical(files_with("planted-secret-9f2c", directories), character())
 
   session$signal(tools::SIGKILL)
   # The ten seconds are a promise for a machine that has time.
