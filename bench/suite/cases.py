@@ -166,4 +166,9 @@ CASES = (
 # Scripts that alternate and print by themselves; they run once, at the end.
 SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
 # These run only where they are named.
-SCRIPTS_BY_NAME = (("memory.R",), ("served_calls.py",))
+SCRIPTS_BY_NAME = (
+    ("memory.R",),
+    ("memory_of_inputs.py",),
+    ("served_calls.py",),
+    ("steps_per_run.py",),
+)
