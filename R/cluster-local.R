@@ -20,8 +20,8 @@
 #' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one;
 #'   NULL for no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have
 #'   started.
-#' @param start_timeout_s Seconds that every process which trains has for its first step, a number; else the job fails,
-#'   and names those that never came.
+#' @param start_timeout_s Seconds that every process which trains has for its first step, a number, and up to five times
+#'   as many while it computes; else the job fails, and names those that never came.
 #' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.
 #' @param restarts How often processes may be started again, a count.
 #' @param network `"private"` for a network of the job's own, `"open"` for that of this machine, `"auto"` for a private

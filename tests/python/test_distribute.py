@@ -19,8 +19,8 @@ from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.predict import joined, predict
-from tfdistribute.training.train import train
 from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
 ROWS, STEPS = 32, 4

@@ -21,8 +21,8 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.sharding import Shard
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.predict import joined, predict
-from tfdistribute.training.train import train
 from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import variable_value
 

@@ -29,8 +29,8 @@ from tfdistribute.training.history import History
 from tfdistribute.training.hooks import Hook, Run, as_hooks, may_end, read_hooks, record_interval
 from tfdistribute.training.hooks.early_stopping import EarlyStopping, Patience, Watch
 from tfdistribute.training.model_directory import latest_checkpoint
-from tfdistribute.training.train import train
 from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_names
 

@@ -186,6 +186,19 @@ def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp
     assert "the stacks of chief-0" in Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
 
 
+def test_a_task_that_computes_until_its_first_step_is_not_late(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [("wait", "peers"), ("sleep", 5), ("train", 2), ("finish", 2)],
+            "worker": [("work", 5), ("train", 2), ("finish", 2)],
+        },
+        start_timeout_s=3,
+        evaluator=False,
+    )
+    assert (state["state"], state["restarts"]) == ("done", 0)
+
+
 def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Path):
     stalls = [("shows_stacks",), ("train", 2), ("sleep", 60)]
     done = str(tmp_path / "done")

@@ -12,6 +12,9 @@ from tfdistribute.errors import ArgumentError, ClusterError
 # The roles that stand in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator stands beside them.
 TRAINING_ROLES = ("chief", "worker", "ps")
 EVALUATOR = "evaluator"
+
+# A task that still computes may take so many times start_timeout_s for its first step.
+START_PATIENCE = 5
 ROLES = (*TRAINING_ROLES, EVALUATOR)
 
 # Where the tasks of a local cluster listen.
@@ -136,7 +139,8 @@ class LocalCluster(Cluster, kind="local"):
         evaluator: Whether another process evaluates.
         devices_per_worker: Devices of each process that trains.
         memory_limit_mb: Memory that each process takes of each GPU, in megabytes; None for no limit.
-        start_timeout_s: Seconds in which every task that trains must reach its first step.
+        start_timeout_s: Seconds in which every task that trains must reach its first step; up to START_PATIENCE times as
+            many for one that computes all the while.
         stall_timeout_s: Seconds without a step of any task after which the job counts as stalled.
         restarts: How often tasks that were lost may be started again.
         network: "private" for a network that only the job's own processes see, "open" for this machine's, "auto"

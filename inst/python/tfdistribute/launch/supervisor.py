@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from tfdistribute.cluster.spec import START_PATIENCE
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.launch import failures, private, processes, root_cause
 from tfdistribute.launch.deadlines import Overdue, overdue
@@ -94,6 +95,7 @@ class Supervisor:
         self._watch = watch
         self._due: dict[TaskProcess, float] = {}
         self._port_attempts = 0
+        self._patience = 1
         self._chief_done_at: float | None = None
         self._stops = stops
         self._parent = None if job.parent_pid is None else processes.start_time(job.parent_pid)
@@ -189,6 +191,7 @@ class Supervisor:
 
     def _start_again(self, tasks: list[TaskProcess], why: str) -> None:
         self.state.restarts += 1
+        self._patience = 1
         pause = pause_s(self.state.restarts)
         self._schedule(tasks, pause)
         names = " and ".join(task.name for task in tasks)
@@ -225,7 +228,7 @@ class Supervisor:
         supervision = self.job.supervision
         late = overdue(
             self._views(),
-            supervision.start_timeout_s,
+            supervision.start_timeout_s * self._patience,
             supervision.stall_timeout_s,
             time.monotonic(),
             self.job.is_script,
@@ -242,6 +245,10 @@ class Supervisor:
             self.team.end(tasks)
             return
         if late.kind == "start":
+            # One that computes is building its model or reading its data, and the others wait for it.
+            if self._patience < START_PATIENCE and any(task.is_at_work() for task in tasks):
+                self._patience += 1
+                return
             # What the tasks do is told before they are disturbed, and their logs are read after.
             failure = root_cause.of_late_start(late, tasks)
             self._show_stacks(late, failure["problem"])

@@ -19,6 +19,8 @@ from tfdistribute.launch.task_view import TaskView
 
 # The part of one core's time that a process uses which does not merely wait.
 _BUSY = 0.03
+# How long what it computed is looked back on.
+_RECENT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class TaskProcess:
         self.events = EventFile(events)
         self._untaken: list[dict[str, Any]] = []
         self._cpu_s_when_heard = 0.0
+        self._recent = [(0.0, 0.0)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -87,6 +90,7 @@ class TaskProcess:
         self.events = EventFile(self.events_path)
         self.starts += 1
         self._cpu_s_when_heard = 0.0
+        self._recent = [(now, 0.0)]
         output = self._open_log()
         try:
             self._process = subprocess.Popen(
@@ -130,6 +134,8 @@ class TaskProcess:
         if events:
             self._cpu_s_when_heard = self._cpu_s()
         self._untaken += events
+        if self.view.stepped_at is None and now - self._recent[-1][0] > _RECENT_S:
+            self._recent = [self._recent[-1], (now, self._cpu_s())]
         if ended is not None and self.view.exit is None:
             self.view.end(ended, time.time())
 
@@ -140,6 +146,11 @@ class TaskProcess:
         if has_worked:
             self._cpu_s_when_heard, self.view.heard_at = used, time.monotonic()
         return has_worked
+
+    def is_at_work(self) -> bool:
+        """Say whether a task that has made no step yet has been computing in the last seconds."""
+        (since, used_before), (until, used) = self._recent[0], self._recent[-1]
+        return used - used_before > _BUSY * (until - since)
 
     def _cpu_s(self) -> float:
         return processes.cpu_seconds(self.view.pid) if self.view.pid is not None else 0.0

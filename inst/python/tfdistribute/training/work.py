@@ -10,7 +10,7 @@ from typing import Any
 
 from tfdistribute import task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
+from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec, LocalCluster
 from tfdistribute.cluster.to_tf_config import to_tf_config
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
@@ -60,7 +60,10 @@ class Work:
         given = strategy.timeout_s if isinstance(strategy, MultiWorker) else None
         if given is not None:
             return given
-        return cluster.start_timeout_s if isinstance(cluster, LocalCluster) else _START_S
+        if isinstance(cluster, LocalCluster):
+            # Who watches over the tasks knows better which of them still computes, and ends them earlier.
+            return cluster.start_timeout_s * START_PATIENCE
+        return _START_S
 
     def seed_of(self, source: Input, member: Member) -> int:
         """Choose the seed of an input's order: the same in each task of a job, also after it was started again."""
