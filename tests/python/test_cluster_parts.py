@@ -23,7 +23,7 @@ from tfdistribute.errors import LostPeerError, ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import evaluator, marks
+from tfdistribute.training import evaluator, marks, servers
 from tfdistribute.training.evaluator import _Evaluator  # pyright: ignore[reportPrivateUsage]
 from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.reach import Reach
@@ -207,6 +207,30 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_mark(
     # The training that was seen to its end does not end the next one.
     assert not again.look()
     assert exporter.final == [False, False]
+
+
+def test_a_server_ends_though_the_chief_was_gone_before_it_came(
+    tensorflow: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a script of several trainings, of which the last ones are short."""
+    model = {"kind": "baseline_regressor", "model_dir": str(tmp_path)}
+    strategy = {"kind": "multi_worker", "timeout_s": 0.2}
+    work = Work(
+        "train",
+        read(Model, model),
+        read(RunSettings, {"train_distribute": strategy}),
+        TrainSpec(read(Input, cluster_task.source(1))),
+    )
+    monkeypatch.setattr(servers, "listen", lambda seat: None)
+    monkeypatch.setattr(servers, "_POLL_S", 0.01)
+    monkeypatch.setattr(servers, "_LINGER_S", 0.01)
+    server = member("ps", ps=("127.0.0.1:4",))
+    marks.finish(str(tmp_path), marks.begin(str(tmp_path), server, 0), 8)
+    assert servers.serve(work, server).steps == []
+    # What an earlier run with the same addresses left says nothing.
+    monkeypatch.setattr(servers, "_PROCESS_BEGAN", time.time() + 60)
+    with pytest.raises(LostPeerError, match=r"ps 0 has waited .* chief 0 .*, which never came"):
+        servers.serve(work, server)
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(

@@ -19,6 +19,8 @@ from tfdistribute.training.work import Work
 _POLL_S = 1.0
 # Others may still be closing their sessions when the chief is done.
 _LINGER_S = 3.0
+# About when this process began.
+_PROCESS_BEGAN = time.time()
 
 
 def listen(seat: Any, config: Any = None) -> None:
@@ -83,7 +85,7 @@ def serve(work: Work, member: Member) -> History:
         time.sleep(_POLL_S)
         if task_events.are_wanted() or chief is None:
             continue
-        if came and _has_ended(work, member):
+        if _has_ended(work, member, came):
             time.sleep(_LINGER_S)
             return History()
         if peers.answers(chief[1]):
@@ -98,6 +100,9 @@ def serve(work: Work, member: Member) -> History:
             )
 
 
-def _has_ended(work: Work, member: Member) -> bool:
+def _has_ended(work: Work, member: Member, came: bool) -> bool:
     mark = read_mark(work.model.model_dir)
-    return mark is not None and mark.job == job_name(member) and mark.finished_step is not None
+    if mark is None or mark.job != job_name(member) or mark.finished_step is None:
+        return False
+    # A short training of a script with several may be over before this one is waited for.
+    return came or mark.started >= _PROCESS_BEGAN
