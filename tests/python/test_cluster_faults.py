@@ -57,20 +57,7 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     expected = variables(tensorflow, tmp_path / "alone" / "custom" / "model")
 
     with job(tmp_path / "job", {**options, "config": MULTI_WORKER}) as running:
-        running.start_all(TEST_STEP_S="0.1")
-        running.await_event("chief-0", "step", step=22)
-        running.kill("worker-0")
-        killed = time.monotonic()
-        assert running.wait("chief-0", timeout_s=30) == {"chief-0": 1}
-        assert time.monotonic() - killed < 20
-        error = running.error("chief-0", "custom")
-        assert error["kinds"] == ["lost_peer", "training", "error"]
-        assert (
-            f"chief 0 lost worker 0 ({running.cluster['worker'][0]}) after step" in error["problem"]
-        )
-        (failed,) = running.events("chief-0", "failed")
-        assert failed["transient"]
-
+        assert_that_the_chief_names_a_killed_worker(running)
         model_dir = running.model_dir("custom")
         cut_newest_checkpoint(tensorflow, model_dir)
         running.start_all(TFDISTRIBUTE_ATTEMPT="1")
