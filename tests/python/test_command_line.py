@@ -63,6 +63,18 @@ def test_check_ends_with_0_where_nothing_is_found_and_1_otherwise():
     ]
 
 
+def test_check_takes_less_than_a_second_of_the_processor():
+    before = os.times()
+    assert command("check", env={"TF_CONFIG": BAD})[0] == 1
+    after = os.times()
+    # TensorFlow's import alone would take several. Other work of the machine is not counted.
+    user, system = (
+        after.children_user - before.children_user,
+        after.children_system - before.children_system,
+    )
+    assert user + system < 1
+
+
 def test_check_compares_files_and_prints_json(tmp_path: Path):
     for name, text in (("a", GOOD), ("b", BAD)):
         (tmp_path / name).write_text(text, encoding="utf-8")
