@@ -19,6 +19,8 @@ from cluster_job import Job, job
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+# Of one feature each, or of both.
+KERNELS = ("a/weights", "b/weights", "kernel")
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
 
@@ -165,7 +167,7 @@ def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
 def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
     tensorflow: Any, tmp_path: Path
 ) -> None:
-    options = {"models": ["custom"], "config": {**SERVERS, **QUIET}, "epochs": 3}
+    options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
     with job(tmp_path, options, workers=2, ps=1) as running:
         # Without a supervisor the server ends by itself.
         running.start_all(TFDISTRIBUTE_EVENTS="")
@@ -175,7 +177,9 @@ def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
     chief, worker = running.rows("chief-0"), running.rows("worker-0")
     assert len(chief) == len(worker) == 3 * cluster_task.ROWS // 2
     assert set(collections.Counter(chief + worker).values()) == {3}
-    # The last checkpoint holds the steps of both.
-    assert running.value("chief-0", "custom")["global_step"] == 24
-    weights = variables(tensorflow, running.model_dir("custom"))
-    np.testing.assert_allclose(weights["dense/kernel"].ravel(), [1, -2], atol=0.5)
+    for model in options["models"]:
+        # The last checkpoint holds the steps of both.
+        assert running.value("chief-0", model)["global_step"] == 24
+        weights = variables(tensorflow, running.model_dir(model))
+        kernels = [value.ravel() for name, value in weights.items() if name.endswith(KERNELS)]
+        np.testing.assert_allclose(np.concatenate(kernels), [1, -2], atol=0.5)
