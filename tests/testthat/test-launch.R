@@ -173,6 +173,42 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
   expect_match(output, "log TRUE", fixed = TRUE)
 })
 
+test_that("models of R and of Keras train in two and three processes as on one device", {
+  skip_if_no_tensorflow()
+  rate <- 0.01
+  line <- function(features, labels, mode) {
+    x <- tf$stack(list(features$wt, features$hp), axis = 1L)
+    hidden <- tf$compat$v1$layers$dense(x, 4L, activation = tf$nn$tanh, name = "hidden")
+    predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L, name = "out"), 1L)
+    list(
+      predictions = list(mpg = predicted),
+      loss = if (mode != "infer") tf$reduce_mean(tf$math$squared_difference(labels, predicted)),
+      optimizer = list("sgd", learning_rate = rate)
+    )
+  }
+  network <- function() {
+    keras <- reticulate::import("tensorflow")$keras
+    model <- keras$Sequential(list(keras$layers$Dense(1L, input_shape = list(2L), name = "mpg")))
+    model$compile(optimizer = keras$optimizers$legacy$SGD(rate), loss = "mse")
+    model
+  }
+  scaled <- as.data.frame(scale(mtcars))
+  training <- function(data) {
+    input_fn(mpg ~ wt + hp, data, batch_size = 12, num_epochs = NULL, seed = 2)
+  }
+  check <- function(model, data, workers) {
+    cluster <- local_cluster(workers, start_timeout_s = 200)
+    verify_distribution(model, training(data), cluster, steps = 8)
+  }
+  of_r <- check(estimator(line, model_dir = "unused"), scaled, workers = 3)
+  expect_true(of_r$agrees, info = paste(format(of_r), collapse = "\n"))
+  expect_identical(nrow(of_r$losses), 8L)
+  expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% of_r$differences$name))
+  of_keras <- check(keras_model_to_estimator(network, model_dir = "unused"), scaled, workers = 2)
+  expect_true(of_keras$agrees, info = paste(format(of_keras), collapse = "\n"))
+  expect_false(dir.exists("unused"))
+})
+
 test_that("what was changed on its way to a task is not read", {
   skip_if_no_tensorflow()
   directory <- call_backend("job_directory")
