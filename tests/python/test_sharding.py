@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tfdistribute.errors import InputError, ShardingError
+from tfdistribute.inputs.ranges import RangePlan
 from tfdistribute.sharding import (
     BatchPlan,
     RowOrder,
@@ -164,3 +165,20 @@ def test_two_workers_share_the_rows_of_every_epoch_without_overlap():
         assert not first & second
         assert first | second == set(range(40))
     assert seen[0][:20] != seen[0][20:]
+
+
+def test_the_end_of_the_data_is_the_same_step_however_rows_are_shared():
+    for rows, epochs, pipelines, own in itertools.product(
+        range(4, 26), (1, 2, 3), (1, 2, 3), (1, 2)
+    ):
+        replicas = pipelines * own
+        if rows * epochs < replicas:
+            continue
+        for batch in (replicas, 2 * replicas, 3 * replicas):
+            steps = BatchPlan(rows, epochs, batch, Shard(pipelines, 0, replicas)).steps
+            for pipeline in range(pipelines if replicas > 1 else 1):
+                shard = Shard(pipelines, pipeline, replicas)
+                ranges = RangePlan(rows, epochs, batch, shard)
+                assert steps == (ranges.full_steps or 0) + bool(ranges.last_batches)
+                slices = BatchPlan(rows, epochs, batch, shard).chunks(own)
+                assert steps == sum(len(chunk) for chunk in slices) / own

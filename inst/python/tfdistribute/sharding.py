@@ -199,6 +199,11 @@ class BatchPlan:
         return steps - 1 if 0 < rest < self.shard.replicas else steps
 
     @property
+    def steps(self) -> int | None:
+        """Steps of all epochs, the same for all pipelines; None: without end."""
+        return None if self.full_steps is None else self.full_steps + bool(self.last_slices)
+
+    @property
     def last_slices(self) -> tuple[int, ...]:
         """Sizes of the replicas' batches in the last step, where it has another size; else empty."""
         if self.examples is None or self.full_steps is None:

@@ -139,7 +139,7 @@ class LocalCluster(Cluster, kind="local"):
         evaluator: Whether another process evaluates.
         devices_per_worker: Devices of each process that trains.
         memory_limit_mb: Memory that each process takes of each GPU, in megabytes; None for no limit.
-        start_timeout_s: Seconds in which every task that trains must reach its first step; up to START_PATIENCE times as
+        start_timeout_s: Seconds in which every task that trains must reach its first step; START_PATIENCE times as
             many for one that computes all the while.
         stall_timeout_s: Seconds without a step of any task after which the job counts as stalled.
         restarts: How often tasks that were lost may be started again.

@@ -6,6 +6,7 @@ from typing import Any
 
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster.member import Member
+from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training import marks
 from tfdistribute.training.cluster_inputs import (
     READS_EVERYTHING,
@@ -92,7 +93,9 @@ def _train(work: Work, member: Member) -> History:
         checkpoints.tidy(model_dir)
         mark = marks.begin(model_dir, member, step)
     max_steps = work.train.max_steps if work.steps is None else began + work.steps
-    history = _history(work, member, max_steps)
+    history = _history(
+        work, member, _earlier(max_steps, _end_of_data(work, member, prepared, began))
+    )
     if reads_everything(source) and len(member.training_tasks) > 1:
         history.note(READS_EVERYTHING)
     try:
@@ -103,6 +106,25 @@ def _train(work: Work, member: Member) -> History:
         raise
     _finish(model_dir, mark)
     return history
+
+
+def _end_of_data(work: Work, member: Member, prepared: Prepared, began: int) -> int | None:
+    """Count at which step the data ends, where that is known and the same for all.
+
+    Who finds the end inside a step breaks off sums that the others have begun, and what is saved next may be such a
+    sum as well.
+    """
+    facts = work.train.source.facts()
+    if not work.in_step or facts.rows is None or facts.global_batch_size is None:
+        return None
+    pipelines = len(member.training_tasks)
+    shard = Shard(pipelines, 0, pipelines * max(len(prepared.devices.train), 1))
+    steps = BatchPlan(facts.rows, facts.epochs, facts.global_batch_size, shard).steps
+    return None if steps is None else began + steps
+
+
+def _earlier(first: int | None, second: int | None) -> int | None:
+    return min((step for step in (first, second) if step is not None), default=None)
 
 
 def _in_session(
