@@ -2,13 +2,13 @@
 
 #' What messages must hold for a model
 #'
-#' Derives the `columns` of [input_tfrecord()] from feature columns, for files that other programs wrote. A plain R value,
-#' which can be changed like any vector. It does not look at files.
+#' Derives the `columns` of [input_tfrecord()] from feature columns, for files that other programs wrote. A plain R
+#' value, which can be changed like any vector. It does not look at files.
 #'
-#' Numeric columns read floating-point numbers unless they have another `dtype`, categorical ones strings or whole numbers
-#' as their `dtype` or vocabulary says, each one value per message; a numeric column with a `shape` reads as many.
-#' Features that are crossed by their names alone are strings. Where two columns read one feature as number and as whole
-#' number, the messages hold whole numbers.
+#' Numeric columns read floating-point numbers unless they have another `dtype`, categorical ones strings or whole
+#' numbers as their `dtype` or vocabulary says, each one value per message; a numeric column with a `shape` reads as
+#' many. Features that are crossed by their names alone are strings. Where two columns read one feature as number and as
+#' whole number, the messages hold whole numbers.
 #'
 #' @param feature_columns What the model reads, as [feature_columns()] returns it.
 #' @param response Name of the response in the messages, a string; NULL where there is none.

@@ -17,9 +17,9 @@
 #' @param impute What stands for missing values: NULL refuses them, a named list gives a value per feature. A response
 #'   is never filled.
 #' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
-#' @param on_bad_row What to do with a row that cannot be used because a value does not fit its column's type, or is missing
-#'   and `impute` does not fill it: `"error"`, or `"skip"`. Skipping takes a pass over all files each time a verb runs, and
-#'   each verb warns at its end how many rows were left out.
+#' @param on_bad_row What to do with a row that cannot be used because a value does not fit its column's type, or is
+#'   missing and `impute` does not fill it: `"error"`, or `"skip"`. Skipping takes a pass over all files each time a
+#'   verb runs, and each verb warns at its end how many rows were left out.
 #' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
 #' @section Types:
 #' Numbers of up to 32 bits with a sign are int32, other whole numbers int64, decimals and floating-point numbers

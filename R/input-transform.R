@@ -7,32 +7,32 @@
 #'
 #' @section Weights:
 #' A column of weights is no feature. What reads it is the model:
-#' * Ready-made models take it as their `weight_column`, which need not be given then: in training, the loss of a batch is
-#'   the mean over its rows of each row's loss times its weight; metrics such as `average_loss` are divided by the sum
-#'   of the weights.
+#' * Ready-made models take it as their `weight_column`, which need not be given then: in training, the loss of a batch
+#'   is the mean over its rows of each row's loss times its weight; metrics such as `average_loss` are divided by the
+#'   sum of the weights.
 #' * Keras models take it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
 #' * A [model function][estimator] finds it in `features` under its name, and weighs as it sees fit.
 #'
-#' Training and evaluation are weighed each by its own input; predictions are not weighed. In [train_and_evaluate()] both
-#' inputs name the same weights, or none.
+#' Training and evaluation are weighed each by its own input; predictions are not weighed. In [train_and_evaluate()]
+#' both inputs name the same weights, or none.
 #'
 #' @section Transform:
 #' `transform(features, labels)` gets a named list of tensors, the first dimension of each the rows of a batch, and the
-#' labels: a tensor, or NULL where there are none, as for predicting. It returns `list(features, labels)`. One without an
-#' argument `labels` gets the features only and returns them; labels then stay as they are. It is R code that makes
+#' labels: a tensor, or NULL where there are none, as for predicting. It returns `list(features, labels)`. One without
+#' an argument `labels` gets the features only and returns them; labels then stay as they are. It is R code that makes
 #' TensorFlow operations, of [tf] or of Python: R runs once or twice for each verb, on its own thread, and never while
 #' the model trains. A Python function serves as well. Weights are not among the features, and are kept.
 #'
-#' What comes out is what the model reads: feature columns name the new features, and [export_savedmodel()] asks for them
-#' in requests. Types and shapes are known from calling `transform` on tensors without values, and are checked as those of
-#' other inputs; levels of a factor are known while the column passes as it is. A feature of a type without a name in R
-#' (such as float64 or uint8), a sparse tensor, or one whose shape depends on the values makes the columns unknown: then
-#' TensorFlow is the first to find what does not fit.
+#' What comes out is what the model reads: feature columns name the new features, and [export_savedmodel()] asks for
+#' them in requests. Types and shapes are known from calling `transform` on tensors without values, and are checked as
+#' those of other inputs; levels of a factor are known while the column passes as it is. A feature of a type without a
+#' name in R (such as float64 or uint8), a sparse tensor, or one whose shape depends on the values makes the columns
+#' unknown: then TensorFlow is the first to find what does not fit.
 #'
 #' @section Errors:
 #' `tfdistribute_argument_error`: `transform` is no function of `features` and `labels`. `tfdistribute_input_error`:
-#' `weights` names a feature, the response, or no column of numbers; it has missing, negative or infinite values (for data
-#' in memory); `transform` returns something else than tensors, or changes the number of rows.
+#' `weights` names a feature, the response, or no column of numbers; it has missing, negative or infinite values (for
+#' data in memory); `transform` returns something else than tensors, or changes the number of rows.
 #' `tfdistribute_callback_error`: `transform` failed; its own error is the `parent`.
 #' @section Source:
 #' <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>

@@ -31,8 +31,8 @@
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
 #' @param cluster The processes that train together, a [local_cluster()] or [cluster()]; NULL for this one, or those of
 #'   `TF_CONFIG`, where it is set. [cluster_check()] lists its mistakes, [plan()] says what each process would do.
-#' @param steps_per_run Steps of training that TensorFlow takes at once, without coming back to Python, a count; `"auto"`
-#'   for as many as take a twentieth of a second. See "Steps per run".
+#' @param steps_per_run Steps of training that TensorFlow takes at once, without coming back to Python, a count;
+#'   `"auto"` for as many as take a twentieth of a second. See "Steps per run".
 #'
 #' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
 #' @section Steps per run:
@@ -42,9 +42,9 @@
 #' steps. `"auto"` begins with one step, takes more when a training has lasted a third of a second, and keeps a run
 #' to a twentieth of a second, so that Ctrl-C and the progress display do not wait.
 #'
-#' One step is taken per run, and the history's `notes` say why, where a hook looks at every step
-#' ([session_run_hook()] with `before_run` or `after_run` and without `every_n_steps`, or a hook of TensorFlow that this package does not know), and
-#' where a graph holds something that cannot be repeated inside a run, such as variables made with
+#' One step is taken per run, and the history's `notes` say why, where a hook looks at every step ([session_run_hook()]
+#' with `before_run` or `after_run` and without `every_n_steps`, or a hook of TensorFlow that this package does not
+#' know), and where a graph holds something that cannot be repeated inside a run, such as variables made with
 #' `use_resource = FALSE`. The tasks of a cluster take one step per run.
 #' @section Errors:
 #' `tfdistribute_argument_error` for a value that a setting does not take, `tfdistribute_run_config_error` for settings

@@ -12,9 +12,9 @@
 #'
 #' @section Data that is not in memory:
 #' Rows of files and of functions are read once, batch by batch, into temporary files in `path` (as many bytes as the
-#' data, gone at the end), because their number is needed before the first file is written. Memory holds a batch, and the
-#' different strings of each column. Features, weights and response are written, after the input's `transform` if there
-#' is one; after an interruption the rows are read anew.
+#' data, gone at the end), because their number is needed before the first file is written. Memory holds a batch, and
+#' the different strings of each column. Features, weights and response are written, after the input's `transform` if
+#' there is one; after an interruption the rows are read anew.
 #'
 #' @param data A data frame, a matrix with column names, a named list of vectors and arrays, or an input such as
 #'   [input_fn()] or [input_csv()] makes, of which one epoch is written. What columns become is said in [input_fn()]; in
@@ -23,8 +23,8 @@
 #' @param shards Number of files, a count: a multiple of the number of workers is best.
 #' @return `path`, invisibly.
 #' @section Errors:
-#' `tfdistribute_input_error`: the data has missing values or columns of a kind that cannot be written, or cannot be read;
-#' strings that are not UTF-8 or more than two million different ones; for `write_tfrecord()` also date-times.
+#' `tfdistribute_input_error`: the data has missing values or columns of a kind that cannot be written, or cannot be
+#' read; strings that are not UTF-8 or more than two million different ones; for `write_tfrecord()` also date-times.
 #' `tfdistribute_argument_error`: `path` cannot be written or holds other files, or there are fewer rows than `shards`.
 #' @section Source:
 #' <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".

@@ -5,11 +5,11 @@
 #
 # A small deep model (hidden layers of 64 and 32, batch of 512) is trained by train() in two ways that take turns: on
 # the input, and on the same input with its first batch held in memory and given again and again. Both run the same
-# graph on batches of the same form; only reading, shuffling and handing on differ. The share of a step spent waiting
-# is what the step takes longer with the input: 1 - speed / speed with the batch held, the median over the pairs of
-# runs. It counts also what the input takes of the processor from the step, so that on two cores it is above what a step waits,
-# and on a busy machine it means little: there, compare the processor's time that the input takes per step (`input_us`)
-# with the step's. Steps are timed by the history, without the first tenth.
+# graph on batches of the same form; only reading, shuffling and handing on differ. The share of a step spent waiting is
+# what the step takes longer with the input: 1 - speed / speed with the batch held, the median over the pairs of runs.
+# It counts also what the input takes of the processor from the step, so that on two cores it is above what a step
+# waits, and on a busy machine it means little: there, compare the processor's time that the input takes per step
+# (`input_us`) with the step's. Steps are timed by the history, without the first tenth.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 

@@ -1,5 +1,5 @@
-# Run the R tests against the installed package. Arguments: a filter of file names (may be empty), and the file that names
-# the running test. Fails if a test fails, leaves something behind, or, in continuous integration, is skipped.
+# Run the R tests against the installed package. Arguments: a filter of file names (may be empty), and the file that
+# names the running test. Fails if a test fails, leaves something behind, or, in continuous integration, is skipped.
 source("tools/leak-reporter.R")
 
 arguments <- commandArgs(trailingOnly = TRUE)

@@ -28,7 +28,7 @@ small_model <- function(directory, cluster = NULL) {
 small_input <- function() {
   set.seed(1)
   x <- matrix(stats::runif(20 * 1024), 1024)
-  input_fn(list(x = x, y = as.integer(x[, 1] > 0.5)), x, y)
+  input_fn(list(x = x, y = as.integer(x[, 1] > 0.5)), "x", "y")
 }
 
 if (nzchar(Sys.getenv("TF_CONFIG"))) {

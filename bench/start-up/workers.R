@@ -1,11 +1,12 @@
 # Seconds from the call to the first step of two workers: workers.R job (train() in a session that has loaded this
 # package) or workers.R hand (two Rscript processes with TF_CONFIG).
 source("bench/suite/way.R")
-source("bench/start-up/one-step.R")
+step <- new.env()
+sys.source("bench/start-up/one-step.R", step)
 
 by_job <- function(directory) {
-  model <- small_model(directory, local_cluster(workers = 2, start_timeout_s = 200))
-  train(model, small_input(), steps = 1, hooks = first_step_hook(directory))
+  model <- step$small_model(directory, local_cluster(workers = 2, start_timeout_s = 200))
+  train(model, step$small_input(), steps = 1, hooks = step$first_step_hook(directory))
 }
 
 by_hand <- function(directory) {
