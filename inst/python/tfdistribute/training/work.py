@@ -60,10 +60,11 @@ class Work:
         given = strategy.timeout_s if isinstance(strategy, MultiWorker) else None
         if given is not None:
             return given
-        if isinstance(cluster, LocalCluster):
-            # Who watches over the tasks knows better which of them still computes, and ends them earlier.
-            return cluster.start_timeout_s * START_PATIENCE
-        return _START_S
+        if not isinstance(cluster, LocalCluster):
+            return _START_S
+        # Who watches over the tasks of a job sees which of them still computes, and ends the job where none does.
+        is_watched = bool(os.environ.get(task_events.JOB))
+        return cluster.start_timeout_s * (START_PATIENCE if is_watched else 1)
 
     def seed_of(self, source: Input, member: Member) -> int:
         """Choose the seed of an input's order: the same in each task of a job, also after it was started again."""
