@@ -58,7 +58,15 @@ test_that("hooks have tfestimators' arguments", {
       "summary_op"
     ),
     session_run_args = "...",
-    session_run_hook = c("begin", "after_create_session", "before_run", "after_run", "end")
+    # The last one is this package's own.
+    session_run_hook = c(
+      "begin",
+      "after_create_session",
+      "before_run",
+      "after_run",
+      "end",
+      "every_n_steps"
+    )
   )
   for (name in names(arguments)) {
     own <- names(formals(getExportedValue("tfdistribute", name)))
