@@ -17,7 +17,7 @@ demo: install ## Train on real data by two processes while a third evaluates, an
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
 test: install ## Run all tests of both languages
-	@tools/check pytest testthat
+	@tools/check pytest jobs testthat
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
 	@tools/test-r "$(FILTER)"
