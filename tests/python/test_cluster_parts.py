@@ -301,3 +301,12 @@ def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.Monk
     assert work.seed_of(source, CHIEF) not in seeds
     settings = RunSettings(tf_random_seed=3)
     assert replace(work, settings=settings).seed_of(source, CHIEF) == 3
+
+
+def test_sparse_gradients_are_summed_otherwise_between_processes_only():
+    from tfdistribute.engine import sparse_sums
+
+    spans = sparse_sums._spans_processes
+    assert spans("/job:chief/replica:0/task:0/device:CPU:0")
+    assert not spans("/job:localhost/replica:0/task:0/device:CPU:0")
+    assert not spans("/replica:0/task:0/device:CPU:1")

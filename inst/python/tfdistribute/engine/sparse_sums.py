@@ -33,12 +33,17 @@ def install() -> None:
         shape = None
         if input_slices.dense_shape is not None:
             shape = tf.get_static_value(input_slices.dense_shape)
-        if shape is None or tf.executing_eagerly():
+        if shape is None or tf.executing_eagerly() or not _spans_processes(self._device):
             return gathered(self, input_slices, options)
         with tf.device(self._device):
             return _summed(self, input_slices, [int(size) for size in shape], options)
 
     launcher.all_reduce_indexed_slices = summed
+
+
+def _spans_processes(device: str) -> bool:
+    """Say whether a device belongs to a task of a cluster; the devices of one process need no repair."""
+    return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
 
 
 def _summed(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
