@@ -23,7 +23,7 @@ from tfdistribute.errors import LostPeerError, ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import evaluator, marks, servers
+from tfdistribute.training import marks, servers
 from tfdistribute.training.evaluator import _Evaluator  # pyright: ignore[reportPrivateUsage]
 from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.reach import Reach
@@ -193,7 +193,7 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_mark(
     old = marks.begin(trained.model_dir, CHIEF, 0)
     marks.finish(trained.model_dir, old, 8)
     # What an earlier training with the same addresses left.
-    monkeypatch.setattr(evaluator, "_PROCESS_BEGAN", time.time())
+    monkeypatch.setattr(marks, "_PROCESS_BEGAN", time.time())
     assert not looks.look()
     assert not looks.look()
     assert exporter.final == [False]
@@ -228,7 +228,7 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     marks.finish(str(tmp_path), marks.begin(str(tmp_path), server, 0), 8)
     assert servers.serve(work, server).steps == []
     # What an earlier run with the same addresses left says nothing.
-    monkeypatch.setattr(servers, "_PROCESS_BEGAN", time.time() + 60)
+    monkeypatch.setattr(marks, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match=r"ps 0 has waited .* chief 0 .*, which never came"):
         servers.serve(work, server)
 

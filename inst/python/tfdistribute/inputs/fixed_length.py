@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -17,7 +17,7 @@ from tfdistribute.inputs.file_input import FileInput
 from tfdistribute.inputs.files import File, find_files, read_bytes
 from tfdistribute.inputs.layout import Layout, lay_out, width
 from tfdistribute.inputs.packing import Packed
-from tfdistribute.inputs.record_columns import chosen_columns, parse_column
+from tfdistribute.inputs.record_columns import TYPES_OF_NUMBERS, chosen_columns, parse_column
 from tfdistribute.inputs.shard_index import (
     IndexedColumn,
     ShardIndex,
@@ -26,20 +26,6 @@ from tfdistribute.inputs.shard_index import (
     write_shards,
 )
 
-# What a number in a file becomes.
-_TYPES: Mapping[str, str] = {
-    "float16": "float",
-    "float32": "float",
-    "float64": "float",
-    "int8": "integer",
-    "uint8": "integer",
-    "int16": "integer",
-    "uint16": "integer",
-    "int32": "integer",
-    "uint32": "integer64",
-    "int64": "integer64",
-    "bool": "logical",
-}
 # Rows that are written at once.
 _ROWS_AT_ONCE = 100_000
 
@@ -89,8 +75,8 @@ class FixedLength(FileInput, kind="fixed_length"):
 
 
 def _column(name: str, text: str) -> IndexedColumn:
-    dtype, shape = parse_column(name, text, tuple(_TYPES))
-    return IndexedColumn(ColumnFacts(name, _TYPES[dtype], shape), dtype)
+    dtype, shape = parse_column(name, text, tuple(TYPES_OF_NUMBERS))
+    return IndexedColumn(ColumnFacts(name, TYPES_OF_NUMBERS[dtype], shape), dtype)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ArgumentError, InputError
+
+# What numbers of NumPy and of files become, by their dtype.
+TYPES_OF_NUMBERS: Mapping[str, str] = {
+    "float16": "float",
+    "float32": "float",
+    "float64": "float",
+    "int8": "integer",
+    "uint8": "integer",
+    "int16": "integer",
+    "uint16": "integer",
+    "int32": "integer",
+    "uint32": "integer64",
+    "int64": "integer64",
+    "bool": "logical",
+}
 
 _COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
 

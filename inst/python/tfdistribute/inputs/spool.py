@@ -22,26 +22,14 @@ from tfdistribute.inputs.description import Input
 from tfdistribute.inputs.drawing import batches_of
 from tfdistribute.inputs.layout import Layout, lay_out
 from tfdistribute.inputs.packing import Packed
+from tfdistribute.inputs.record_columns import TYPES_OF_NUMBERS
 
 # Different strings of a column are kept in memory, as they are in the index.
 MOST_LABELS = 2_000_000
 _REPORT_EVERY_S = 0.1
 
 # Columns of which nothing is known beforehand, by the kind of their arrays.
-_TYPES: Mapping[str, str] = {
-    "float16": "float",
-    "float32": "float",
-    "float64": "float",
-    "int8": "integer",
-    "uint8": "integer",
-    "int16": "integer",
-    "uint16": "integer",
-    "int32": "integer",
-    "uint32": "integer64",
-    "int64": "integer64",
-    "bool": "logical",
-    "object": "string",
-}
+_TYPES: Mapping[str, str] = {**TYPES_OF_NUMBERS, "object": "string"}
 
 Listener = Callable[[dict[str, int]], Any]
 

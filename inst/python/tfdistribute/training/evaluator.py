@@ -13,7 +13,7 @@ from tfdistribute.errors import LostPeerError, ModelDirectoryError, Tfdistribute
 from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import Run, as_hooks
-from tfdistribute.training.marks import Mark, job_name, read_mark
+from tfdistribute.training.marks import Mark, began_here, mark_of_job
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.specs import EvalSpec
 from tfdistribute.training.task_history import TaskHistory
@@ -22,8 +22,6 @@ from tfdistribute.training.work import Work
 _POLL_S = 0.5
 # How much later than a chief that trains for a moment only an evaluator may come.
 _STALE_S = 60.0
-# About when this process began.
-_PROCESS_BEGAN = time.time()
 # Trainings whose last checkpoint was evaluated here, by when their chiefs began.
 _seen_to_the_end: set[float] = set()
 
@@ -111,11 +109,11 @@ class _Evaluator:
         return checkpoints.is_complete(self._model_dir, os.path.basename(checkpoint))
 
     def _mark(self) -> Mark | None:
-        mark = read_mark(self._model_dir)
-        if mark is None or mark.job != job_name(self._member) or mark.started in _seen_to_the_end:
+        mark = mark_of_job(self._model_dir, self._member)
+        if mark is None or mark.started in _seen_to_the_end:
             return None
         supervised = task_events.are_wanted()
-        if supervised or mark.finished_step is None or mark.started >= _PROCESS_BEGAN:
+        if supervised or mark.finished_step is None or began_here(mark):
             return mark
         # Either the chief was faster than this process, or this is the mark of an earlier training with the same
         # addresses, whose chief is about to begin again: after a while it must be the former.

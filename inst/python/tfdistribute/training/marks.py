@@ -17,6 +17,8 @@ from tfdistribute import engine, task_events
 from tfdistribute.cluster.member import Member
 
 MARK = "tfdistribute-training.json"
+# About when this process began.
+_PROCESS_BEGAN = time.time()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,25 @@ def read_mark(model_dir: str) -> Mark | None:
         return None
 
 
+def mark_of_job(model_dir: str, member: Member) -> Mark | None:
+    """Read the mark that the chief of this process's own job left.
+
+    Args:
+        model_dir: Directory of the model.
+        member: This process.
+
+    Returns:
+        The mark; None where there is none, or another job's.
+    """
+    mark = read_mark(model_dir)
+    return mark if mark is not None and mark.job == job_name(member) else None
+
+
+def began_here(mark: Mark) -> bool:
+    """Say whether a chief began after this process, so that its mark cannot be an earlier training's."""
+    return mark.started >= _PROCESS_BEGAN
+
+
 def begin(model_dir: str, member: Member, step: int) -> Mark:
     """Mark the beginning, as the chief; a restarted job keeps the step at which it began.
 
@@ -98,10 +119,8 @@ def first_step(model_dir: str, member: Member, step: int) -> int:
     """
     if task_events.attempt() == 0:
         return step
-    known = read_mark(model_dir)
-    if known is None or known.job != job_name(member):
-        return step
-    return min(known.first_step, step)
+    known = mark_of_job(model_dir, member)
+    return step if known is None else min(known.first_step, step)
 
 
 def _write(model_dir: str, mark: Mark) -> None:

@@ -11,7 +11,7 @@ from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
-from tfdistribute.training.marks import job_name, read_mark
+from tfdistribute.training.marks import mark_of_job
 
 # A task whose connection broke is given this long to be gone, or to say that it has ended, so that the error can tell.
 _CONFIRM_S = 5.0
@@ -128,8 +128,8 @@ class Reach:
             return
         end = time.monotonic() + _END_S
         while time.monotonic() < end:
-            mark = read_mark(self._model_dir)
-            if mark is None or mark.job != job_name(self._member) or mark.finished_step is not None:
+            mark = mark_of_job(self._model_dir, self._member)
+            if mark is None or mark.finished_step is not None:
                 # Nothing can be seen from here, or all is well.
                 return
             time.sleep(_PAUSE_S)
@@ -147,9 +147,9 @@ class Reach:
         return self.broken()
 
     def _chief_has_ended(self) -> TfdistributeError | None:
-        mark = read_mark(self._model_dir)
+        mark = mark_of_job(self._model_dir, self._member)
         chief = self._member.chief
-        if mark is None or mark.job != job_name(self._member) or chief is None:
+        if mark is None or chief is None:
             return None
         if self._member.is_chief or mark.finished_step is None or mark.finished_step != self.step:
             return None

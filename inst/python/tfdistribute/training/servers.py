@@ -12,15 +12,13 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.ports import listener
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
-from tfdistribute.training.marks import job_name, read_mark
+from tfdistribute.training.marks import began_here, mark_of_job
 from tfdistribute.training.preparation import seat_of
 from tfdistribute.training.work import Work
 
 _POLL_S = 1.0
 # Others may still be closing their sessions when the chief is done.
 _LINGER_S = 3.0
-# About when this process began.
-_PROCESS_BEGAN = time.time()
 
 
 def listen(seat: Any, config: Any = None) -> None:
@@ -101,8 +99,8 @@ def serve(work: Work, member: Member) -> History:
 
 
 def _has_ended(work: Work, member: Member, came: bool) -> bool:
-    mark = read_mark(work.model.model_dir)
-    if mark is None or mark.job != job_name(member) or mark.finished_step is None:
+    mark = mark_of_job(work.model.model_dir, member)
+    if mark is None or mark.finished_step is None:
         return False
     # A short training of a script with several may be over before this one is waited for.
-    return came or mark.started >= _PROCESS_BEGAN
+    return came or began_here(mark)
