@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def events(directory: Path, tag: str) -> list[int]:
     """The steps at which a value was written for TensorBoard."""
-    paths = [str(path) for path in directory.rglob("events*")]
+    paths = [str(path) for path in directory.glob("events*")]
     return sorted(
         event.step
         for path in paths
@@ -104,18 +105,23 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
             "shown": shown,
             "called": len(called),
             "summaries": events(directory, "loss"),
+            "more summaries": events(directory / "s", "loss"),
             "speed": events(directory, "global_step/sec"),
-            "profiles": sorted(path.name for path in (directory / "p").glob("timeline*")),
+            "profiles": sorted(
+                int(path.stem.split("-")[1]) for path in (directory / "p").glob("timeline*")
+            ),
             "record": (history.steps, history.losses, history.stopped_by),
         }
 
     alone, many = seen(1), seen(1000)
-    # TensorFlow's hook may read the step before or after the step that it belongs to.
-    summaries = zip(alone.pop("summaries"), many.pop("summaries"), strict=False)
-    assert all(abs(one - other) <= 1 for one, other in summaries)
+    # Hooks of TensorFlow itself read the step while a step is under way: it may have been counted already, or not yet.
+    for read, every in {"summaries": 8, "more summaries": 6, "speed": 10, "profiles": 25}.items():
+        for steps in (alone.pop(read), many.pop(read)):
+            assert len(steps) > 1
+            gaps = [after - before for before, after in itertools.pairwise(steps)]
+            assert all(abs(gap - every) <= 1 for gap in gaps), (read, steps)
     assert alone == many
     assert alone["saved"][:3] == [0, 13, 26]
-    assert alone["profiles"]
     assert max(runs) > 1
 
 
