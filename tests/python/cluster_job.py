@@ -117,6 +117,11 @@ class Job:
         path = self.directory / model / f"rows-{name}.txt"
         return [int(line) for line in path.read_text(encoding="utf-8").split()]
 
+    def runs(self, name: str) -> list[int]:
+        """The steps of each run of many steps that a task has begun."""
+        path = self.directory / f"runs-{name}.txt"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
     def model_dir(self, model: str) -> Path:
         return self.directory / model / "model"
 

@@ -98,12 +98,17 @@ def assert_that_each_task_told_its_part(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize(("workers", "steps_per_run"), [(2, 1), (2, "auto"), (3, 1)])
 def test_workers_in_step_train_as_one_process(
-    tensorflow: Any, reference: Any, tmp_path: Path, workers: int
+    tensorflow: Any, reference: Any, tmp_path: Path, workers: int, steps_per_run: int | str
 ) -> None:
     models = ["linear", "custom", "keras", "sparse"] if workers == 2 else ["custom"]
-    options = {"models": models, "config": MULTI_WORKER, "max_steps": 24}
+    options = {
+        "models": models,
+        "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
+        "max_steps": 24,
+        "many_steps": True,
+    }
     names = ["chief-0", *(f"worker-{index}" for index in range(workers - 1))]
     with job(tmp_path, options, workers) as running:
         # With as many threads as cores, three workers on one core would wait for each other without end.
@@ -127,6 +132,9 @@ def test_workers_in_step_train_as_one_process(
             assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
     assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
     assert_that_each_task_told_its_part(running, names, workers, len(models))
+    runs = [running.runs(name) for name in names[:workers]]
+    assert all(each == runs[0] for each in runs)
+    assert max(runs[0], default=0) > 1 if steps_per_run == "auto" else runs[0] == []
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import basic_session_run_hooks
 
-from tfdistribute.engine import hook_savers
+from tfdistribute.engine import hook_savers, hook_steps
+from tfdistribute.engine.hook_steps import Needs
 
 # Where saving must be done by all at once, it cannot go by anybody's clock; TensorFlow takes the same number.
 STEPS_INSTEAD_OF_SECONDS = 1000
@@ -27,11 +28,11 @@ class NoteSteps(tf.estimator.SessionRunHook):
 
     Args:
         at_session: Called with the global step at which a session begins.
-        after_step: Called with the global step.
+        after_step: Called with the global step, and how many steps were taken since the last call.
     """
 
     def __init__(
-        self, at_session: Callable[[int], None], after_step: Callable[[int], None]
+        self, at_session: Callable[[int], None], after_step: Callable[[int, int], None]
     ) -> None:
         self._at_session = at_session
         self._after_step = after_step
@@ -56,7 +57,17 @@ class NoteSteps(tf.estimator.SessionRunHook):
         del run_context
         # Read before the update in some graphs, so never less than one step on.
         self._step = max(int(run_values.results), self._step + 1)
-        self._after_step(self._step)
+        self._after_step(self._step, 1)
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need none: steps are told afterwards."""
+        del loss
+        return Needs(pass_steps=self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        self._step = step
+        if len(losses):
+            self._after_step(step, len(losses))
 
 
 class GiveUp(tf.estimator.SessionRunHook):
@@ -168,6 +179,8 @@ class TellSaves(tf.estimator.CheckpointSaverListener):
 
 class _Saver(tf.estimator.CheckpointSaverHook):
     """Save by steps where all tasks must take part in saving, whatever was asked for."""
+
+    step_needs = hook_steps.by_global_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Settle how often to save, and write the first checkpoint."""

@@ -17,7 +17,9 @@ import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
 from tfdistribute.engine import cluster_hooks
+from tfdistribute.engine.agreement import Together
 from tfdistribute.engine.cluster_tasks import Seat
+from tfdistribute.engine.step_runs import StepRuns, StepsPerRun
 
 _POLL_S = 0.5
 
@@ -32,19 +34,21 @@ class Calls:
         before_close: Called before a session is closed; it waits for those who must know, and raises where they do not
             come.
         at_session: Called with the global step at which a session begins.
-        after_step: Called with the global step after each step of this task.
+        after_step: Called with the global step after one or several steps of this task, and with their number.
         after_save: Called with a checkpoint's prefix and its step, in the chief.
         has_given_up: Asked from another thread whether the step under way can never end.
         others_train: Names the tasks that still train, as far as can be seen from outside; for the chief's end.
+        note: Told, in one sentence, why each step is taken by itself after all.
     """
 
     before_session: Callable[[], None]
     before_close: Callable[[], None]
     at_session: Callable[[int], None]
-    after_step: Callable[[int], None]
+    after_step: Callable[[int, int], None]
     after_save: Callable[[str, int], None]
     has_given_up: Callable[[], bool]
     others_train: Callable[[], set[str]]
+    note: Callable[[str], Any]
 
 
 def train(
@@ -55,6 +59,7 @@ def train(
     max_steps: int | None,
     hooks: Sequence[Any],
     saving_listeners: Sequence[Any] = (),
+    steps_per_run: StepsPerRun = 1,
 ) -> None:
     """Train as a task, until the steps are done or the input ends.
 
@@ -67,12 +72,13 @@ def train(
         hooks: ``tf.estimator.SessionRunHook`` objects. In tasks that are not the chief, those that write files write
             nothing.
         saving_listeners: ``tf.estimator.CheckpointSaverListener`` objects, for the chief.
+        steps_per_run: Steps of one run, or "auto" to let time decide; one where tasks do not train in step.
 
     Raises:
         TfdistributeError: what ``calls.before_session`` raised.
         tf.errors.OpError: a step failed.
     """
-    training = _Training(estimator, seat, calls, tuple(saving_listeners))
+    training = _Training(estimator, seat, calls, tuple(saving_listeners), steps_per_run)
     with training.in_place():
         estimator.train(input_fn, max_steps=max_steps, hooks=list(hooks))
 
@@ -81,12 +87,18 @@ class _Training:
     """One training of one estimator."""
 
     def __init__(
-        self, estimator: Any, seat: Seat, calls: Calls, listeners: tuple[Any, ...]
+        self,
+        estimator: Any,
+        seat: Seat,
+        calls: Calls,
+        listeners: tuple[Any, ...],
+        steps_per_run: StepsPerRun,
     ) -> None:
         self._estimator = estimator
         self._seat = seat
         self._calls = calls
         self._listeners = listeners
+        self._steps_per_run: StepsPerRun = steps_per_run
         self._watch = cluster_hooks.GiveUp(calls.has_given_up)
 
     @contextlib.contextmanager
@@ -142,8 +154,19 @@ class _Training:
         others = [hook for hook in given if hook not in savers]
         if quiet:
             others = cluster_hooks.quietened(others)
-        # The savers last: when training ends, they write what all others have left.
-        return [*others, *own, *self._savers(savers, spec.scaffold)]
+        # The savers after them: when training ends, they write what all others have left.
+        hooks = [*others, *own, *self._savers(savers, spec.scaffold)]
+        return [*hooks, *self._step_runs(spec, hooks)]
+
+    def _step_runs(self, spec: Any, hooks: list[Any]) -> list[Any]:
+        seat = self._seat
+        if self._steps_per_run == 1 or not seat.in_step:
+            return []
+        decision = None
+        if not seat.is_alone:
+            strategy = self._estimator._train_distribution
+            decision = Together(strategy, seat.position, seat.trainers)
+        return [StepRuns(self._steps_per_run, spec, [hooks], self._calls.note, decision)]
 
     def _savers(self, given: list[Any], scaffold: Any) -> list[Any]:
         config = self._estimator.config

@@ -25,6 +25,9 @@ _KEYS = 100_000
 _LEAST_THREADS = 2
 
 
+_TRAINING_ROLES = ("chief", "master", "worker")
+
+
 @dataclass(frozen=True)
 class Seat:
     """Which task this process is.
@@ -49,6 +52,17 @@ class Seat:
     def is_alone(self) -> bool:
         """Whether there is no other task that listens."""
         return sum(map(len, self.cluster.values())) == 1
+
+    @property
+    def trainers(self) -> int:
+        """How many tasks train."""
+        return sum(len(self.cluster.get(role, ())) for role in _TRAINING_ROLES)
+
+    @property
+    def position(self) -> int:
+        """Which of them this is, from 0."""
+        before = _TRAINING_ROLES[: _TRAINING_ROLES.index(self.role)]
+        return sum(len(self.cluster.get(role, ())) for role in before) + self.index
 
     @property
     def target(self) -> str:

@@ -106,7 +106,8 @@ def by_coming_step(hook: Any, loss: Any) -> Needs:
     return Needs(lambda step: until(hook._timer, step), pass_steps)
 
 
-def _by_global_step(hook: Any, loss: Any) -> Needs:
+def by_global_step(hook: Any, loss: Any) -> Needs:
+    """Say what a hook needs that decides after a step, by the global step, whether that step is due."""
     del loss
     return Needs(lambda step: until(hook._timer, step))
 
@@ -140,8 +141,8 @@ def _of_nan(hook: Any, loss: Any) -> Needs:
 
 
 _KNOWN: dict[type, Callable[[Any, Any], Needs]] = {
-    v1.train.CheckpointSaverHook: _by_global_step,
-    v1.train.StepCounterHook: _by_global_step,
+    v1.train.CheckpointSaverHook: by_global_step,
+    v1.train.StepCounterHook: by_global_step,
     v1.train.SummarySaverHook: by_coming_step,
     v1.train.ProfilerHook: by_coming_step,
     v1.train.LoggingTensorHook: _by_own_count,

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine import hook_savers, hook_steps, random_states, step_loops
+from tfdistribute.engine.agreement import NEVER, Alone, Together
 from tfdistribute.engine.hook_steps import Needs
 from tfdistribute.engine.step_loops import NotRepeatableError, Step, StepLoop
 
@@ -125,6 +126,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         spec: The ``tf.estimator.EstimatorSpec`` of the training.
         hooks: Lists of all hooks of the session, which may still grow.
         note: Told why it does nothing.
+        decision: Who says how many steps a run takes.
     """
 
     step_needs = hook_steps.nothing_needed
@@ -135,11 +137,13 @@ class StepRuns(tf.estimator.SessionRunHook):
         spec: Any,
         hooks: Sequence[list[Any]],
         note: Callable[[str], Any],
+        decision: Alone | Together | None = None,
     ) -> None:
         self._pace = Pace(steps_per_run)
         self._spec = spec
         self._hooks = hooks
         self._note = note
+        self._decision = decision or Alone()
         self._loop: StepLoop | None = None
         self._needs: list[Needs] = []
         self._states: list[Any] = []
@@ -148,6 +152,7 @@ class StepRuns(tf.estimator.SessionRunHook):
     def begin(self) -> None:
         """Look at the hooks and at the graph, and prepare its random numbers, while it can grow."""
         self._global_step = v1.train.get_global_step()
+        self._decision.prepare()
         hooks = [hook for hooks in self._hooks for hook in hooks]
         by_hook = [(hook, hook_steps.needs(hook, self._spec.loss)) for hook in hooks]
         for hook, needs in by_hook:
@@ -180,34 +185,40 @@ class StepRuns(tf.estimator.SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Take steps, where no hook must see one and nobody has asked for the end."""
         del run_values
-        if not self._possible or run_context.stop_requested:
+        if run_context.stop_requested:
             return
         self._step += 1
         self._pace.end_step()
+        if not self._decision.is_due():
+            return
+        session = run_context.session
+        steps = self._decision.settle(session, self._possible_steps(session))
+        if steps > 0:
+            self._take(steps, run_context)
+
+    def _possible_steps(self, session: Any) -> int:
+        if not self._possible:
+            return NEVER
         free = min((needs.free_steps(self._step) for needs in self._needs), default=hook_steps.ANY)
         if free < 1 or not self._pace.is_worth_while():
-            return
-        if self._loop is None and not self._make_loop(run_context.session):
-            return
-        self._take(int(min(free, self._pace.steps())), run_context)
-
-    def _make_loop(self, session: Any) -> bool:
-        if int(session.run(self._global_step)) != self._step:
+            return 0
+        if self._loop is None and int(session.run(self._global_step)) != self._step:
             self._give_up("the global step does not count the steps one by one")
-            return False
-        self._loop = StepLoop(Step(self._spec.train_op, self._spec.loss), self._global_step)
-        self._loop.prepare(session)
-        return True
+            return NEVER
+        return int(min(free, self._pace.steps()))
 
     def _take(self, steps: int, run_context: Any) -> None:
-        assert self._loop is not None
         session = run_context.session
+        if self._loop is None:
+            self._loop = StepLoop(Step(self._spec.train_op, self._spec.loss), self._global_step)
+            self._loop.prepare(session)
         self._pace.begin_run()
         try:
             step, losses = self._loop.run(session, steps)
-        except tf.errors.OutOfRangeError:
-            # The input has ended; what was learnt until then stays.
-            self._pass(*self._loop.interrupted(session, self._step))
+        except tf.errors.OpError:
+            # The input has ended, or another task; what was learnt until then stays.
+            with contextlib.suppress(tf.errors.OpError, RuntimeError):
+                self._pass(*self._loop.interrupted(session, self._step))
             raise
         self._pace.end_run(len(losses))
         self._pass(step, losses)

@@ -148,6 +148,7 @@ def _in_session(
             history.last_step,
             training_hooks(work.verb, prepared, history, stop, work.train.hooks),
             work.saving_listeners,
+            prepared.settings.steps_per_run,
         )
         if not stop() and history.stopped_by is None:
             reach.check_that_all_have_ended(history.last_step)
@@ -161,9 +162,9 @@ def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:
 
 
 def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest) -> Any:
-    def after_step(step: int) -> None:
+    def after_step(step: int, taken: int) -> None:
         reach.note_step(step)
-        history.note_own_step(step)
+        history.note_own_steps(step, taken)
 
     def at_session(step: int) -> None:
         task_events.tell("session", step=step)
@@ -181,6 +182,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
         has_given_up=reach.has_given_up,
         # Who was asked to stop does not wait for the others.
         others_train=lambda: set() if stop() else reach.others_train(),
+        note=history.note,
     )
 
 

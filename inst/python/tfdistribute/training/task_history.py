@@ -32,7 +32,7 @@ class TaskHistory(History):
         super().__init__(global_batch_size, listener, last_step)
         self._is_chief = is_chief
         self._own_batch_size = own_batch_size
-        self._own_steps = -1
+        self._own_steps: int | None = None
         self._began = 0.0
         self._loss: float | None = None
 
@@ -49,12 +49,14 @@ class TaskHistory(History):
                 examples_per_second=self.speeds[-1],
             )
 
-    def note_own_step(self, step: int) -> None:
-        """Tell that this task has taken a step, and how fast it is."""
-        # The first step carries TensorFlow's start, so speed counts from its end.
-        self._own_steps += 1
-        if self._own_steps == 0:
+    def note_own_steps(self, step: int, taken: int) -> None:
+        """Tell that this task has taken steps, and how fast it is."""
+        if self._own_steps is None:
+            # The first step carries TensorFlow's start, so speed counts from its end.
+            self._own_steps = 0
             self._began = time.monotonic()
+        else:
+            self._own_steps += taken
         task_events.tell_step(step, self._loss, self._own_speed())
 
     def note(self, text: str) -> None:
@@ -72,6 +74,6 @@ class TaskHistory(History):
 
     def _own_speed(self) -> float | None:
         seconds = time.monotonic() - self._began
-        if self._own_batch_size is None or self._own_steps < 1 or seconds <= 0:
+        if self._own_batch_size is None or not self._own_steps or seconds <= 0:
             return None
         return self._own_steps * self._own_batch_size / seconds
