@@ -1,21 +1,22 @@
 # One step of a small model by two workers. As a script, one-step.R DIRECTORY, it is one of them, as TF_CONFIG says;
-# start-up/workers.R sources it for the model.
+# start-up/workers.R and start-up/restart.R source it for the model.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
-# Tells in a file when the first step was done.
+# Tells in a file when the first step was done; in another file for each time that a job was started again.
 first_step_hook <- function(directory) {
   force(directory)
   session_run_hook(after_run = function(context, values) {
-    file <- file.path(directory, "first-step")
+    start <- Sys.getenv("TFDISTRIBUTE_ATTEMPT", "0")
+    file <- file.path(directory, paste0("first-step-", start))
     if (!file.exists(file)) {
       writeLines(sprintf("%.3f", as.numeric(Sys.time())), file)
     }
   })
 }
 
-small_model <- function(directory, cluster = NULL) {
-  config <- run_config(train_distribute = strategy_multi_worker(), cluster = cluster)
+small_model <- function(directory, cluster = NULL, ...) {
+  config <- run_config(train_distribute = strategy_multi_worker(), cluster = cluster, ...)
   columns <- feature_columns(column_numeric("x", shape = 20))
   dnn_classifier(
     hidden_units = c(64, 32),
@@ -25,10 +26,10 @@ small_model <- function(directory, cluster = NULL) {
   )
 }
 
-small_input <- function() {
+small_input <- function(...) {
   set.seed(1)
   x <- matrix(stats::runif(20 * 1024), 1024)
-  input_fn(list(x = x, y = as.integer(x[, 1] > 0.5)), "x", "y")
+  input_fn(list(x = x, y = as.integer(x[, 1] > 0.5)), "x", "y", ...)
 }
 
 if (nzchar(Sys.getenv("TF_CONFIG"))) {

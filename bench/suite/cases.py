@@ -69,10 +69,7 @@ _FROM_PYTHON, _KERAS = "tfdistribute from Python", "Keras fit(), 100 steps per e
 _FUNCTION = "tf.function of 100 steps, iterator"
 _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
-_TWO, _BY_HAND = (
-    "tfdistribute, local_cluster(2)",
-    "two Rscript processes with TF_CONFIG, by hand",
-)
+_BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 
 CASES = (
@@ -159,6 +156,16 @@ CASES = (
         ),
         # A job takes at most 1.3 times as long.
         (Goal(_BY_HAND, _TWO, 0.77),),
+        lower_is_better=True,
+    ),
+    Case(
+        "restart",
+        "To the first step of two workers: from launch(), and from the loss of one of them",
+        "seconds",
+        (
+            Way("start of the job", ("start-up/restart.R", "start"), 1),
+            Way("restart after a worker was killed", ("start-up/restart.R", "lost"), 1),
+        ),
         lower_is_better=True,
     ),
 )

@@ -306,6 +306,7 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():
     assert shared_out(range(4), 2) == [(0, 1), (2, 3)]
     assert shared_out([3, 5, 8, 9, 10], 2) == [(3, 5), (8, 9, 10)]
-    # With one core each TensorFlow's collective operations hang.
-    assert shared_out(range(3), 2) == [(), ()]
+    assert shared_out(range(3), 2) == [(0, 1), (2,)]
+    assert shared_out(range(2), 2) == [(0,), (1,)]
+    assert shared_out(range(2), 3) == [(), (), ()]
     assert shared_out(range(8), 1) == [()]

@@ -5,11 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-# TensorFlow makes as many threads as a process has cores. With one thread a step that waits for other processes
-# keeps the work from being done that they wait for: it hangs.
-_LEAST_CORES = 2
-
-
 def own_cores() -> list[int]:
     """List the cores that this process may use; empty where the system does not tell."""
     if not hasattr(os, "sched_getaffinity"):
@@ -20,14 +15,17 @@ def own_cores() -> list[int]:
 def shared_out(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
     """Share cores out evenly, neighbours together, since they share caches.
 
+    TensorFlow makes as many threads as a process has cores: without shares, the threads of all processes wait for each
+    other at the end of each operation.
+
     Args:
         cores: Numbers of the cores.
         processes: Processes that compute at the same time.
 
     Returns:
-        The cores of each process; all of them empty, which means any core, where two for each cannot be had.
+        The cores of each process; all of them empty, which means any core, where there are fewer than processes.
     """
-    if len(cores) < _LEAST_CORES * processes or processes < 2:
+    if len(cores) < processes or processes < 2:
         return [()] * processes
     ends = [round(len(cores) * index / processes) for index in range(processes + 1)]
     return [tuple(cores[ends[i] : ends[i + 1]]) for i in range(processes)]
