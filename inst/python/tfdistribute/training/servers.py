@@ -20,6 +20,9 @@ _POLL_S = 1.0
 # Others may still be closing their sessions when the chief is done.
 _LINGER_S = 3.0
 
+# When the trainings began that this process has served to their end, by model_dir.
+_served: dict[str, float] = {}
+
 
 def listen(seat: Any, config: Any = None) -> None:
     """Start the server of this task; a task without others has none.
@@ -99,8 +102,12 @@ def serve(work: Work, member: Member) -> History:
 
 
 def _has_ended(work: Work, member: Member, came: bool) -> bool:
-    mark = mark_of_job(work.model.model_dir, member)
-    if mark is None or mark.finished_step is None:
+    model_dir = work.model.model_dir
+    mark = mark_of_job(model_dir, member)
+    if mark is None or mark.finished_step is None or mark.started <= _served.get(model_dir, 0.0):
         return False
     # A short training of a script with several may be over before this one is waited for.
-    return came or began_here(mark)
+    if not (came or began_here(mark)):
+        return False
+    _served[model_dir] = mark.started
+    return True
