@@ -1,0 +1,55 @@
+# Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package) or
+# restart.R lost (from the loss of one of them, after a checkpoint, to the step that follows the healing).
+source("bench/suite/way.R")
+step <- new.env()
+sys.source("bench/start-up/one-step.R", step)
+
+way <- commandArgs(TRUE)[[1]]
+
+# More than the restart would take if it went wrong.
+wait_until <- function(condition, seconds = 120) {
+  deadline <- Sys.time() + seconds
+  while (!condition()) {
+    stopifnot(Sys.time() < deadline)
+    Sys.sleep(0.02)
+  }
+}
+
+has_saved <- function(directory) {
+  length(list.files(file.path(directory, "model"), "^model\\.ckpt-[1-9][0-9]*\\.index$")) > 0
+}
+
+# Kills the worker when something is saved, and says when that was.
+lose_worker <- function(job, directory) {
+  wait_until(function() has_saved(directory))
+  tasks <- job_state(job)
+  lost <- as.numeric(Sys.time())
+  tools::pskill(tasks$pid[tasks$task == "worker 0"], tools::SIGKILL)
+  lost
+}
+
+seconds <- function() {
+  directory <- tempfile("restart-")
+  dir.create(directory)
+  on.exit(unlink(directory, recursive = TRUE))
+  cluster <- local_cluster(workers = 2, start_timeout_s = 200)
+  since <- as.numeric(Sys.time())
+  model <- step$small_model(directory, cluster, save_checkpoints_steps = 200)
+  training <- train_spec(
+    step$small_input(num_epochs = NULL),
+    max_steps = 1e6,
+    hooks = step$first_step_hook(directory)
+  )
+  job <- launch(model, training, wait = FALSE)
+  on.exit(stop_job(job), add = TRUE, after = FALSE)
+  start <- 0
+  if (way == "lost") {
+    since <- lose_worker(job, directory)
+    start <- 1
+  }
+  file <- file.path(directory, paste0("first-step-", start))
+  wait_until(function() isTRUE(file.size(file) > 0))
+  as.numeric(readLines(file)) - since
+}
+
+take_turns(function(runs) mean(replicate(runs, seconds())))
