@@ -102,29 +102,37 @@ def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_who_ends_first_is_named_within_a_minute(tmp_path: Path) -> None:
-    options = {"models": ["custom"], "config": MULTI_WORKER, "uneven": True}
     with contextlib.ExitStack() as stack:
-        jobs = {
-            short: stack.enter_context(job(tmp_path / short, options))
-            for short in ("worker-0", "chief-0", "nobody")
-        }
-        for short, running in jobs.items():
+
+        def started(short: str, steps_per_run: int) -> Job:
+            config = {**MULTI_WORKER, "steps_per_run": steps_per_run}
+            options = {"models": ["custom"], "config": config, "uneven": True, "many_steps": True}
+            running = stack.enter_context(job(tmp_path / f"{short}-{steps_per_run}", options))
             # The process of who has ended goes on: its connections stay.
             running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
-        for running in jobs.values():
+            return running
+
+        stopped = started("nobody", 1)
+        # Data that ends after five steps, between two steps or in the middle of a run.
+        uneven = [
+            ("chief 0", started("chief-0", 1)),
+            ("chief 0", started("chief-0", 8)),
+            ("worker 0", started("worker-0", 8)),
+        ]
+        jobs = [stopped, *(running for _, running in uneven)]
+        for running in jobs:
             running.await_event("chief-0", "step", step=1)
-        stopped = jobs["nobody"]
         stopped.processes["chief-0"].send_signal(signal.SIGINT)
-        for running in jobs.values():
+        for running in jobs:
             running.await_event("worker-0", "failed", timeout_s=60)
-        (failed,) = jobs.pop("nobody").events("worker-0", "failed")
+        (failed,) = stopped.events("worker-0", "failed")
         assert failed["problem"].endswith("chief 0 was asked to.")
         step = stopped.events("chief-0", "checkpoint")[-1]["step"]
         assert f"after step {step}:" in failed["problem"]
-        for short, running in jobs.items():
+        assert [running.runs("worker-0") for running in jobs] == [[], [], [7], [7]]
+        for who, running in uneven:
             (failed,) = running.events("worker-0", "failed")
             assert (failed["kind"], failed["transient"]) == ("input", False), running.logs()
-            who = short.replace("-", " ")
             assert failed["problem"].startswith(f"{who} ran out of data after step 5,")
 
 

@@ -81,6 +81,7 @@ def __getattr__(name: str) -> Any:
 
 
 _MODULES = (
+    "agreement",
     "all_reduce",
     "averaging",
     "call_location",

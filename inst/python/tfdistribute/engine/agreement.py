@@ -6,6 +6,7 @@ But each looks at its own hooks and its own clock. So each says how many steps i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -36,10 +37,10 @@ class Alone:
             steps: How many could be taken; ``NEVER`` or 0 for none.
 
         Returns:
-            Steps, 0 for none.
+            The same.
         """
         del session
-        return max(0, steps)
+        return steps
 
 
 class Together:
@@ -49,12 +50,16 @@ class Together:
         strategy: The ``tf.distribute.MultiWorkerMirroredStrategy`` of the training, made for this task.
         position: Which of the tasks this is, from 0.
         tasks: How many they are.
+        before_run: Told the steps of a run that all have agreed on.
     """
 
-    def __init__(self, strategy: Any, position: int, tasks: int) -> None:
+    def __init__(
+        self, strategy: Any, position: int, tasks: int, before_run: Callable[[int], Any]
+    ) -> None:
         self._strategy = strategy
         self._position = position
         self._tasks = tasks
+        self._before_run = before_run
         self._is_over = False
         self._refusals = 0
         self._steps_until_due = 1
@@ -84,7 +89,7 @@ class Together:
             steps: How many this task could take; 0 for none now, ``NEVER`` for none at any time.
 
         Returns:
-            Steps, 0 for none; the same in all tasks.
+            Steps, 0 for none, ``NEVER`` where a task said so; the same in all tasks.
 
         Raises:
             tf.errors.OpError: another task is gone.
@@ -93,4 +98,6 @@ class Together:
         self._is_over = least == NEVER
         self._refusals = 0 if least > 0 else self._refusals + 1
         self._steps_until_due = min(2 ** max(0, self._refusals - 1), _MOST_WAITED)
-        return max(0, least)
+        if least > 0:
+            self._before_run(least)
+        return least

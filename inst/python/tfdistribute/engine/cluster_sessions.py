@@ -34,6 +34,7 @@ class Calls:
         before_close: Called before a session is closed; it waits for those who must know, and raises where they do not
             come.
         at_session: Called with the global step at which a session begins.
+        before_run: Called with the number of steps that all tasks are about to take in one run.
         after_step: Called with the global step after one or several steps of this task, and with their number.
         after_save: Called with a checkpoint's prefix and its step, in the chief.
         has_given_up: Asked from another thread whether the step under way can never end.
@@ -44,6 +45,7 @@ class Calls:
     before_session: Callable[[], None]
     before_close: Callable[[], None]
     at_session: Callable[[int], None]
+    before_run: Callable[[int], None]
     after_step: Callable[[int, int], None]
     after_save: Callable[[str, int], None]
     has_given_up: Callable[[], bool]
@@ -165,7 +167,7 @@ class _Training:
         decision = None
         if not seat.is_alone:
             strategy = self._estimator._train_distribution
-            decision = Together(strategy, seat.position, seat.trainers)
+            decision = Together(strategy, seat.position, seat.trainers, self._calls.before_run)
         return [StepRuns(self._steps_per_run, spec, [hooks], self._calls.note, decision)]
 
     def _savers(self, given: list[Any], scaffold: Any) -> list[Any]:

@@ -195,6 +195,8 @@ class StepRuns(tf.estimator.SessionRunHook):
         steps = self._decision.settle(session, self._possible_steps(session))
         if steps > 0:
             self._take(steps, run_context)
+        elif steps == NEVER and self._possible:
+            self._give_up("another task does, and its notes say why")
 
     def _possible_steps(self, session: Any) -> int:
         if not self._possible:

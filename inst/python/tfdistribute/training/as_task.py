@@ -177,6 +177,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
         before_session=reach.before_session,
         before_close=reach.before_close,
         at_session=at_session,
+        before_run=reach.note_run,
         after_step=after_step,
         after_save=after_save,
         has_given_up=reach.has_given_up,

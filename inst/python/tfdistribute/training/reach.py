@@ -50,6 +50,7 @@ class Reach:
         self._in_step = in_step
         self._deadline_s = deadline_s
         self._steps = 0
+        self._under_way = 1
         self._sessions = 0
         self._since = time.monotonic()
         self.step: int | None = None
@@ -60,8 +61,13 @@ class Reach:
         """Take note of a step of this task."""
         self.step = step
         self._steps += 1
+        self._under_way = 1
         self._sessions = 0
         self._since = time.monotonic()
+
+    def note_run(self, steps: int) -> None:
+        """Take note that this task takes so many steps now, and tells none before it has taken them."""
+        self._under_way = steps
 
     def before_session(self) -> None:
         """See that everybody who is needed is there; TensorFlow makes a session after this.
@@ -151,8 +157,11 @@ class Reach:
         chief = self._member.chief
         if mark is None or chief is None:
             return None
-        if self._member.is_chief or mark.finished_step is None or mark.finished_step != self.step:
+        if self._member.is_chief or mark.finished_step is None or self.step is None:
             return None
+        if not self.step <= mark.finished_step < self.step + self._under_way:
+            return None
+        self.step = mark.finished_step
         if mark.interrupted:
             return LostPeerError(
                 f"{self._member.task} stops{self._after()}: {chief[0]} was asked to.",
