@@ -107,6 +107,14 @@ class Job:
             assert self.processes[name].poll() is None, f"{name} ended.\n{self.logs()}"
             time.sleep(0.1)
 
+    def await_rows(self, name: str, count: int, timeout_s: float = 90) -> None:
+        """Wait until a task has trained on so many rows of the custom model."""
+        end = time.monotonic() + timeout_s
+        while not self.rows_file(name).exists() or len(self.rows(name)) < count:
+            assert time.monotonic() < end, f"{name} does not train.\n{self.logs()}"
+            assert self.processes[name].poll() is None, f"{name} ended.\n{self.logs()}"
+            time.sleep(0.1)
+
     def events(self, name: str, event: str | None = None) -> list[dict[str, Any]]:
         path = self.directory / f"{name}.events"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -114,8 +122,10 @@ class Job:
         return [each for each in found if event is None or each["event"] == event]
 
     def rows(self, name: str, model: str = "custom") -> list[int]:
-        path = self.directory / model / f"rows-{name}.txt"
-        return [int(line) for line in path.read_text(encoding="utf-8").split()]
+        return [int(line) for line in self.rows_file(name, model).read_text().split()]
+
+    def rows_file(self, name: str, model: str = "custom") -> Path:
+        return self.directory / model / f"rows-{name}.txt"
 
     def runs(self, name: str) -> list[int]:
         """The steps of each run of many steps that a task has begun."""

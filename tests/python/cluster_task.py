@@ -34,12 +34,17 @@ def task_name() -> str:
     return f"{task['type']}-{task['index']}"
 
 
-def source(epochs: int | None, names: tuple[str, ...] = ("a", "b", "id")) -> dict[str, Any]:
+def source(
+    epochs: int | None, names: tuple[str, ...] = ("a", "b", "id"), nan_row: int | None = None
+) -> dict[str, Any]:
+    label = Y.copy()
+    if nan_row is not None:
+        label[nan_row] = np.nan
     columns = {
         "a": {"type": "float", "values": lambda: X[:, 0].copy()},
         "b": {"type": "float", "values": lambda: X[:, 1].copy()},
         "id": {"type": "integer", "values": lambda: np.arange(ROWS, dtype="int32")},
-        "y": {"type": "float", "values": lambda: Y.copy()},
+        "y": {"type": "float", "values": lambda: label},
     }
     return {
         "kind": "in_memory",
@@ -156,17 +161,23 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
         "config": config,
     }
     names = ("a", "b") if model == "keras" else ("a", "b", "id")
-    training = source(options.get("epochs"), names)
+    training = source(options.get("epochs"), names, options.get("nan_row"))
     if options.get("uneven"):
         training = {"kind": "dataset_function", "function": uneven}
+    looks = {"kind": "session_run", "after_run": lambda context, values: None}
+    hooks = [looks] if options.get("looks_at_every_step") == task_name() else []
     if options.get("verb") == "train":
-        arguments = {"input": training, "steps": options.get("steps")}
+        arguments = {"input": training, "steps": options.get("steps"), "hooks": hooks}
         return bridge.call("train", {"estimator": estimator, **arguments})
     return bridge.call(
         "train_and_evaluate",
         {
             "estimator": estimator,
-            "train_spec": {"input": training, "max_steps": options.get("max_steps")},
+            "train_spec": {
+                "input": training,
+                "max_steps": options.get("max_steps"),
+                "hooks": hooks,
+            },
             "eval_spec": {"input": source(1, names), "start_delay_secs": 0, "throttle_secs": 0},
         },
     )

@@ -28,7 +28,7 @@ def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
 
 def assert_that_the_chief_names_a_killed_worker(running: Job) -> None:
     running.start_all(TEST_STEP_S="0.1")
-    running.await_event("chief-0", "step", step=22)
+    running.await_rows("chief-0", 24 * cluster_task.BATCH // 2)
     running.kill("worker-0")
     killed = time.monotonic()
     assert running.wait("chief-0", timeout_s=30) == {"chief-0": 1}
@@ -56,8 +56,11 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     assert "value" in undisturbed
     expected = variables(tensorflow, tmp_path / "alone" / "custom" / "model")
 
-    with job(tmp_path / "job", {**options, "config": MULTI_WORKER}) as running:
+    config = {**MULTI_WORKER, "steps_per_run": 100}
+    with job(tmp_path / "job", {**options, "config": config, "many_steps": True}) as running:
         assert_that_the_chief_names_a_killed_worker(running)
+        # Runs end before each checkpoint; the last is broken off.
+        assert running.runs("chief-0") == running.runs("worker-0") == [8, 9, 9]
         model_dir = running.model_dir("custom")
         cut_newest_checkpoint(tensorflow, model_dir)
         running.start_all(TFDISTRIBUTE_ATTEMPT="1")
@@ -69,6 +72,21 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     assert found["global_step"] == 40
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path: Path) -> None:
+    config = {**MULTI_WORKER, "steps_per_run": 100}
+    options = {"models": ["custom"], "epochs": 1, "config": config, "nan_row": 40}
+    with job(tmp_path, {**options, "many_steps": True}) as running:
+        running.start_all()
+        running.wait("chief-0", "worker-0")
+    for name in ("chief-0", "worker-0"):
+        # The run begins after the first of eight steps.
+        assert running.runs(name) == [6]
+        error = running.error(name, "custom")
+        assert error["kinds"] == ["training", "error"]
+        assert error["problem"].startswith("The loss became NaN.")
 
 
 @contextlib.contextmanager

@@ -97,10 +97,36 @@ def assert_that_each_task_told_its_part(
         assert [each["step"] for each in running.events(name, "finished")] == [24] * models
 
 
+def assert_that_the_tasks_took_the_same_runs(
+    running: Job, names: list[str], looks_at_every_step: str | None
+) -> None:
+    assert all(running.runs(name) == running.runs("chief-0") for name in names)
+    if looks_at_every_step is None:
+        assert [running.events(name, "note") for name in names] == [[]] * len(names)
+        return
+    for name in names:
+        own = name == looks_at_every_step
+        reason = (
+            "session_run_hook() looks at every step"
+            if own
+            else "another task does, and its notes say why"
+        )
+        notes = [each["text"] for each in running.events(name, "note")]
+        assert notes == [f"This training takes one step per run: {reason}."]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("workers", "steps_per_run"), [(2, 1), (2, "auto"), (3, 1)])
+@pytest.mark.parametrize(
+    ("workers", "steps_per_run", "looks_at_every_step"),
+    [(2, 1, None), (2, "auto", None), (3, "auto", "worker-1")],
+)
 def test_workers_in_step_train_as_one_process(
-    tensorflow: Any, reference: Any, tmp_path: Path, workers: int, steps_per_run: int | str
+    tensorflow: Any,
+    reference: Any,
+    tmp_path: Path,
+    workers: int,
+    steps_per_run: int | str,
+    looks_at_every_step: str | None,
 ) -> None:
     models = ["linear", "custom", "keras", "sparse"] if workers == 2 else ["custom"]
     options = {
@@ -108,6 +134,7 @@ def test_workers_in_step_train_as_one_process(
         "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
         "max_steps": 24,
         "many_steps": True,
+        "looks_at_every_step": looks_at_every_step,
     }
     names = ["chief-0", *(f"worker-{index}" for index in range(workers - 1))]
     with job(tmp_path, options, workers) as running:
@@ -132,9 +159,9 @@ def test_workers_in_step_train_as_one_process(
             assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
     assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
     assert_that_each_task_told_its_part(running, names, workers, len(models))
-    runs = [running.runs(name) for name in names[:workers]]
-    assert all(each == runs[0] for each in runs)
-    assert max(runs[0], default=0) > 1 if steps_per_run == "auto" else runs[0] == []
+    assert_that_the_tasks_took_the_same_runs(running, names[:workers], looks_at_every_step)
+    takes_many = steps_per_run == "auto" and looks_at_every_step is None
+    assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
 @pytest.mark.slow
