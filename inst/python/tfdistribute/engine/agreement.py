@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import reduce_util
+from tensorflow.python.distribute import collective_util, reduce_util
 
 # What a task says that has a reason to take one step per run for good.
 NEVER = -1
@@ -68,9 +68,15 @@ class Together:
         """Add what the tasks agree by to the graph, which can still grow; every task must."""
         self._own = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
         mine = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._own
-        # On the host also where gradients are on GPUs.
+        # On the host also where gradients are summed on GPUs.
         between = self._strategy.extended._host_cross_device_ops
-        all_said = between.reduce(reduce_util.ReduceOp.SUM, mine, destinations=mine)
+        ring = collective_util.CommunicationImplementation.RING
+        all_said = between.reduce(
+            reduce_util.ReduceOp.SUM,
+            mine,
+            destinations=mine,
+            options=collective_util.Options(implementation=ring),
+        )
         (all_said,) = self._strategy.experimental_local_results(all_said)
         self._least = tf.reduce_min(all_said)
 

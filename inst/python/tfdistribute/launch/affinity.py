@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+
 def own_cores() -> list[int]:
     """List the cores that this process may use; empty where the system does not tell."""
     if not hasattr(os, "sched_getaffinity"):
