@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from tfdistribute import engine
+
 LOGICAL_CPUS = 3
 
 # Set by TensorFlow and pytest when they start; they last as long as the process.
@@ -75,6 +77,24 @@ def logical_cpus(tensorflow: ModuleType) -> list[str]:
     """The names of the logical CPU devices: "/device:CPU:0", "/device:CPU:1", "/device:CPU:2"."""
     devices: Any = getattr(tensorflow, "config").list_logical_devices("CPU")  # noqa: B009
     return [f"/device:CPU:{index}" for index in range(len(devices))]
+
+
+@pytest.fixture
+def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps of each run in a loop that the test begins; "auto" begins with them after two steps."""
+    step_loop: Any = engine.step_loops.StepLoop
+    monkeypatch.setattr(engine.step_runs, "WORTH_AFTER_S", 0.0)
+    # However slow the machine is.
+    monkeypatch.setattr(engine.step_runs, "RUN_S", 1000.0)
+    taken: list[int] = []
+    run = step_loop.run
+
+    def noted(self: Any, session: Any, steps: int) -> Any:
+        taken.append(steps)
+        return run(self, session, steps)
+
+    monkeypatch.setattr(step_loop, "run", noted)
+    return taken
 
 
 @pytest.fixture

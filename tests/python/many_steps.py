@@ -8,10 +8,8 @@ from typing import Any
 
 import equality_models as models
 import numpy as np
-import pytest
 import tensorflow as tf
 
-from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
@@ -132,19 +130,3 @@ def trained(
     checkpoint = tf.train.latest_checkpoint(str(directory))
     names = [name for name, _ in tf.train.list_variables(checkpoint)]
     return {name: tf.train.load_variable(checkpoint, name) for name in names}, history
-
-
-def noted_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Note the steps of each run in a loop; "auto" begins with them after two steps."""
-    monkeypatch.setattr(engine.step_runs, "WORTH_AFTER_S", 0.0)
-    # However slow the machine is.
-    monkeypatch.setattr(engine.step_runs, "RUN_S", 1000.0)
-    taken: list[int] = []
-    run = engine.step_loops.StepLoop.run
-
-    def noted(self: Any, session: Any, steps: int) -> Any:
-        taken.append(steps)
-        return run(self, session, steps)
-
-    monkeypatch.setattr(engine.step_loops.StepLoop, "run", noted)
-    return taken

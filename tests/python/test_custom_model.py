@@ -139,7 +139,7 @@ def mean_square(labels: Any, output: Any) -> Any:
 # Equality --------------------------------------------------------------------------------------
 
 
-def pure_tensorflow(model: str, directory: Path, replicas: int) -> dict[str, Any]:
+def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> dict[str, Any]:
     """The same training with tf.estimator on its threads; the loss of a Keras optimizer is divided by hand."""
     # Without it TensorFlow cannot train `all_reduce_in_model` where one device sums.
     engine.all_reduce.install()
@@ -161,20 +161,27 @@ def pure_tensorflow(model: str, directory: Path, replicas: int) -> dict[str, Any
         tf_random_seed=3, train_distribute=strategy, session_config=session_config
     )
     estimator = tf.estimator.Estimator(model_fn, str(directory), config)
-    estimator.train(models.batches, steps=STEPS)
+    estimator.train(models.batches, steps=steps)
     return variables(directory)
 
 
-@pytest.mark.parametrize("model", models.MODELS)
+@pytest.mark.parametrize(
+    ("model", "steps_per_run"),
+    [*((each, 1) for each in models.MODELS), ("batch_norm_with_adam", "auto")],
+)
 def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
-    tmp_path: Path, model: str
+    tmp_path: Path, runs: list[int], model: str, steps_per_run: int | str
 ):
+    # By itself a run takes one step, then two.
+    steps = STEPS if steps_per_run == 1 else 10
     data = read(Input, {"kind": "dataset_function", "function": models.batches})
     function = described(as_callback(models.MODELS[model]), tmp_path / "r")
-    train(function, settings("mirrored over 2"), data, steps=STEPS)
+    chosen = settings("mirrored over 2", steps_per_run=steps_per_run)
+    train(function, chosen, data, steps=steps)
+    assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
     values = variables(tmp_path / "r")
-    expected = pure_tensorflow(model, tmp_path / "pure", 2)
-    assert values["global_step"] == STEPS
+    expected = pure_tensorflow(model, tmp_path / "pure", 2, steps)
+    assert values["global_step"] == steps
     for name in values:
         np.testing.assert_array_equal(values[name], expected[name], err_msg=name, strict=True)
     # What TensorFlow saves once more for each replica, this package saves once.

@@ -97,22 +97,12 @@ def described(model: str, directory: Path) -> Model:
     return read(Model, {**MODELS[model], "model_dir": str(directory)})
 
 
-def settings(strategy: str, steps_per_run: int = 1) -> RunSettings:
+def settings(strategy: str, steps_per_run: int | str = 1) -> RunSettings:
     distribute = STRATEGIES[strategy]
     return read(
         RunSettings,
         {"train_distribute": distribute, "tf_random_seed": SEED, "steps_per_run": steps_per_run},
     )
-
-
-def trained(tf: Any, model: str, strategy: str, directory: Path) -> tuple[dict[str, Any], float]:
-    description = described(model, directory)
-    # Half of the pairs take all steps in two runs.
-    pair = list(MODELS).index(model) + list(STRATEGIES).index(strategy)
-    chosen = settings(strategy, STEPS if pair % 2 else 1)
-    train(description, chosen, source(model), steps=STEPS)
-    loss = evaluate(description, settings(strategy), source(model, num_epochs=1))["loss"]
-    return variables(tf, directory), loss
 
 
 def variables(tf: Any, directory: Path) -> dict[str, Any]:
@@ -193,18 +183,39 @@ def reference(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return of
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("model", MODELS)
-def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
-    tensorflow: Any, reference: Any, tmp_path: Path, model: str, strategy: str
-):
-    values, loss = trained(tensorflow, model, strategy, tmp_path)
-    expected, expected_loss = reference(model)
+def assert_alike(values: dict[str, Any], expected: dict[str, Any]) -> None:
     assert set(values) == set(expected)
     for name, value in expected.items():
         np.testing.assert_allclose(values[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
-    assert loss == pytest.approx(expected_loss, rel=1e-6)
     assert values["global_step"] == STEPS
+
+
+every_pair = pytest.mark.parametrize(
+    ("model", "strategy"), [(model, strategy) for model in MODELS for strategy in STRATEGIES]
+)
+
+
+@every_pair
+def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
+    tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, model: str, strategy: str
+):
+    description = described(model, tmp_path)
+    train(description, settings(strategy, 1), source(model), steps=STEPS)
+    assert runs == []
+    loss = evaluate(description, settings(strategy), source(model, num_epochs=1))["loss"]
+    expected, expected_loss = reference(model)
+    assert_alike(variables(tensorflow, tmp_path), expected)
+    assert loss == pytest.approx(expected_loss, rel=1e-6)
+
+
+@every_pair
+def test_every_strategy_gives_them_with_many_steps_per_run(
+    tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, model: str, strategy: str
+):
+    description = described(model, tmp_path)
+    train(description, settings(strategy, "auto"), source(model), steps=STEPS)
+    assert max(runs) > 1
+    assert_alike(variables(tensorflow, tmp_path), reference(model)[0])
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "central storage"])
@@ -224,13 +235,13 @@ def test_the_reported_loss_is_the_mean_over_replicas(
     "order", [("mirrored", "none", "central storage"), ("none", "mirrored", "one device")]
 )
 def test_a_checkpoint_goes_on_under_another_strategy(
-    tensorflow: Any, tmp_path: Path, order: tuple[str, ...]
+    tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, order: tuple[str, ...]
 ):
-    undisturbed, _ = trained(tensorflow, "wide and deep", "none", tmp_path / "a")
-    description = described("wide and deep", tmp_path / "b")
-    # Twelve steps are two epochs, so each part begins with the same rows.
-    for strategy, steps in zip(order, (12, 12, 6), strict=True):
-        train(description, settings(strategy), source("wide and deep"), steps=steps)
-    healed = variables(tensorflow, tmp_path / "b")
-    for name, value in undisturbed.items():
-        np.testing.assert_allclose(healed[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
+    undisturbed, _ = reference("wide and deep")
+    description = described("wide and deep", tmp_path)
+    # Twelve steps are two epochs, so each part begins with the same rows. The last takes one step per run.
+    for strategy, steps, steps_per_run in zip(order, (12, 12, 6), ("auto", "auto", 1), strict=True):
+        runs.clear()
+        train(description, settings(strategy, steps_per_run), source("wide and deep"), steps=steps)
+        assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
+    assert_alike(variables(tensorflow, tmp_path), undisturbed)

@@ -89,13 +89,19 @@ def described(directory: Path, function: Callable[[], Any] | None = built, **fie
     return read(Model, {"kind": "keras", "model_dir": str(directory), **fields})
 
 
-def settings(strategy: str = "none", evaluation: str = "none", seed: int = SEED) -> RunSettings:
+def settings(
+    strategy: str = "none",
+    evaluation: str = "none",
+    seed: int = SEED,
+    steps_per_run: int | str = 1,
+) -> RunSettings:
     return read(
         RunSettings,
         {
             "train_distribute": STRATEGIES[strategy],
             "eval_distribute": STRATEGIES[evaluation],
             "tf_random_seed": seed,
+            "steps_per_run": steps_per_run,
         },
     )
 
@@ -167,12 +173,20 @@ def fitted_by_keras(saved: Path) -> Any:
     return fitted(keras().models.load_model(saved))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("strategy", "steps_per_run"), [*((each, 1) for each in STRATEGIES), ("mirrored", "auto")]
+)
 def test_every_strategy_gives_the_numbers_of_keras(
-    saved: Path, fitted_by_keras: Any, tmp_path: Path, strategy: str
+    saved: Path,
+    fitted_by_keras: Any,
+    runs: list[int],
+    tmp_path: Path,
+    strategy: str,
+    steps_per_run: int | str,
 ) -> None:
     model = described(tmp_path, None, path=str(saved))
-    history = train(model, settings(strategy), source(), steps=STEPS)
+    history = train(model, settings(strategy, steps_per_run=steps_per_run), source(), steps=STEPS)
+    assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
     metrics = evaluate(model, settings(strategy), source(num_epochs=1, batch_size=36))
     predictions = joined(predict(model, settings(strategy), source(num_epochs=1)))
 

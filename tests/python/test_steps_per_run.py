@@ -12,7 +12,6 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 import equality_models as models  # noqa: E402
-import many_steps  # noqa: E402
 from many_steps import MODELS, STEPS, custom, source, trained  # noqa: E402
 
 from tfdistribute.descriptions import read  # noqa: E402
@@ -23,12 +22,6 @@ from tfdistribute.training.history import History  # noqa: E402
 v1 = tf.compat.v1
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
-
-
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps of each run in a loop."""
-    return many_steps.noted_runs(monkeypatch)
 
 
 def assert_equal(one: tuple[dict[str, Any], History], other: tuple[dict[str, Any], History]):

@@ -12,7 +12,6 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 import equality_models as models  # noqa: E402
-import many_steps  # noqa: E402
 from many_steps import BATCH, STEPS, X, Y, custom, described, settings, source  # noqa: E402
 
 from tfdistribute import engine  # noqa: E402
@@ -28,12 +27,6 @@ from tfdistribute.training.train_and_evaluate import train_and_evaluate  # noqa:
 v1 = tf.compat.v1
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
-
-
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps of each run in a loop."""
-    return many_steps.noted_runs(monkeypatch)
 
 
 def events(directory: Path, tag: str) -> list[int]:
@@ -115,11 +108,11 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
 
     alone, many = seen(1), seen(1000)
     # Hooks of TensorFlow itself read the step while a step is under way: it may have been counted already, or not yet.
-    for read, every in {"summaries": 8, "more summaries": 6, "speed": 10, "profiles": 25}.items():
-        for steps in (alone.pop(read), many.pop(read)):
+    for noted, every in {"summaries": 8, "more summaries": 6, "speed": 10, "profiles": 25}.items():
+        for steps in (alone.pop(noted), many.pop(noted)):
             assert len(steps) > 1
             gaps = [after - before for before, after in itertools.pairwise(steps)]
-            assert all(abs(gap - every) <= 1 for gap in gaps), (read, steps)
+            assert all(abs(gap - every) <= 1 for gap in gaps), (noted, steps)
     assert alone == many
     assert alone["saved"][:3] == [0, 13, 26]
     assert max(runs) > 1
