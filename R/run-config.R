@@ -45,7 +45,11 @@
 #' One step is taken per run, and the history's `notes` say why, where a hook looks at every step ([session_run_hook()]
 #' with `before_run` or `after_run` and without `every_n_steps`, or a hook of TensorFlow that this package does not
 #' know), and where a graph holds something that cannot be repeated inside a run, such as variables made with
-#' `use_resource = FALSE`. The tasks of a cluster take one step per run.
+#' `use_resource = FALSE`.
+#'
+#' Under [strategy_multi_worker()] all workers take the same steps in a run: each says how many it could take, and the
+#' least counts, so a hook of any worker that looks at every step makes it one step per run for all. With parameter
+#' servers each step is taken by itself.
 #' @section Errors:
 #' `tfdistribute_argument_error` for a value that a setting does not take, `tfdistribute_run_config_error` for settings
 #' that exclude each other. What depends on the model, the data or the machine is checked by the verb, before it

@@ -61,8 +61,9 @@ class RunSettings(Description):
         experimental_max_worker_delay_secs: Seconds by which workers of a cluster start late at most.
         checkpoint_save_graph_def: Whether the graph is saved with checkpoints.
         cluster: The processes that train; None for this one. Not one of TensorFlow's settings.
-        steps_per_run: Steps that TensorFlow takes at once; "auto" for as many as take a twentieth of a second. Not one
-            of TensorFlow's settings.
+        steps_per_run: Steps that TensorFlow takes at once; "auto" for as many as take a twentieth of a second. The
+            workers of a multi-worker strategy agree on the least that one of them could take; with parameter servers
+            it is one. Not one of TensorFlow's settings.
 
     Raises:
         ArgumentError: a value out of range.
