@@ -2,8 +2,8 @@
 #'
 #' Trains the model for a few steps from one seed by one process, by one process with as many devices as the cluster has
 #' processes, and by the cluster, each in a temporary `model_dir`; compares losses and all variables, the optimizer's
-#' included; and says why they differ, if they do. It says nothing about speed, and the model's own `model_dir` stays as
-#' it is.
+#' included; and says why they differ, if they do. One process takes one step per run, the others as the model's
+#' [run_config()] says. It says nothing about speed, and the model's own `model_dir` stays as it is.
 #'
 #' @param model An estimator.
 #' @param input What to train on, such as an [input_fn()].
@@ -40,9 +40,10 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   config$tf_random_seed <- config$tf_random_seed %||% 1L
   config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
   across <- spanning_strategy(config$train_distribute)
-  train_once <- function(name, strategy, cluster = NULL) {
+  train_once <- function(name, strategy, cluster = NULL, steps_per_run = config$steps_per_run) {
     config["train_distribute"] <- list(strategy)
     config["cluster"] <- list(cluster)
+    config$steps_per_run <- steps_per_run
     model$config <- config
     model$model_dir <- file.path(folder, name)
     hook <- hook_history_saver(every_n_step = 1)
@@ -50,7 +51,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   }
   workers <- count_workers(cluster)
   runs <- list(
-    one_process = train_once("one_process", NULL),
+    one_process = train_once("one_process", NULL, steps_per_run = 1L),
     devices = train_once("devices", strategy_mirrored(devices = workers)),
     processes = train_once("processes", across, cluster)
   )
@@ -59,7 +60,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
     compare_runs(runs, "processes")
   )
   reasons <- if (!all(differences$agrees)) {
-    runs$again <- train_once("again", NULL)
+    runs$again <- train_once("again", NULL, steps_per_run = 1L)
     explain_difference(
       model,
       input,

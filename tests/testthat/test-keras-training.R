@@ -25,12 +25,12 @@ cars_input <- function(..., num_epochs = NULL) {
   input_fn(mpg ~ wt + hp, scaled, batch_size = 8, shuffle = FALSE, num_epochs = num_epochs, ...)
 }
 
-estimator_of <- function(model, strategy = NULL, ...) {
+estimator_of <- function(model, strategy = NULL, ..., steps_per_run = "auto") {
   keras_model_to_estimator(
     model,
     ...,
     model_dir = withr::local_tempdir(.local_envir = parent.frame()),
-    config = run_config(strategy, tf_random_seed = 5)
+    config = run_config(strategy, tf_random_seed = 5, steps_per_run = steps_per_run)
   )
 }
 
@@ -43,8 +43,13 @@ test_that("an R function's model, with a loss of R, learns the same under every 
     tf$reduce_mean(tf$square(tf$subtract(y_true, y_pred)), axis = -1L)
   }
   expected <- NULL
-  for (strategy in list(NULL, strategy_mirrored(2), strategy_central_storage(2))) {
-    model <- estimator_of(network(mean_square), strategy)
+  cases <- list(
+    list(NULL, steps_per_run = 1),
+    list(strategy_mirrored(2), steps_per_run = 4),
+    list(strategy_central_storage(2), steps_per_run = 1)
+  )
+  for (case in cases) {
+    model <- do.call(estimator_of, c(network(mean_square), case))
     history <- train(model, cars_input(), steps = 8)
     found <- list(
       losses = history$losses$loss,

@@ -198,6 +198,8 @@ test_that("models of R and of Keras train in two and three processes as on one d
   }
   check <- function(model, data, workers) {
     cluster <- local_cluster(workers, start_timeout_s = 200)
+    # One process takes one step per run, the others up to five.
+    model$config <- run_config(steps_per_run = 5)
     verify_distribution(model, training(data), cluster, steps = 8)
   }
   of_r <- check(estimator(line, model_dir = "unused"), scaled, workers = 3)
