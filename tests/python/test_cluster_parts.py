@@ -92,6 +92,21 @@ def test_sessions_without_a_step_between_them_end_in_an_error(
         reach.before_session()
 
 
+def test_a_worker_that_takes_long_to_end_is_not_told_that_the_data_was_short(
+    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del tensorflow
+    monkeypatch.setattr("tfdistribute.training.reach._QUIET_S", 0.0)
+    monkeypatch.setattr(peers, "answers", lambda address: True)
+    worker = member("worker")
+    marks.finish(str(tmp_path), marks.begin(str(tmp_path), CHIEF, 0), 8)
+    for last_step, gives_up in ((8, False), (9, True), (None, True)):
+        reach = Reach(worker, str(tmp_path), True, 60, lambda: False, last_step)
+        reach.note_step(8)
+        assert reach.has_given_up() == gives_up
+    assert "chief 0 ran out of data after step 8" in str(reach.verdict)
+
+
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
     with tensorflow.Graph().as_default():
         creator = engine.cluster_sessions._Worker(tensorflow.compat.v1.train.Scaffold())

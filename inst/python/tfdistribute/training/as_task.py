@@ -135,7 +135,9 @@ def _in_session(
     with (
         explained(work.verb),
         finish_step_on_interrupt() as stop,
-        reaching(member, model_dir, work.in_step, work.deadline_s, stop) as reach,
+        reaching(
+            member, model_dir, work.in_step, work.deadline_s, stop, history.last_step
+        ) as reach,
         source.serving(),
         nan_may_end(work.train.hooks),
     ):
@@ -151,7 +153,7 @@ def _in_session(
             prepared.settings.steps_per_run,
         )
         if not stop() and history.stopped_by is None:
-            reach.check_that_all_have_ended(history.last_step)
+            reach.check_that_all_have_ended()
 
 
 def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:

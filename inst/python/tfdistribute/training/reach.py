@@ -34,6 +34,7 @@ class Reach:
             until all are started again.
         deadline_s: Seconds to wait for a task that does not answer.
         stopped: Says whether this task was asked to end.
+        last_step: Step at which the training ends in any case; None for none.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Reach:
         in_step: bool,
         deadline_s: float,
         stopped: Callable[[], bool],
+        last_step: int | None = None,
     ) -> None:
         self._stopped = stopped
+        self._last_step = last_step
         self._member = member
         self._model_dir = model_dir
         self._in_step = in_step
@@ -114,23 +117,24 @@ class Reach:
         """
         if not self._in_step or self.step is None or time.monotonic() - self._since < _QUIET_S:
             return False
+        mark = mark_of_job(self._model_dir, self._member)
+        if mark is not None and mark.finished_step is not None and self.step == self._last_step:
+            # All is done; this task has only to end, such as a hook of the user's.
+            return False
         missing = peers.silent(self._member.needed)
         if missing:
             missing = peers.wait_for(missing, _CONFIRM_S)
         self.verdict = self.gone(missing) if missing else self._chief_has_ended()
         return self.verdict is not None
 
-    def check_that_all_have_ended(self, last_step: int | None) -> None:
+    def check_that_all_have_ended(self) -> None:
         """See, when the data of this task has ended, that the chief's has ended too.
-
-        Args:
-            last_step: Step at which the training ends in any case; None for none.
 
         Raises:
             InputError: the chief goes on.
         """
         step = self.step
-        if self._member.is_chief or not self._in_step or step is None or step == last_step:
+        if self._member.is_chief or not self._in_step or step is None or step == self._last_step:
             return
         end = time.monotonic() + _END_S
         while time.monotonic() < end:
@@ -216,6 +220,7 @@ def reaching(
     in_step: bool,
     deadline_s: float,
     stopped: Callable[[], bool],
+    last_step: int | None = None,
 ) -> Iterator[Reach]:
     """Raise what TensorFlow says when another task is gone as an error that names it.
 
@@ -225,6 +230,7 @@ def reaching(
         in_step: As for ``Reach``.
         deadline_s: As for ``Reach``.
         stopped: As for ``Reach``.
+        last_step: As for ``Reach``.
 
     Yields:
         What the training asks before each session, and tells each step.
@@ -233,7 +239,7 @@ def reaching(
         InputError: the chief ran out of data while this task had more.
         LostPeerError: a connection broke, or a step failed while somebody is gone.
     """
-    reach = Reach(member, model_dir, in_step, deadline_s, stopped)
+    reach = Reach(member, model_dir, in_step, deadline_s, stopped, last_step)
     errors = engine.tf.errors
     try:
         yield reach
