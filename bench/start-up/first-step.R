@@ -1,16 +1,11 @@
-# Train one step, and say when it was done: first-step.R here, or first-step.R cluster (two workers of a job).
+# Train one step, and say when it was done.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
 x <- matrix(stats::runif(20 * 1024), 1024)
 input <- input_fn(list(x = x, y = as.integer(x[, 1] > 0.5)), x, y)
-config <- if (commandArgs(TRUE)[[1]] == "here") {
-  run_config()
-} else {
-  run_config(train_distribute = strategy_multi_worker(), cluster = local_cluster(workers = 2))
-}
 columns <- feature_columns(column_numeric("x", shape = 20))
-model <- dnn_classifier(hidden_units = c(64, 32), feature_columns = columns, config = config)
+model <- dnn_classifier(hidden_units = c(64, 32), feature_columns = columns)
 invisible(train(model, input, steps = 1))
 cat(sprintf("{\"first_step_at\": %.3f}\n", as.numeric(Sys.time())))
 unlink(model_dir(model), recursive = TRUE)

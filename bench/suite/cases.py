@@ -141,7 +141,6 @@ CASES = (
             Way("Estimator in Python", ("start-up/start.py", "estimator"), 1),
             Way("tfdistribute in Python", ("start-up/start.py", "package"), 1),
             Way("tfdistribute in R", ("start-up/start.py", "r"), 1),
-            Way("tfdistribute in R, local_cluster(2)", ("start-up/start.py", "cluster"), 1),
             Way("again in a running R session", ("start-up/again.R",), 1),
         ),
         lower_is_better=True,
