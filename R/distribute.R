@@ -9,7 +9,7 @@
 #' @return The same kind of object: an estimator with the configuration; or a copy that holds a new Python Estimator,
 #'   which any code that takes one can train. What TensorFlow does wrong under strategies is repaired in it: sessions
 #'   get their devices, reported losses are means, Keras optimizers keep their step size, and functions of R stay on R's
-#'   thread. The original stays as it is.
+#'   thread. Trained by [train()] it takes many steps per run, by other code one. The original stays as it is.
 #' @section Model functions:
 #' A model function that others wrote is taken to be written for one device: its loss is the mean over the examples that
 #' it sees. Where it divides by the number of devices itself, steps come out too small.
