@@ -15,6 +15,7 @@ from tfdistribute.launch.affinity import shared_out
 from tfdistribute.launch.deadlines import END_S, overdue
 from tfdistribute.launch.events import EventFile
 from tfdistribute.launch.failures import as_error, of_error, of_task
+from tfdistribute.launch.gpus import VISIBLE, dealt, own_gpus
 from tfdistribute.launch.healing import PORT_ATTEMPTS, Policy, decide, pause_s
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.logs import LogReader, level_of
@@ -310,3 +311,38 @@ def test_cores_are_shared_out_as_neighbours_or_not_at_all():
     assert shared_out(range(2), 2) == [(0,), (1,)]
     assert shared_out(range(2), 3) == [(), (), ()]
     assert shared_out(range(8), 1) == [()]
+
+
+def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tmp_path: Path):
+    assert own_gpus({}, tmp_path / "no driver") == []
+    for name in ("0000:3b:00.0", "0000:af:00.0"):
+        (tmp_path / name).mkdir()
+    assert own_gpus({}, tmp_path) == ["0", "1"]
+    assert own_gpus({VISIBLE: "3, GPU-8932f937"}, tmp_path) == ["3", "GPU-8932f937"]
+    # As CUDA reads them.
+    assert own_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
+    assert own_gpus({VISIBLE: ""}, tmp_path) == []
+
+
+def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
+    tasks = LocalCluster(workers=2, ps=1).tasks
+
+    def visible(gpus: str, per_worker: int = 1) -> dict[str, str]:
+        return {
+            str(task): variables[VISIBLE]
+            for task, variables in dealt(gpus.split(), tasks, per_worker).items()
+        }
+
+    assert visible("") == {}
+    assert visible("0 1 2") == {
+        "chief 0": "0",
+        "worker 0": "1",
+        "ps 0": "",
+        "evaluator 0": "2",
+    }
+    alone = visible("0 1 2 3", per_worker=2)
+    assert alone == {"chief 0": "0,1", "worker 0": "2,3", "ps 0": "", "evaluator 0": ""}
+    # With fewer than are wanted they share, and none takes all memory.
+    shared = dealt(["7"], tasks, 1)
+    trains = {VISIBLE: "7", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2

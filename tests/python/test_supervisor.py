@@ -316,15 +316,25 @@ def test_what_stands_in_the_private_directory_is_for_this_user_alone(tmp_path: P
         reading.stop_job(job)
 
 
-def test_cores_are_shared_out_among_the_tasks_that_train(tmp_path: Path):
+def variable(pid: int, name: str) -> str | None:
+    """A variable of the environment that a process was started with."""
+    entries = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
+    return dict(entry.partition("=")[::2] for entry in entries).get(name)
+
+
+def test_cores_and_gpus_are_shared_out_among_the_tasks_that_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     own = os.sched_getaffinity(0)
     sleeps = [("train", 1), ("sleep", 60)]
     with running(tmp_path, {"chief": sleeps, "worker": sleeps, "evaluator": sleeps}) as job:
         state = state_when(job, lambda state: state["global_step"] == 1)
-        cores = {
-            row["task"]: os.sched_getaffinity(row["pid"]) for row in state["tasks"] if row["pid"]
-        }
+        pids = {row["task"]: row["pid"] for row in state["tasks"] if row["pid"]}
+        cores = {task: os.sched_getaffinity(pid) for task, pid in pids.items()}
+        gpus = {task: variable(pid, "CUDA_VISIBLE_DEVICES") for task, pid in pids.items()}
         reading.stop_job(job)
+    assert gpus == {"chief 0": "4", "worker 0": "5", "evaluator 0": ""}
     shared = [set(each) or own for each in shared_out(sorted(own), 2)]
     assert [cores["chief 0"], cores["worker 0"]] == shared
     assert cores["evaluator 0"] == own

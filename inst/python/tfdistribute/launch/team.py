@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterable, Iterator
 
 from tfdistribute.cluster.ports import free_ports
-from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
+from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.to_tf_config import to_tf_config
 from tfdistribute.errors import BackendError
 from tfdistribute.launch import processes
 from tfdistribute.launch.affinity import own_cores, shared_out
+from tfdistribute.launch.gpus import dealt, own_gpus
 from tfdistribute.launch.ground import Ground
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.launch.tasks import Start, TaskProcess
@@ -47,6 +48,7 @@ class Team:
                 task.log_start = os.path.getsize(task.log)
         training = [task for task in self.job.tasks if task.type in ("chief", "worker")]
         self._cores = dict(zip(training, shared_out(own_cores(), len(training)), strict=True))
+        self._gpus = self._dealt_gpus()
         self._cluster: ClusterSpec = self._addressed()
 
     def __getitem__(self, task: Task) -> TaskProcess:
@@ -80,6 +82,12 @@ class Team:
                 self[task].port = int(port) if port.isdecimal() else None
         return cluster
 
+    def _dealt_gpus(self) -> dict[Task, dict[str, str]]:
+        if not isinstance(self.job.cluster, LocalCluster):
+            return {}
+        gpus = own_gpus({**os.environ, **self.job.environment})
+        return dealt(gpus, self.job.tasks, self.job.cluster.devices_per_worker)
+
     def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
         """Start tasks.
 
@@ -112,7 +120,7 @@ class Team:
         }
         return Start(
             self.job.command,
-            {**os.environ, **self.job.environment, **known},
+            {**os.environ, **self.job.environment, **self._gpus.get(task.task, {}), **known},
             self.job.working_directory,
             self._cores.get(task.task, ()),
         )
