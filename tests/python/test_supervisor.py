@@ -319,7 +319,8 @@ def test_what_stands_in_the_private_directory_is_for_this_user_alone(tmp_path: P
 def variable(pid: int, name: str) -> str | None:
     """A variable of the environment that a process was started with."""
     entries = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
-    return dict(entry.partition("=")[::2] for entry in entries).get(name)
+    values = [entry.partition("=")[2] for entry in entries if entry.startswith(f"{name}=")]
+    return values[0] if values else None
 
 
 def test_cores_and_gpus_are_shared_out_among_the_tasks_that_train(
