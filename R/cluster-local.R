@@ -16,9 +16,9 @@
 #' @param workers Processes that train, the chief included, a count.
 #' @param ps Parameter servers, a count.
 #' @param evaluator Whether one more process evaluates checkpoints, TRUE or FALSE.
-#' @param devices_per_worker Devices of each process that trains, a count. Where the machine has NVIDIA GPUs, each process
-#'   sees as many of its own (`CUDA_VISIBLE_DEVICES`), or shares them where there are fewer; the evaluator sees one that
-#'   is left over, parameter servers see none.
+#' @param devices_per_worker Devices of each process that trains, a count. Where the machine has NVIDIA GPUs, each
+#'   process sees as many of its own (`CUDA_VISIBLE_DEVICES`), or shares them where there are fewer; the evaluator sees
+#'   one that is left over, parameter servers see none.
 #' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one;
 #'   NULL for no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have
 #'   started.

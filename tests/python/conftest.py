@@ -35,7 +35,7 @@ def _is_continuous_integration() -> bool:
 def pytest_configure() -> None:
     """Inherit the processes that children leave behind, so that the leak check sees them (PR_SET_CHILD_SUBREAPER).
 
-    Also hear Ctrl-C where a shell has started the tests in the background, which lets them and their children ignore it.
+    Also hear Ctrl-C where a shell started the tests in the background, which lets them and their children ignore it.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1)
