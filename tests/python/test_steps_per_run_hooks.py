@@ -110,7 +110,8 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
     # Hooks of TensorFlow itself read the step while a step is under way: it may have been counted already, or not yet.
     for noted, every in {"summaries": 8, "more summaries": 6, "speed": 10, "profiles": 25}.items():
         for steps in (alone.pop(noted), many.pop(noted)):
-            assert len(steps) > 1
+            assert steps[0] <= every + 2
+            assert steps[-1] > alone["record"][0][-1] - every - 2
             gaps = [after - before for before, after in itertools.pairwise(steps)]
             assert all(abs(gap - every) <= 1 for gap in gaps), (noted, steps)
     assert alone == many

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
 from tfdistribute.run_config import Devices, RunSettings, build, resolve_devices, session_hooks
@@ -185,6 +186,18 @@ def test_an_unknown_choice_is_refused_by_its_argument(make: Callable[[], Strateg
 def test_the_cpus_that_must_exist_follow_from_the_highest_name():
     assert cpus_named(("/device:GPU:3", "/device:CPU:2")) == 3
     assert cpus_named(("/device:GPU:3",)) == 0
+
+
+def test_workers_send_gradients_of_cpus_in_parts_and_leave_gpus_to_tensorflow(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[Any] = []
+    monkeypatch.setattr(engine.cluster_tasks, "MultiWorkerMirroredStrategy", made.append)
+    MultiWorker().build(("/device:CPU:0",))
+    MultiWorker().build(("/device:GPU:0", "/device:GPU:1"))
+    assert [options.bytes_per_pack for options in made] == [2**20, 0]
+    default = tensorflow.distribute.experimental.CommunicationOptions()
+    assert default.bytes_per_pack == 0
 
 
 def test_describing_and_resolving_strategies_does_not_import_tensorflow(

@@ -43,6 +43,11 @@ class Task(Description):
     type: str
     index: int = 0
 
+    @property
+    def trains(self) -> bool:
+        """Whether it computes gradients."""
+        return self.type in ("chief", "worker")
+
     def __str__(self) -> str:
         return f"{self.type} {self.index}"
 
@@ -64,7 +69,7 @@ class Cluster(Description):
     @property
     def training_processes(self) -> int:
         """Tasks that compute gradients: chief and workers."""
-        return sum(task.type in ("chief", "worker") for task in self.tasks)
+        return sum(task.trains for task in self.tasks)
 
     @property
     def has_servers(self) -> bool:

@@ -165,7 +165,7 @@ class _Training:
         if self._steps_per_run == 1 or not seat.in_step:
             return []
         decision = None
-        if not seat.is_alone:
+        if not seat.is_alone and seat.position is not None:
             strategy = self._estimator._train_distribution
             decision = Together(strategy, seat.position, seat.trainers, self._calls.before_run)
         return [StepRuns(self._steps_per_run, spec, [hooks], self._calls.note, decision)]

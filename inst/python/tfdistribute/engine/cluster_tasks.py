@@ -25,9 +25,6 @@ _KEYS = 100_000
 _LEAST_THREADS = 2
 
 
-_TRAINING_ROLES = ("chief", "master", "worker")
-
-
 @dataclass(frozen=True)
 class Seat:
     """Which task this process is.
@@ -39,6 +36,8 @@ class Seat:
         is_chief: Whether it writes checkpoints.
         in_step: Whether those who train wait for each other in every step.
         protocol: How tasks talk to each other.
+        trainers: How many tasks train.
+        position: Which of them this is, from 0; None where it does not train.
     """
 
     cluster: dict[str, list[str]]
@@ -47,22 +46,13 @@ class Seat:
     is_chief: bool
     in_step: bool
     protocol: str = "grpc"
+    trainers: int = 1
+    position: int | None = None
 
     @property
     def is_alone(self) -> bool:
         """Whether there is no other task that listens."""
         return sum(map(len, self.cluster.values())) == 1
-
-    @property
-    def trainers(self) -> int:
-        """How many tasks train."""
-        return sum(len(self.cluster.get(role, ())) for role in _TRAINING_ROLES)
-
-    @property
-    def position(self) -> int:
-        """Which of them this is, from 0."""
-        before = _TRAINING_ROLES[: _TRAINING_ROLES.index(self.role)]
-        return sum(len(self.cluster.get(role, ())) for role in before) + self.index
 
     @property
     def target(self) -> str:

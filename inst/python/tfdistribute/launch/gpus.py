@@ -56,7 +56,7 @@ def dealt(
     """
     if not gpus:
         return {}
-    training = [task for task in tasks if task.type in ("chief", "worker")]
+    training = [task for task in tasks if task.trains]
     wanted = len(training) * per_worker
     share: dict[str, str] = {} if wanted <= len(gpus) else {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     found: dict[Task, dict[str, str]] = {}

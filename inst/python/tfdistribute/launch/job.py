@@ -89,7 +89,7 @@ class Job(Description):
     @property
     def chief(self) -> Task:
         """The task that leads: without a chief the first worker."""
-        return next(task for task in self.tasks if task.type in ("chief", "worker"))
+        return next(task for task in self.tasks if task.trains)
 
     @property
     def is_script(self) -> bool:

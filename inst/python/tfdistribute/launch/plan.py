@@ -124,7 +124,7 @@ def _is_chief(cluster: Cluster, task: Task) -> bool:
 
 
 def _shard(cluster: Cluster, task: Task, work: Work) -> Shard:
-    position = [each for each in cluster.tasks if each.type in ("chief", "worker")].index(task)
+    position = [each for each in cluster.tasks if each.trains].index(task)
     processes = cluster.training_processes
     devices = getattr(cluster, "devices_per_worker", work.devices_per_worker or 1)
     return Shard(processes, position, 1 if cluster.has_servers else processes * devices)

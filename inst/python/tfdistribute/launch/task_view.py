@@ -51,7 +51,7 @@ class TaskView:
     @property
     def trains(self) -> bool:
         """Whether it computes gradients."""
-        return self.task.type in ("chief", "worker")
+        return self.task.trains
 
     @property
     def is_running(self) -> bool:

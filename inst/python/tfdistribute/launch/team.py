@@ -46,7 +46,7 @@ class Team:
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
-        training = [task for task in self.job.tasks if task.type in ("chief", "worker")]
+        training = [task for task in self.job.tasks if task.trains]
         self._cores = dict(zip(training, shared_out(own_cores(), len(training)), strict=True))
         self._gpus = self._dealt_gpus()
         self._cluster: ClusterSpec = self._addressed()

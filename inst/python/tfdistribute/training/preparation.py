@@ -246,6 +246,8 @@ def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat:
         is_chief=member.is_chief,
         in_step=not member.servers,
         protocol=settings.protocol or "grpc",
+        trainers=len(member.training_tasks),
+        position=member.position if member.trains else None,
     )
 
 
