@@ -39,13 +39,13 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.inputs import Input
-from tfdistribute.inputs.arrow_library import arrow_module
-from tfdistribute.inputs.csv_file import Csv
-from tfdistribute.inputs.fixed_length import FixedLength, write_fixed_length
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.packing import Column, pack
-from tfdistribute.inputs.parquet_file import Parquet
-from tfdistribute.inputs.tfrecord import TFRecord, write_tfrecord
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.packed.packing import Column, pack
+from tfdistribute.inputs.records.fixed_length import FixedLength, write_fixed_length
+from tfdistribute.inputs.records.tfrecord import TFRecord, write_tfrecord
+from tfdistribute.inputs.tables.csv_file import Csv
+from tfdistribute.inputs.tables.parquet_file import Parquet
+from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 WIDTH = 20
 BATCH = 512
@@ -109,8 +109,8 @@ def one_pass(make: Make, rows: int) -> Run:
 
 def as_matrix(batch: Any) -> Any:
     """Put the features side by side, as a model does."""
-    if isinstance(batch, engine.packed_features.PackedFeatures):
-        features = engine.packed_features.Features.of(batch)
+    if isinstance(batch, engine.features.packed_features.PackedFeatures):
+        features = engine.features.packed_features.Features.of(batch)
         return features.side_by_side(list(features))
     if isinstance(batch, dict):
         (batch,) = batch.values()

@@ -26,7 +26,7 @@ import numpy as np
 
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.inputs.arrow_library import arrow_module
+from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train

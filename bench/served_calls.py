@@ -51,7 +51,7 @@ def unserved() -> float:
 
 def served() -> float:
     tf = engine.tf
-    function = engine.served_calls.ServedFunction(lambda: BATCH)
+    function = engine.r_thread.main_thread_calls.ServedFunction(lambda: BATCH)
     with tf.Graph().as_default() as graph, function.serving(), tf.compat.v1.Session() as session:
         result = step(function.in_graph(graph))
         return seconds_per_step(lambda: session.run(result))
@@ -60,7 +60,7 @@ def served() -> float:
 def constant(beside_serving: bool) -> float:
     """A step without data, alone or while another graph's input is served."""
     tf = engine.tf
-    function = engine.served_calls.ServedFunction(lambda: BATCH)
+    function = engine.r_thread.main_thread_calls.ServedFunction(lambda: BATCH)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         result = tf.constant(1.0) + 1.0
         if not beside_serving:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.packing import Column
-from tfdistribute.models.canned_dnn import DNNClassifier
-from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.models.canned.dnn import DNNClassifier
+from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
@@ -38,7 +38,7 @@ class Clock(engine.tf.estimator.SessionRunHook):
 
     def step_needs(self, loss: Any) -> Any:
         del loss
-        return engine.hook_steps.NOTHING
+        return engine.hooks.step_requirements.NOTHING
 
     def begin(self) -> None:
         self.step = engine.tf.compat.v1.train.get_global_step()

@@ -9,10 +9,10 @@ import numpy as np
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
 from way import take_turns
 
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.packing import Column
-from tfdistribute.models.canned_dnn import DNNClassifier
-from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.models.canned.dnn import DNNClassifier
+from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 

@@ -8,10 +8,10 @@ import time
 
 import numpy as np
 
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.packing import Column
-from tfdistribute.models.canned_dnn import DNNClassifier
-from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.models.canned.dnn import DNNClassifier
+from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 

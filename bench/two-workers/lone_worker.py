@@ -8,10 +8,10 @@ import tempfile
 
 from data import GLOBAL_BATCH, HIDDEN, WIDTH, X, Y
 
-from tfdistribute.inputs.in_memory import InMemory
-from tfdistribute.inputs.packing import Column
-from tfdistribute.models.canned_dnn import DNNRegressor
-from tfdistribute.models.feature_columns_numeric import Numeric
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.models.canned.dnn import DNNRegressor
+from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 

@@ -87,7 +87,7 @@ def logical_cpus(tensorflow: ModuleType) -> list[str]:
 @pytest.fixture
 def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The steps of each run in a loop that the test begins; "auto" begins with them after two steps."""
-    step_loop: Any = engine.step_loops.StepLoop
+    step_loop: Any = engine.many_steps.loop.StepLoop
     monkeypatch.setattr(engine.step_runs, "WORTH_AFTER_S", 0.0)
     # However slow the machine is.
     monkeypatch.setattr(engine.step_runs, "RUN_S", 1000.0)

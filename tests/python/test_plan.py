@@ -9,7 +9,7 @@ import pytest
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.errors import ShardingError, UnsupportedError
-from tfdistribute.launch.plan import Work, plan
+from tfdistribute.plan import Work, plan
 from tfdistribute.run_config import Circumstances, RunSettings, preflight
 
 CLUSTER = ClusterSpec(chief=("a:1",), worker=("b:1", "c:1"), evaluator=("a",))

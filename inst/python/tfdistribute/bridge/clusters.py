@@ -13,7 +13,7 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
-from tfdistribute.launch.plan import Work, plan
+from tfdistribute.plan import Work, plan
 
 
 def check_cluster(

@@ -15,6 +15,7 @@ from tfdistribute.bridge.clusters import (
     read_cluster,
     some_ports,
 )
+from tfdistribute.bridge.doctor import situation
 from tfdistribute.bridge.job_files import (
     check_digest,
     digest_of,
@@ -33,7 +34,6 @@ from tfdistribute.bridge.jobs import (
     stop_job,
 )
 from tfdistribute.bridge.rows import check_sharding, write_shards
-from tfdistribute.bridge.situation import situation
 from tfdistribute.bridge.tasks import task_event
 from tfdistribute.bridge.verification import compare_runs, explain_difference
 from tfdistribute.callbacks import as_callable

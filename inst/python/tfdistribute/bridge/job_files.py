@@ -8,35 +8,35 @@ from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.inputs.mapped import write_packed
-from tfdistribute.inputs.packing import Column
-from tfdistribute.launch import private
-from tfdistribute.launch.route import starts_job
+from tfdistribute.inputs.memory.mapped import write_packed
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.job import must_launch
 
 
 def is_job(cluster: Mapping[str, Any]) -> bool:
     """Say whether a training with this cluster is a job that this process starts."""
-    return starts_job(read(Cluster, cluster), os.environ)
+    return must_launch(read(Cluster, cluster), os.environ)
 
 
 def job_directory() -> str:
     """Make the private directory of a job."""
-    return private.new_directory()
+    return private_directory.new_directory()
 
 
 def remove_job_directory(directory: str) -> None:
     """Remove the private directory of a job that was not started."""
-    private.remove(directory)
+    private_directory.remove(directory)
 
 
 def digest_of(path: str) -> str:
     """Compute the digest of a file."""
-    return private.digest_of(path)
+    return private_directory.digest_of(path)
 
 
 def check_digest(path: str, digest: str) -> None:
     """See that a file is what was written for the job, and that nobody else could have written it."""
-    private.check_digest(path, digest)
+    private_directory.check_digest(path, digest)
 
 
 def pack_input(input: Mapping[str, Any], directory: str) -> int:  # noqa: A002

@@ -11,9 +11,9 @@ import numpy as np
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.inputs.sharding_audit import PipelineAudit, audit_sharding
-from tfdistribute.inputs.writing import write_input
-from tfdistribute.training.failures import explained
+from tfdistribute.inputs.audit.sharding_audit import PipelineAudit, audit_sharding
+from tfdistribute.inputs.write.writing import write_input
+from tfdistribute.training.tensorflow_errors import explained
 
 Wire = Mapping[str, Any]
 

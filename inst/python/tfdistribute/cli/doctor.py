@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from tfdistribute.bridge.situation import situation
+from tfdistribute.bridge.doctor import situation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

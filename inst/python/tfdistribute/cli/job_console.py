@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfdistribute.cli import job_text
-from tfdistribute.launch.logs import LogReader
+from tfdistribute.launch.host.logs import LogReader
 
 # How often the progress is told where nothing else is.
 _PROGRESS_EVERY_S = 10.0

@@ -14,9 +14,9 @@ from tfdistribute.cli.arguments import count
 from tfdistribute.cli.job_console import JobConsole
 from tfdistribute.cluster.spec import NETWORKS, LocalCluster
 from tfdistribute.errors import TfdistributeError
-from tfdistribute.launch import private
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.logs import LEVELS
 from tfdistribute.launch.job import Job, is_remote
-from tfdistribute.launch.logs import LEVELS
 from tfdistribute.launch.start import CODES
 from tfdistribute.launch.supervisor import supervise
 
@@ -61,12 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(command, str):
         print(f"launch: {command}", file=sys.stderr)
         return 2
-    directory = private.new_directory()
+    directory = private_directory.new_directory()
     try:
         job = _job(arguments, command, directory)
         state = supervise(job, None if arguments.json else JobConsole(arguments.level))
     except TfdistributeError:
-        private.remove(directory)
+        private_directory.remove(directory)
         raise
     _report(state, arguments.json)
     return CODES[state["state"]]
@@ -94,7 +94,7 @@ def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> J
     root = str(Path(__file__).parents[2])
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path)])
     return Job(
-        id=os.path.basename(directory).removeprefix(private.PREFIX),
+        id=os.path.basename(directory).removeprefix(private_directory.PREFIX),
         cluster=LocalCluster(
             arguments.workers,
             arguments.ps,

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from tfdistribute.cli import job_text
-from tfdistribute.launch.logs import LEVELS, LogReader, written_logs
-from tfdistribute.launch.reading import find_job, logged_lines
+from tfdistribute.launch.host.logs import LEVELS, LogReader, written_logs
+from tfdistribute.launch.job_handle import find_job, logged_lines
 
 _TICK_S = 0.2
 

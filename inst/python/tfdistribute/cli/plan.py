@@ -11,7 +11,7 @@ from tfdistribute.cli.arguments import add_work_arguments, count
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
-from tfdistribute.launch.plan import TaskPlan, Work, plan
+from tfdistribute.plan import TaskPlan, Work, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

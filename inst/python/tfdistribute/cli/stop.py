@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tfdistribute.cli import job_text
-from tfdistribute.launch.reading import find_job, stop_job
+from tfdistribute.launch.job_handle import find_job, stop_job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

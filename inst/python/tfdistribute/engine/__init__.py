@@ -8,6 +8,7 @@ descriptions, checks and plans answer without TensorFlow.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ def _import_tensorflow() -> Any:
             "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
         ) from error
     importlib.import_module("tfdistribute.engine.start").prepare(tensorflow)
-    importlib.import_module("tfdistribute.engine.call_location").install()
+    importlib.import_module("tfdistribute.engine.repairs.call_location").install()
     return tensorflow
 
 
@@ -72,49 +73,10 @@ def __getattr__(name: str) -> Any:
     if name == "tf":
         value = _import_tensorflow()
     else:
-        if name not in _MODULES:
-            raise AttributeError(f"module 'tfdistribute.engine' has no attribute {name!r}")
+        module = f"{__name__}.{name}"
+        if importlib.util.find_spec(module) is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         _ = sys.modules[__name__].tf
-        value = importlib.import_module(f"tfdistribute.engine.{name}")
+        value = importlib.import_module(module)
     globals()[name] = value
     return value
-
-
-_MODULES = (
-    "agreement",
-    "all_reduce",
-    "averaging",
-    "call_location",
-    "cluster_hooks",
-    "cluster_sessions",
-    "cluster_tasks",
-    "devices",
-    "estimators",
-    "exports",
-    "fetches",
-    "hook_functions",
-    "hook_savers",
-    "hook_steps",
-    "hook_stops",
-    "hooks",
-    "keras_classes",
-    "keras_estimators",
-    "keras_models",
-    "losses",
-    "model_functions",
-    "model_graphs",
-    "numeric_columns",
-    "optimizers",
-    "packed_features",
-    "placement",
-    "random_states",
-    "sequential_replicas",
-    "served_calls",
-    "session_config",
-    "sparse_sums",
-    "start",
-    "step_loops",
-    "step_runs",
-    "treatments",
-    "variables",
-)

@@ -11,7 +11,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
-from tfdistribute.engine import losses, model_graphs, optimizers, sequential_replicas, variables
+from tfdistribute.engine import losses, model_graphs, optimizers
+from tfdistribute.engine.r_thread import sequential_replicas
+from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.errors import UnsupportedError
 
 ModeKeys = tf.estimator.ModeKeys
@@ -167,7 +169,7 @@ def _repair_calls(estimator: Any, in_graph: bool) -> None:
         repairs = model_graphs.repaired(estimator, True) if in_graph else contextlib.nullcontext()
         with repairs:
             spec = call_model_fn(features, labels, mode, config)
-        hook = variables.KeepOneOfEachVariable()
+        hook = replicated_variables.KeepOneOfEachVariable()
         if mode == ModeKeys.TRAIN:
             return spec._replace(training_hooks=(*spec.training_hooks, hook))
         if mode == ModeKeys.EVAL:

@@ -11,7 +11,8 @@ import tensorflow as tf
 from keras.src import backend as keras_backend
 from tensorflow.python.autograph.impl import api as autograph
 
-from tfdistribute.engine import all_reduce, averaging, placement, variables
+from tfdistribute.engine import placement
+from tfdistribute.engine.repairs import all_reduce, gradient_scale, replicated_variables
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -36,14 +37,14 @@ def repaired(estimator: Any, loss_is_mean: bool) -> Iterator[None]:
         RunConfigError: devices are named that the cluster does not have.
     """
     graph = v1.get_default_graph()
-    averaging.mark(graph)
+    gradient_scale.mark(graph)
     all_reduce.install()
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
     with _keras_seeded(estimator.config.tf_random_seed):
         yield
-    averaging.report_mean(graph)
+    gradient_scale.report_mean(graph)
     # What `estimator.config` gives is a copy.
     placement.provide_named_cpus(graph, estimator._config)
 
@@ -98,7 +99,7 @@ def minimize(optimizer: Any, loss: Any) -> Any:
         An operation that also counts the step.
     """
     step = v1.train.get_or_create_global_step()
-    trained = variables.trainable()
+    trained = replicated_variables.trainable()
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
         if isinstance(optimizer, v1.train.Optimizer):
             return optimizer.minimize(loss, global_step=step, var_list=trained)
@@ -136,7 +137,7 @@ def counting_step(train_op: Any) -> Any:
 
 def _writes(operation: Any, variable: Any) -> bool:
     """Say whether an operation, or one that must run before it, changes a variable."""
-    handles = {each.handle.op.name for each in variables.components(variable)}
+    handles = {each.handle.op.name for each in replicated_variables.components(variable)}
     seen: set[str] = set()
     waiting = [operation]
     while waiting:

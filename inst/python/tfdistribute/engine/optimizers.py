@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from tfdistribute.engine import variables
+from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.errors import ArgumentError, ModelError
 
 legacy = tf.keras.optimizers.legacy
@@ -183,11 +183,14 @@ def _legacy_twin(optimizer: Any) -> tuple[Any, dict[str, Any]]:
 def _new_settings(optimizer: Any) -> dict[str, Any]:
     # A new optimizer can tell its learning rate, a variable, only where it was made: outside graphs, or never.
     rate = optimizer._learning_rate
-    if not isinstance(rate, tf.Variable) or not variables.components(rate)[0]._in_graph_mode:
+    if (
+        not isinstance(rate, tf.Variable)
+        or not replicated_variables.components(rate)[0]._in_graph_mode
+    ):
         with context.eager_mode():
             return dict(optimizer.get_config())
     optimizer._learning_rate = float(
-        tf.get_static_value(variables.components(rate)[0].initial_value)
+        tf.get_static_value(replicated_variables.components(rate)[0].initial_value)
     )
     try:
         return dict(optimizer.get_config())

@@ -55,7 +55,7 @@ class Input(Description):
             seed: As for ``input_fn``.
 
         Returns:
-            As ``input_fn`` does, but features may be an ``engine.packed_features.PackedFeatures``.
+            As ``input_fn`` does, but features may be an ``engine.features.PackedFeatures``.
 
         Raises:
             InputError: as by ``input_fn``.

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError
-from tfdistribute.launch import failures, private
+from tfdistribute.launch import failures
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.logs import log_directories
 from tfdistribute.launch.job import Job, read_job, write_job
-from tfdistribute.launch.logs import log_directories
-from tfdistribute.launch.reading import handle_of, read_json, result_of
+from tfdistribute.launch.job_handle import handle_of, read_json, result_of
 from tfdistribute.launch.state import FILE, replace
 from tfdistribute.launch.supervisor import supervise
 
@@ -56,7 +57,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     try:
         supervisor = _supervisor(job)
     except OSError as error:
-        private.remove(job.directory)
+        private_directory.remove(job.directory)
         raise BackendError(
             f'The supervisor of the job cannot be started with "{sys.executable}" in "{job.directory}": '
             f"{error.strerror}.",
@@ -67,7 +68,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     if state is None or state.get("state") == "refused":
         raise _refusal(job.directory, supervisor, state)
     # From here on the directory lives as long as the supervisor.
-    private.let_go(job.directory)
+    private_directory.let_go(job.directory)
     return handle_of(state, job.directory)
 
 
@@ -82,8 +83,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     path = arguments[0]
     directory = os.path.dirname(os.path.abspath(path))
-    private.check_private(directory)
-    private.keep(directory, int(arguments[1]) if len(arguments) > 1 else None)
+    private_directory.check_private(directory)
+    private_directory.keep(directory, int(arguments[1]) if len(arguments) > 1 else None)
     try:
         return CODES[supervise(read_job(path))["state"]]
     except TfdistributeError as error:
@@ -101,7 +102,7 @@ def collect_ended() -> None:
 
 def _supervisor(job: Job) -> subprocess.Popen[bytes]:
     path = write_job(job)
-    keeper = private.keep(job.directory, private.held(job.directory))
+    keeper = private_directory.keep(job.directory, private_directory.held(job.directory))
     root = str(Path(__file__).parents[2])
     options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]
     with open(os.path.join(job.directory, _LOG), "wb") as log:
@@ -150,7 +151,7 @@ def _refusal(
     said = ""
     with contextlib.suppress(OSError):
         said = Path(directory, _LOG).read_text(encoding="utf-8", errors="replace").strip()
-    private.remove(directory)
+    private_directory.remove(directory)
     if state is not None:
         return failures.as_error(state["failure"])
     return BackendError(

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfdistribute.launch.host.logs import is_usable
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.logs import is_usable
 from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.tasks import TaskProcess
+from tfdistribute.launch.task_process import TaskProcess
 
 FILE = "state.json"
 RESULT = "job.json"

@@ -11,17 +11,18 @@ from typing import Any
 
 from tfdistribute.cluster.spec import START_PATIENCE
 from tfdistribute.errors import TfdistributeError, TrainingError
-from tfdistribute.launch import failures, private, processes, root_cause
+from tfdistribute.launch import diagnosis, failures
 from tfdistribute.launch.deadlines import Overdue, overdue
-from tfdistribute.launch.ground import Ground, prepare
-from tfdistribute.launch.healing import Decision, Policy, decide, pause_s
+from tfdistribute.launch.host import private_directory, processes
+from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.restart_policy import Decision, Policy, decide, pause_s
+from tfdistribute.launch.setup import Ground, prepare
 from tfdistribute.launch.state import ENDED, FILE, JobState, StateFile, write_result
-from tfdistribute.launch.stop_requests import StopRequests
+from tfdistribute.launch.task_group import Team
+from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
-from tfdistribute.launch.tasks import TaskProcess
-from tfdistribute.launch.team import Team
 
 TICK_S = 0.03
 
@@ -53,7 +54,7 @@ def supervise(job: Job, watch: Watch | None = None) -> dict[str, Any]:
     Raises:
         TfdistributeError: nothing could be started; see ``ground.prepare``.
     """
-    private.keep(job.directory, private.held(job.directory))
+    private_directory.keep(job.directory, private_directory.held(job.directory))
     with StopRequests() as stops:
         ground = prepare(job)
         processes.adopt_orphans()
@@ -62,7 +63,7 @@ def supervise(job: Job, watch: Watch | None = None) -> dict[str, Any]:
         finally:
             processes.kill_children()
             ground.release()
-            private.remove(job.directory)
+            private_directory.remove(job.directory)
 
 
 class Supervisor:
@@ -203,7 +204,7 @@ class Supervisor:
     def _try_other_ports(self, decision: Decision) -> None:
         assert decision.cause is not None
         self._port_attempts += 1
-        self.state.message = f"{root_cause.clash(self.team[decision.cause])} Other ports are tried."
+        self.state.message = f"{diagnosis.clash(self.team[decision.cause])} Other ports are tried."
         self.state.note(self.state.message)
         self._schedule([self.team[task] for task in decision.tasks], pause=0.0)
         self.team.change_ports()
@@ -250,9 +251,9 @@ class Supervisor:
                 self._patience += 1
                 return
             # What the tasks do is told before they are disturbed, and their logs are read after.
-            failure = root_cause.of_late_start(late, tasks)
+            failure = diagnosis.of_late_start(late, tasks)
             self._show_stacks(late, failure["problem"])
-            self._fail(root_cause.with_log(failure, tasks[0]))
+            self._fail(diagnosis.with_log(failure, tasks[0]))
             return
         what = (
             "No task made a step"
@@ -264,7 +265,7 @@ class Supervisor:
         if self.state.restarts < self.policy.restarts:
             self._start_again(tasks, why)
         else:
-            self._fail(root_cause.of_stall(why, late, tasks, self.state.restarts))
+            self._fail(diagnosis.of_stall(why, late, tasks, self.state.restarts))
 
     def _show_stacks(self, late: Overdue, why: str) -> None:
         """Let the tasks write what they do: Python its stacks, R its calls."""
@@ -285,7 +286,7 @@ class Supervisor:
         self.team.end(each for each in self.team if each is not task)
         # One that told why it failed may still be writing it into its log.
         self._wait(lambda: not task.view.is_running, LAST_WORDS_S)
-        self._fail(root_cause.of_task(task, self.state.restarts, self.ground.is_private))
+        self._fail(diagnosis.of_task(task, self.state.restarts, self.ground.is_private))
 
     def _fail(self, failure: dict[str, Any]) -> None:
         self.state.failure = {"log_tail": None, **failure}

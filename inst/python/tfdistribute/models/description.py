@@ -11,7 +11,7 @@ from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import UnsupportedError
-from tfdistribute.models.feature_columns import Need
+from tfdistribute.models.feature_columns.description import Need
 from tfdistribute.models.serving import tensors_receiver
 
 # From hooks (descriptions, TensorFlow's objects) and a mode to session hooks.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.models.feature_columns import Need
+from tfdistribute.models.feature_columns.description import Need
 
 
 def check_features(needs: Iterable[Need], features: Mapping[str, ColumnFacts]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ModelError
-from tfdistribute.models.feature_columns import WHOLE_NUMBERS, FeatureColumn, safe_key
-from tfdistribute.models.feature_columns_crossed import Crossed
+from tfdistribute.models.feature_columns.crossed import Crossed
+from tfdistribute.models.feature_columns.description import WHOLE_NUMBERS, FeatureColumn, safe_key
 
 
 def parse_example_spec(

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
-from tfdistribute.models.feature_columns import FeatureColumn, safe_key
+from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.parsing import parse_example_spec
 
 

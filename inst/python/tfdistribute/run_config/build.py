@@ -18,7 +18,7 @@ from tfdistribute.strategies import Strategy
 from tfdistribute.strategies.device_names import cpus_named
 
 if TYPE_CHECKING:
-    from tfdistribute.engine.cluster_tasks import Seat
+    from tfdistribute.engine.tasks.server import Seat
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def build(
             session_config=engine.session_config.make(session_config, config.session_config)
         )
     if seat is not None and train is not None:
-        engine.cluster_tasks.settle(config, seat)
+        engine.tasks.settle(config, seat)
     return config
 
 

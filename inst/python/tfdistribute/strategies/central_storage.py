@@ -41,4 +41,4 @@ class CentralStorage(Strategy, kind="central_storage"):
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
         """Make the hook that keeps a variable from being saved twice."""
-        return [engine.variables.KeepOneOfEachVariable()] if len(devices) > 1 else []
+        return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

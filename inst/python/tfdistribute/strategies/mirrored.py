@@ -83,4 +83,4 @@ class Mirrored(Strategy, kind="mirrored"):
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
         """Make the hook that keeps the slots of optimizers from being saved once for each replica."""
-        return [engine.variables.KeepOneOfEachVariable()] if len(devices) > 1 else []
+        return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

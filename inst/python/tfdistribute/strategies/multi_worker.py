@@ -81,4 +81,4 @@ class MultiWorker(Strategy, kind="multi_worker"):
             ),
             timeout_seconds=self.timeout_s,
         )
-        return engine.cluster_tasks.MultiWorkerMirroredStrategy(options)
+        return engine.tasks.MultiWorkerMirroredStrategy(options)

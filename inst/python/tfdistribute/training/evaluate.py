@@ -8,9 +8,9 @@ from typing import Any
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.failures import explained
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tensorflow_errors import explained
 from tfdistribute.training.train import check_ends, seed_of
 
 

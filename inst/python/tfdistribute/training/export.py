@@ -14,9 +14,9 @@ from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedE
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.failures import explained
 from tfdistribute.training.model_directory import read_features
 from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tensorflow_errors import explained
 
 Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
 

@@ -11,9 +11,9 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.failures import explained
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tensorflow_errors import explained
 from tfdistribute.training.train import seed_of
 
 

@@ -58,7 +58,7 @@ class Prepared:
     def many_steps(self, note: Callable[[str], Any]) -> Any:
         """Make the context in which the Estimator takes many steps at once; note is told why it does not."""
         settings = self.settings
-        many = engine.step_runs.ManySteps(
+        many = engine.many_steps.ManySteps(
             settings.steps_per_run,
             settings.save_summary_steps,
             settings.log_step_count_steps,
@@ -223,12 +223,12 @@ def _build(
         engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
         # Functions of R are called on R's own thread, or R aborts.
-        engine.sequential_replicas.adopt(config.train_distribute)
-        engine.sequential_replicas.adopt(config.eval_distribute)
+        engine.r_thread.adopt(config.train_distribute)
+        engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
-    engine.keras_classes.keep(estimator)
-    engine.packed_features.unpack_before_model(estimator, model.reads_side_by_side)
+    engine.keras.keep(estimator)
+    engine.features.unpack_before_model(estimator, model.reads_side_by_side)
     return Prepared(model, estimator, settings, devices, model_hooks)
 
 
@@ -237,9 +237,9 @@ def _memory_limit_mb(settings: RunSettings) -> float | None:
     return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
 
 
-def seat_of(member: Member, settings: RunSettings) -> engine.cluster_tasks.Seat:
+def seat_of(member: Member, settings: RunSettings) -> engine.tasks.Seat:
     """Say as which task TensorFlow is to train."""
-    return engine.cluster_tasks.Seat(
+    return engine.tasks.Seat(
         cluster={role: list(each) for role, each in member.cluster.items() if role != EVALUATOR},
         role=member.task.type,
         index=member.task.index,

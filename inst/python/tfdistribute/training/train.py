@@ -11,7 +11,6 @@ from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import (
     Run,
@@ -23,6 +22,7 @@ from tfdistribute.training.hooks import (
 )
 from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.training.preparation import Prepared, prepare_training
+from tfdistribute.training.tensorflow_errors import explained
 from tfdistribute.training.variables import global_step
 
 RECORD_EVERY_N_STEPS = 10

@@ -9,12 +9,12 @@ from tfdistribute import engine
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.failures import explained
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
 from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.tensorflow_errors import explained
 from tfdistribute.training.train import check_ends, seed_of, training_hooks
 
 

@@ -10,10 +10,10 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import train as alone
 from tfdistribute.training import train_and_evaluate as alone_and_evaluate
-from tfdistribute.training.as_task import perform
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.work import Work, joined
+from tfdistribute.training.tasks.assignment import Work, joined
+from tfdistribute.training.tasks.perform import perform
 
 
 def train(

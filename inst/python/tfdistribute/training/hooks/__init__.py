@@ -1,6 +1,6 @@
 """What takes part in every step of a session, as users describe it."""
 
-from tfdistribute.training.hooks import saving, session_run, steps
+from tfdistribute.training.hooks import saving, session_run, stopping
 from tfdistribute.training.hooks.description import (
     Hook,
     Run,
@@ -10,7 +10,7 @@ from tfdistribute.training.hooks.description import (
     read_hooks,
 )
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
-from tfdistribute.training.hooks.of_models import ModelHooks
+from tfdistribute.training.hooks.model_hooks import ModelHooks
 from tfdistribute.training.hooks.record import record_interval
 from tfdistribute.training.hooks.tensors import nan_may_end
 
@@ -27,5 +27,5 @@ __all__ = [
     "record_interval",
     "saving",
     "session_run",
-    "steps",
+    "stopping",
 ]

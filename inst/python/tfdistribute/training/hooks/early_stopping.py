@@ -77,7 +77,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
     def session_hook(self, run: Run) -> Any:
         """Make the hook."""
         watch = Watch(self, run)
-        return engine.hook_stops.StopOnDecision(watch)
+        return engine.hooks.StopOnDecision(watch)
 
 
 class Watch:

@@ -59,8 +59,8 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
         if run.model_dir is not None and _is_same(directory, run.model_dir):
             return make(self.saver)
         if self.saver is not None or self.scaffold is not None:
-            return engine.hook_savers.SaveElsewhere(lambda _: make(self.saver))
-        return engine.hook_savers.SaveElsewhere(make)
+            return engine.hooks.SaveElsewhere(lambda _: make(self.saver))
+        return engine.hooks.SaveElsewhere(make)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class SummarySaver(Hook, kind="summary_saver"):
         }
         if self.scaffold is not None:
             return engine.tf.estimator.SummarySaverHook(scaffold=self.scaffold, **settings)
-        return engine.hook_savers.SaveSummaries(self.summary_op, **settings)
+        return engine.hooks.SaveSummaries(self.summary_op, **settings)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class SessionRun(Hook, kind="session_run"):
     def session_hook(self, run: Run) -> Any:
         """Make the hook."""
         functions = {moment: getattr(self, moment) for moment in MOMENTS}
-        return engine.hook_functions.CallFunctions(
+        return engine.hooks.CallFunctions(
             {moment: function for moment, function in functions.items() if function is not None},
             lambda: run.note_stop(self.name),
             self.every_n_steps,

@@ -34,7 +34,7 @@ class LoggingTensor(Hook, kind="logging_tensor"):
 
     def session_hook(self, run: Run) -> Any:
         """Make the hook."""
-        return engine.hook_functions.ShowTensors(
+        return engine.hooks.ShowTensors(
             self.tensors,
             self.show,
             every_n_iter=self.every_n_iter,
@@ -62,7 +62,7 @@ class NanTensor(Hook, kind="nan_tensor"):
 
     def session_hook(self, run: Run) -> Any:
         """Make the hook."""
-        return engine.hook_stops.StopOnNan(
+        return engine.hooks.StopOnNan(
             self.loss_tensor,
             self.fail_on_nan_loss,
             lambda: run.note_stop(f"{self.name}: a value became NaN"),

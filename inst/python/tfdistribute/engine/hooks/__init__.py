@@ -1,0 +1,19 @@
+"""Session hooks of this package."""
+
+from tfdistribute.engine.hooks.functions import CallFunctions, ShowTensors
+from tfdistribute.engine.hooks.recording import RecordTraining, StopOnRequest
+from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
+from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep
+
+__all__ = [
+    "CallFunctions",
+    "RecordTraining",
+    "SaveElsewhere",
+    "SaveSummaries",
+    "ShowTensors",
+    "StopAtStep",
+    "StopOnDecision",
+    "StopOnNan",
+    "StopOnRequest",
+    "WaitForStep",
+]

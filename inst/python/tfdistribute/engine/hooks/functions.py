@@ -1,0 +1,187 @@
+"""Session hooks that hand values over to functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.hooks import fetches
+from tfdistribute.engine.hooks.step_requirements import EVERYTHING, NOTHING, Needs, until
+
+Function = Callable[..., Any]
+
+
+class CallFunctions(tf.estimator.SessionRunHook):
+    """Call functions at the five moments of a session, on the thread that runs it.
+
+    An error that a function raises ends the session and reaches the caller of the verb.
+
+    Args:
+        functions: By moment: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
+            ``after_run(context, values)`` and ``end(session)``. ``before_run`` answers with None, a mapping of names
+            to what ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with
+            ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
+        note_stop: Told that ``after_run`` asked for the end.
+        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at those global steps that
+            this number divides; None for every step.
+    """
+
+    described_as = "session_run_hook()"
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        note_stop: Callable[[], Any],
+        every_n_steps: int | None = None,
+    ) -> None:
+        self._functions = functions
+        self._note_stop = note_stop
+        self._every_n_steps = every_n_steps or 1
+        self._step = 0
+
+    def begin(self) -> None:
+        """Call ``begin``, where the graph can still grow."""
+        self._call("begin")
+        self._graph = tf.compat.v1.get_default_graph()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Call ``after_create_session``."""
+        if self._every_n_steps > 1:
+            step = tf.compat.v1.train.get_global_step(self._graph)
+            self._step = 0 if step is None else int(session.run(step))
+        self._is_first = True
+        self._call("after_create_session", session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Call ``before_run`` where the step is due, and fetch what it asks for."""
+        self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
+        if not self._is_due:
+            return None
+        wanted = self._call("before_run", run_context)
+        if isinstance(wanted, Mapping):
+            return tf.estimator.SessionRunArgs(
+                fetches.find_all(wanted, self._graph, "session_run_args")
+            )
+        return wanted
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Call ``after_run`` with what was fetched."""
+        self._step += 1
+        self._is_first = False
+        if not self._is_due or "after_run" not in self._functions:
+            return
+        asked_before = run_context.stop_requested
+        values = {
+            "results": fetches.plain(run_values.results),
+            "options": run_values.options,
+            "run_metadata": run_values.run_metadata,
+        }
+        self._call("after_run", run_context, values)
+        if run_context.stop_requested and not asked_before:
+            self._note_stop()
+
+    def end(self, session: Any) -> None:
+        """Call ``end``."""
+        self._call("end", session)
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps at which a function is called."""
+        del loss
+        if not {"before_run", "after_run"} & self._functions.keys():
+            return NOTHING
+        return EVERYTHING if self._every_n_steps == 1 else Needs(self._free, self._pass_steps)
+
+    def _free(self, step: int) -> float:
+        return self._every_n_steps - step % self._every_n_steps - 1
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        del losses
+        self._step = step
+
+    def _call(self, moment: str, *arguments: Any) -> Any:
+        function = self._functions.get(moment)
+        return None if function is None else function(*arguments)
+
+
+class ShowTensors(tf.estimator.SessionRunHook):
+    """Hand values of tensors over every few steps or seconds.
+
+    Unlike ``tf.estimator.LoggingTensorHook`` it knows words such as "loss", and shows at the end what the last step
+    had, because a tensor that depends on the input cannot be computed any more when the input has ended.
+
+    Args:
+        tensors: What ``fetches.find`` finds, by the user's names.
+        show: Called with (global step, values by name).
+        every_n_iter: Steps between two calls, or None.
+        every_n_secs: Seconds between two calls, or None.
+        at_end: Whether the last step is shown too.
+    """
+
+    described_as = "hook_logging_tensor(at_end = TRUE)"
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Any],
+        show: Callable[[int, dict[str, Any]], Any],
+        *,
+        every_n_iter: int | None,
+        every_n_secs: float | None,
+        at_end: bool,
+    ) -> None:
+        self._tensors = tensors
+        self._show = show
+        self._at_end = at_end
+        self._timer = None
+        if every_n_iter is not None or every_n_secs is not None:
+            self._timer = tf.estimator.SecondOrStepTimer(
+                every_secs=every_n_secs, every_steps=every_n_iter
+            )
+
+    def begin(self) -> None:
+        """Find the tensors."""
+        graph = tf.compat.v1.get_default_graph()
+        self._fetches = fetches.find_all(self._tensors, graph, "tensors")
+        self._step = tf.compat.v1.train.get_or_create_global_step()
+        self._iteration = 0
+        self._last: Any = None
+        self._due = False
+        if self._timer is not None:
+            self._timer.reset()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Fetch the tensors when they are due."""
+        del run_context
+        self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
+        if not (self._due or self._at_end):
+            return None
+        return tf.estimator.SessionRunArgs(self._fetches)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Show them when they are due."""
+        self._last = run_values.results
+        if self._due and self._timer is not None:
+            self._timer.update_last_triggered_step(self._iteration)
+            self._show_last(run_context.session)
+        self._iteration += 1
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps that are due; which one is the last is known too late."""
+        del loss
+        if self._at_end:
+            return EVERYTHING
+        return Needs(lambda step: until(self._timer, self._iteration - 1), self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        del step
+        self._iteration += len(losses)
+
+    def end(self, session: Any) -> None:
+        """Show the last step where that was asked for."""
+        if self._at_end and self._last is not None and not self._due:
+            self._show_last(session)
+
+    def _show_last(self, session: Any) -> None:
+        # Read now, because the step that was fetched beside an update may be the one before it.
+        self._show(int(session.run(self._step)), fetches.plain(self._last))

@@ -1,0 +1,124 @@
+"""Session hooks of this package: a stop that keeps the work, and a record of the training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.hooks.step_requirements import NOTHING, Needs
+
+
+class StopOnRequest(tf.estimator.SessionRunHook):
+    """End training after the current step once somebody asked for it.
+
+    Ending through the session lets the checkpoint saver write the last step.
+
+    Args:
+        requested: Says whether training is to end.
+    """
+
+    def __init__(self, requested: Callable[[], bool]) -> None:
+        self._requested = requested
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need none: a request comes at any time."""
+        del loss
+        return NOTHING
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ask the session to end when a stop was requested."""
+        del run_values
+        if self._requested():
+            run_context.request_stop()
+
+
+class RecordTraining(tf.estimator.SessionRunHook):
+    """Hand the step and its loss to a listener: every few steps, and ten times a second at most.
+
+    Estimator fetches the loss at every step anyway, so reading it costs nothing more.
+
+    Args:
+        record: Called with (step, loss, due to the record) for every handed-over step, and with the time on
+            ``time.monotonic`` where that is not now.
+        every_n_steps: Steps between two entries of the record.
+        report_every_s: Seconds between two entries for the progress display.
+    """
+
+    def __init__(
+        self,
+        record: Callable[..., None],
+        every_n_steps: int,
+        report_every_s: float,
+    ) -> None:
+        self._record = record
+        self._every_n_steps = every_n_steps
+        self._report_every_s = report_every_s
+        self._reported = 0.0
+        self._step = 0
+        self._fetched: tuple[int, float] | None = None
+        self._recorded: int | None = None
+
+    def begin(self) -> None:
+        """Find the loss that the estimator trains on and the global step."""
+        self._global_step = tf.compat.v1.train.get_or_create_global_step()
+        # The estimator adds the loss that it reduced over all replicas last.
+        self._loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Note the step that training starts from."""
+        del coord
+        self._step = int(session.run(self._global_step))
+        self._first_step = self._step
+        self._seen_at = time.monotonic()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Fetch the loss, and decide whether this step is to be handed over."""
+        del run_context
+        coming = self._step + 1
+        self._in_record = self._is_in_record(coming)
+        self._in_report = time.monotonic() - self._reported >= self._report_every_s
+        fetches = {"step": self._global_step, "loss": self._loss}
+        return tf.estimator.SessionRunArgs(fetches)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Hand the step over when it is due."""
+        del run_context
+        # Read before the update in some graphs, so never less than one step on.
+        self._step = max(int(run_values.results["step"]), self._step + 1)
+        self._fetched = (self._step, float(run_values.results["loss"]))
+        self._seen_at = time.monotonic()
+        if self._in_report:
+            self._reported = time.monotonic()
+        if self._in_record or self._in_report:
+            self._record(*self._fetched, self._in_record)
+        if self._in_record:
+            self._recorded = self._step
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need none: the losses are handed over afterwards."""
+        del loss
+        return Needs(pass_steps=self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        first, now = step - len(losses) + 1, time.monotonic()
+        each_s = (now - self._seen_at) / max(1, len(losses))
+        for position, loss in enumerate(losses):
+            taken = first + position
+            self._fetched = (taken, float(loss))
+            if self._is_in_record(taken):
+                self._recorded = taken
+                self._record(*self._fetched, True, self._seen_at + (position + 1) * each_s)
+        self._step, self._seen_at = step, now
+
+    def _is_in_record(self, step: int) -> bool:
+        return step % self._every_n_steps == 0 or step == self._first_step + 1
+
+    def end(self, session: Any) -> None:
+        """Hand over the last step, whether it is due or not."""
+        del session
+        # Where the input has ended, another step had begun.
+        if self._fetched is not None and self._fetched[0] != self._recorded:
+            self._record(*self._fetched, True)

@@ -1,0 +1,131 @@
+"""Session hooks that write files beside those that every Estimator writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.hooks import fetches, step_requirements
+
+
+class SaveElsewhere(tf.estimator.SessionRunHook):
+    """Write checkpoints into another directory than the model's.
+
+    It is no ``CheckpointSaverHook`` itself: Estimator would take that for its own, and write nothing into
+    ``model_dir`` any more. It has a saver of its own, because a saver deletes old checkpoints wherever they are.
+
+    Args:
+        make: Makes the ``tf.estimator.CheckpointSaverHook``, given the saver.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+
+    def begin(self) -> None:
+        """Make the saver while the graph can grow."""
+        self._hook = self._make(tf.compat.v1.train.Saver(save_relative_paths=True))
+        self._hook.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Write the first checkpoint."""
+        self._hook.after_create_session(session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Ask for the step."""
+        return self._hook.before_run(run_context)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Write a checkpoint when it is due."""
+        self._hook.after_run(run_context, run_values)
+
+    def step_needs(self, loss: Any) -> step_requirements.Needs:
+        """Need what the hook needs."""
+        return step_requirements.needs(self._hook, loss)
+
+    def end(self, session: Any) -> None:
+        """Write the last checkpoint."""
+        self._hook.end(session)
+
+
+class SaveSummaries(tf.estimator.SummarySaverHook):
+    """TensorFlow's hook, which also takes all summaries of the graph, or one by name.
+
+    Args:
+        summary_op: A summary tensor, its name, several of them, or None for all summaries of the graph.
+        settings: ``save_steps``, ``save_secs``, ``output_dir`` and ``summary_writer``.
+    """
+
+    def __init__(self, summary_op: Any, **settings: Any) -> None:
+        # TensorFlow insists on one before there is a graph; begin() finds the real one.
+        super().__init__(summary_op="", **settings)
+        self._wanted = summary_op
+
+    def begin(self) -> None:
+        """Find the summaries."""
+        graph = tf.compat.v1.get_default_graph()
+        if self._wanted is None:
+            self._summary_op = tf.compat.v1.summary.merge_all()
+        elif isinstance(self._wanted, (list, tuple)):
+            self._summary_op = [fetches.find(each, graph, "summary_op") for each in self._wanted]
+        else:
+            self._summary_op = fetches.find(self._wanted, graph, "summary_op")
+        super().begin()
+
+    def step_needs(self, loss: Any) -> step_requirements.Needs:
+        """Need the steps that are due."""
+        return step_requirements.by_coming_step(self, loss)
+
+    def _get_summary_op(self) -> Any:
+        # A graph may have no summaries at all.
+        return None if self._summary_op is None else super()._get_summary_op()
+
+
+def summaries(directory: str, scaffold: Any, save_at: int | str) -> Any:
+    """Make the hook that writes all summaries of a graph.
+
+    Args:
+        directory: Where to.
+        scaffold: The ``tf.compat.v1.train.Scaffold`` whose summaries are written.
+        save_at: Steps between two, or "auto": see ``SparserTimer``.
+
+    Returns:
+        A ``tf.estimator.SummarySaverHook``.
+    """
+    steps = 1 if save_at == "auto" else save_at
+    hook = tf.estimator.SummarySaverHook(save_steps=steps, output_dir=directory, scaffold=scaffold)
+    if save_at == "auto":
+        hook._timer = SparserTimer()
+    return hook
+
+
+def speed(directory: str, save_at: int | str) -> Any:
+    """Make the hook that writes the steps per second; the arguments are those of ``summaries``."""
+    steps = 1 if save_at == "auto" else save_at
+    hook = tf.estimator.StepCounterHook(every_n_steps=steps, output_dir=directory)
+    if save_at == "auto":
+        hook._timer = SparserTimer()
+    return hook
+
+
+class SparserTimer(tf.estimator.SecondOrStepTimer):
+    """Triggers at the first step, then every second, and less and less often in a training that lasts.
+
+    A curve needs some hundred points, whether it shows a minute or a day.
+
+    Args:
+        every_secs: Seconds between two points at least.
+        share: Share of the training's time between two points at least.
+    """
+
+    def __init__(self, every_secs: float = 1.0, share: float = 0.01) -> None:
+        super().__init__(every_secs=every_secs)
+        self._least_s, self._share = every_secs, share
+        self._begun = time.time()
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Say whether it is time."""
+        self._every_secs = max(self._least_s, self._share * (time.time() - self._begun))
+        return super().should_trigger_for_step(step)

@@ -1,0 +1,185 @@
+"""Session hooks that end a training, or keep it from going on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfdistribute.engine.hooks import fetches
+from tfdistribute.engine.hooks.step_requirements import EVERYTHING, NOTHING, Needs, at_last_step
+from tfdistribute.errors import TrainingError
+
+_POLL_S = 0.5
+
+
+class StopOnDecision(tf.estimator.SessionRunHook):
+    """End training through the session when a function says so, so that the last step's checkpoint is written.
+
+    It adds nothing to the graph, so checkpoints stay as they are; under a strategy of one process there is one
+    session, and its end is the end of every replica.
+
+    Args:
+        decide: Called with (global step, loss over all replicas) after each step. Where it has the methods
+            ``free_steps(step)`` and ``note(step, loss)``, it need not be called at steps that are free.
+    """
+
+    def __init__(self, decide: Callable[[int, float], bool]) -> None:
+        self._decide: Any = decide
+
+    def begin(self) -> None:
+        """Find the loss and the global step."""
+        graph = tf.compat.v1.get_default_graph()
+        step = tf.compat.v1.train.get_or_create_global_step()
+        self._fetches = {"step": step, "loss": fetches.find(fetches.LOSS, graph, "monitor")}
+        self._step = 0
+
+    def before_run(self, run_context: Any) -> Any:
+        """Fetch what the Estimator computes anyway."""
+        del run_context
+        return tf.estimator.SessionRunArgs(self._fetches)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ask the session to end when that is decided."""
+        # Read before the update in some graphs, so never less than one step on.
+        self._step = max(int(run_values.results["step"]), self._step + 1)
+        if self._decide(self._step, float(run_values.results["loss"])):
+            run_context.request_stop()
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps at which something is decided."""
+        del loss
+        if not hasattr(self._decide, "free_steps"):
+            return EVERYTHING
+        return Needs(self._decide.free_steps, self._pass_steps)
+
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+        for position, loss in enumerate(losses, step - len(losses) + 1):
+            self._decide.note(position, float(loss))
+        self._step = step
+
+
+class StopAtStep(tf.estimator.StopAtStepHook):
+    """TensorFlow's hook, which tells that it has ended the training.
+
+    Args:
+        num_steps: Steps from the start of the session, or None.
+        last_step: Global step, or None.
+        note_stop: Told of the end.
+    """
+
+    def __init__(
+        self, num_steps: int | None, last_step: int | None, note_stop: Callable[[], Any]
+    ) -> None:
+        super().__init__(num_steps=num_steps, last_step=last_step)
+        self._note_stop = note_stop
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the last step."""
+        return at_last_step(self, loss)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ask the session to end at the step."""
+        asked_before = run_context.stop_requested
+        super().after_run(run_context, run_values)
+        if run_context.stop_requested and not asked_before:
+            self._note_stop()
+
+
+class StopOnNan(tf.estimator.SessionRunHook):
+    """End training when a tensor holds a value that is not a number.
+
+    Args:
+        tensor: What ``fetches.find`` finds.
+        fail: True for an error, False for an end.
+        note_stop: Told of the end.
+    """
+
+    described_as = "hook_nan_tensor()"
+
+    def __init__(self, tensor: Any, fail: bool, note_stop: Callable[[], Any]) -> None:
+        self._tensor = tensor
+        self._fail = fail
+        self._note_stop = note_stop
+
+    def begin(self) -> None:
+        """Find the tensor."""
+        self._fetch = fetches.find(self._tensor, tf.compat.v1.get_default_graph(), "loss_tensor")
+
+    def before_run(self, run_context: Any) -> Any:
+        """Fetch the tensor."""
+        del run_context
+        return tf.estimator.SessionRunArgs(self._fetch)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Look at its values.
+
+        Raises:
+            TrainingError: one is not a number, and that is to fail.
+        """
+        if np.any(np.isnan(run_values.results)):
+            self._found_nan(run_context)
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need nothing where the tensor is the loss, and every step where it is another."""
+        return Needs(found_nan=self._found_nan) if self._fetch is loss else EVERYTHING
+
+    def _found_nan(self, run_context: Any) -> None:
+        if self._fail:
+            name = self._tensor if isinstance(self._tensor, str) else self._tensor.name
+            raise TrainingError(
+                f'"{name}" became NaN.',
+                "Lower the learning rate, scale the features, or look for extreme values in the response.",
+            )
+        self._note_stop()
+        run_context.request_stop()
+
+
+class WaitForStep(tf.estimator.SessionRunHook):
+    """Start only when other tasks have brought the model to a step.
+
+    TensorFlow's ``GlobalStepWaiterHook`` waits for ever where nobody trains.
+
+    Args:
+        step: The global step to wait for.
+        patience_s: Seconds without a step after which waiting is given up; 0 where no other task trains.
+    """
+
+    def __init__(self, step: int, patience_s: float) -> None:
+        self._wait_for = step
+        self._patience_s = patience_s
+        self._started = False
+
+    def step_needs(self, loss: Any) -> Needs:
+        """Need nothing once it has waited."""
+        del loss
+        return NOTHING
+
+    def begin(self) -> None:
+        """Find the global step."""
+        self._global_step = tf.compat.v1.train.get_or_create_global_step()
+
+    def before_run(self, run_context: Any) -> None:
+        """Wait, once.
+
+        Raises:
+            TrainingError: the step does not move.
+        """
+        if self._started:
+            return
+        seen = -1
+        moved_at = time.monotonic()
+        while (step := int(run_context.session.run(self._global_step))) < self._wait_for:
+            if step > seen:
+                seen, moved_at = step, time.monotonic()
+            if time.monotonic() - moved_at >= self._patience_s:
+                raise TrainingError(
+                    f"hook_global_step_waiter() waits for step {self._wait_for}, and no other task trains the model: "
+                    f"it stays at step {step}.",
+                    "Remove the hook, or give it to a worker of a training that others have begun.",
+                )
+            time.sleep(_POLL_S)
+        self._started = True

@@ -1,0 +1,276 @@
+"""Estimators of Keras models.
+
+TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot train a model with batch normalisation
+under a mirrored strategy ("Method requires being in cross-replica context"). It reports 1/n of the loss of an
+evaluation on n devices, weighs batches and not rows, and cuts numbers off the names of outputs under a strategy. Here
+the model is cloned into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses
+and metrics, which know about replicas; checkpoints hold variables by name, as those of other Estimators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from keras.src import backend
+from keras.src import metrics as keras_metrics
+from keras.src.engine import compile_utils
+
+from tfdistribute.engine import model_graphs
+from tfdistribute.engine.features.packed_features import Features
+from tfdistribute.engine.keras import models
+from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
+
+# The loss over rows; Estimator keeps the name "loss" for its own mean over batches.
+_ROW_LOSS = "average_loss"
+
+Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class KerasParts:
+    """What an Estimator's graph is made of.
+
+    Args:
+        known: The model and its facts. The model is cloned, and stays as it is.
+        optimizer: Makes a new legacy Keras optimizer on each call.
+        custom_objects: What is not Keras's own, by name.
+        router: Says which features each input reads, given tensors by the features' names.
+        weights: Name of the feature that holds each row's weight, or None.
+    """
+
+    known: KerasFacts
+    optimizer: Callable[[], Any]
+    custom_objects: Mapping[str, Any]
+    router: Router
+    weights: str | None = None
+
+
+def make_estimator(parts: KerasParts, config: Any) -> Any:
+    """Make an Estimator whose training begins with the model's own weights.
+
+    Args:
+        parts: The model, and what goes with it.
+        config: A ``tf.estimator.RunConfig``.
+
+    Returns:
+        A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
+
+    Source:
+        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator
+    """
+    # Outside the Estimator's graph, where weights have values.
+    initial = parts.known.model.get_weights()
+
+    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        weights = None
+        if parts.weights is not None:
+            features = dict(features)
+            weights = features.pop(parts.weights, None)
+        with _naming_errors():
+            clone = _clone(parts, _input_tensors(parts, features), training, config.tf_random_seed)
+            if mode == tf.estimator.ModeKeys.PREDICT:
+                return _prediction(parts, clone)
+            losses, loss = _loss(parts, clone, labels, weights)
+            if training:
+                return _training(parts, clone, loss, initial)
+            return _evaluation(parts, clone, (labels, weights), losses, loss)
+
+    model_graphs.leave_as_written(model_fn)
+    made = tf.estimator.Estimator(model_fn, config=config)
+    _report_row_loss(made)
+    return made
+
+
+def _prediction(parts: KerasParts, clone: Any) -> Any:
+    predictions = dict(zip(parts.known.outputs, clone.outputs, strict=True))
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.PREDICT,
+        predictions=predictions,
+        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
+    )
+
+
+def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
+    """Make Keras's container of losses, and this replica's part in the loss of the whole batch."""
+    compiled = parts.known.compiled
+    losses = compile_utils.LossesContainer(
+        compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
+    )
+    penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
+    loss = losses(
+        _labels(parts.known, labels),
+        _outputs(clone),
+        sample_weight=weights,
+        regularization_losses=penalties,
+    )
+    if loss is None:
+        raise _nothing("no loss", "Give compile() a loss.")
+    return losses, loss
+
+
+def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) -> Any:
+    variables = clone.trainable_weights
+    if not variables:
+        raise _nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
+    optimizer = parts.optimizer()
+    optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
+    gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
+    # As fit() does, leave weights alone on which the loss does not depend.
+    updates = [optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])]
+    # Batch normalisation keeps its moving averages this way.
+    updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.TRAIN,
+        # Estimator adds up the replicas' parts: what it reports is the loss of the whole batch.
+        loss=loss,
+        train_op=tf.group(*updates),
+        scaffold=tf.compat.v1.train.Scaffold(init_fn=_load(clone.weights, initial)),
+    )
+
+
+def _evaluation(
+    parts: KerasParts, clone: Any, targets: tuple[Any, Any], losses: Any, loss: Any
+) -> Any:
+    compiled = parts.known.compiled
+    metrics = compile_utils.MetricsContainer(
+        keras_metrics.clone_metrics(compiled["metrics"]),
+        keras_metrics.clone_metrics(compiled["weighted_metrics"]),
+        output_names=list(parts.known.outputs),
+    )
+    labels, weights = targets
+    metrics.update_state(_labels(parts.known, labels), _outputs(clone), sample_weight=weights)
+    measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
+    measured[_ROW_LOSS] = measured.pop("loss")
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
+    )
+
+
+def _outputs(clone: Any) -> Any:
+    return clone.outputs if len(clone.outputs) > 1 else clone.outputs[0]
+
+
+def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
+    # Without this layers would decide in each step, in branches where replicas cannot meet.
+    backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
+    objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
+    with models.own_seeds(seed or 1), objects:
+        return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
+
+
+def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
+    if not isinstance(features, Mapping):
+        # A bare tensor is the only input's, as it is for Keras.
+        features = {parts.known.inputs[0][0]: features}
+    routes = parts.router(features)
+    tensors = []
+    for name, shape, dtype in parts.known.inputs:
+        together = None
+        if len(routes[name]) > 1 and dtype == "float32" and isinstance(features, Features):
+            together = features.side_by_side(routes[name])
+        if together is None:
+            read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
+            together = read[0] if len(read) == 1 else tf.concat(read, axis=1)
+        tensors.append(together)
+    return tensors
+
+
+def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
+    tensor = tf.convert_to_tensor(tensor)
+    if tensor.dtype != dtype:
+        tensor = tf.cast(tensor, dtype)
+    if tensor.shape.rank == 1 and len(shape) == 1:
+        return tf.expand_dims(tensor, 1)
+    if tensor.shape.rank == 2 and not shape:
+        return tf.squeeze(tensor, 1)
+    return tensor
+
+
+def _labels(known: KerasFacts, labels: Any) -> Any:
+    """Give the only response to the only output that has a loss."""
+    names = [name for name, loss in known.losses.items() if loss is not None]
+    if labels is None:
+        raise InputError(
+            "The input has no response, which the Keras model's loss compares its output with.",
+            "Give a response in input_fn().",
+            argument="response",
+        )
+    if isinstance(labels, (Mapping, list, tuple)) or len(known.outputs) == 1:
+        return labels
+    if len(names) != 1:
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise InputError(
+            f"The Keras model's outputs {listed} each need a response, and the input has one.",
+            "Let a function return a dataset with a named list of responses (see input_dataset()), or give a loss "
+            "to one output only.",
+            argument="response",
+            value=listed,
+        )
+    return {names[0]: labels}
+
+
+def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
+    """Put values into variables where no checkpoint does, without writing them into the graph."""
+
+    def init(scaffold: Any, session: Any) -> None:
+        del scaffold
+        copies = [
+            (copy.initializer, value)
+            for variable, value in zip(variables, values, strict=True)
+            for copy in _copies(variable)
+        ]
+        feed = {initializer.inputs[1]: value for initializer, value in copies}
+        session.run([initializer for initializer, _ in copies], feed)
+
+    return init
+
+
+def _copies(variable: Any) -> Sequence[Any]:
+    """List the copies on each device that one variable of a strategy stands for."""
+    return getattr(variable, "values", None) or (variable,)
+
+
+def _report_row_loss(made: Any) -> None:
+    evaluate = made.evaluate
+
+    def with_row_loss(*args: Any, **kwargs: Any) -> Any:
+        metrics = evaluate(*args, **kwargs)
+        metrics["loss"] = metrics.pop(_ROW_LOSS, metrics["loss"])
+        return metrics
+
+    made.evaluate = with_row_loss
+
+
+@contextlib.contextmanager
+def _naming_errors() -> Iterator[None]:
+    """Say what failed in a function of the user; AutoGraph puts its own frames before it.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        CallbackError: a loss, metric or layer of the user failed.
+    """
+    try:
+        yield
+    except TfdistributeError:
+        raise
+    except Exception as error:
+        text = str(error).strip()
+        if not text.startswith("in user code:"):
+            raise
+        raise CallbackError(
+            f"A function of the Keras model failed: {text.splitlines()[-1].strip()}",
+            "Correct the model's loss, metric or layer.",
+            argument="keras_model",
+        ) from error
+
+
+def _nothing(what: str, remedy: str) -> ModelError:
+    return ModelError(f"`keras_model` has {what}.", remedy, argument="keras_model", value=what)

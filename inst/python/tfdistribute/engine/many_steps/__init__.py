@@ -1,0 +1,5 @@
+"""Many training steps in one ``session.run``."""
+
+from tfdistribute.engine.many_steps.runs import ManySteps
+
+__all__ = ["ManySteps"]

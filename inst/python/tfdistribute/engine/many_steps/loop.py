@@ -1,0 +1,222 @@
+"""The part of a graph that trains for one step, once more inside a loop: many steps in one ``session.run``.
+
+On small models most of a step's time goes into Python and into the start of ``session.run``. The operations that the
+step needs are copied into the body of a loop of the same graph. What keeps something from step to step (variables,
+iterators, tables) is shared with the originals, so that a step in the loop is a step like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops import control_flow_ops
+
+from tfdistribute.engine.repairs import replicated_variables
+
+raw = tf.raw_ops
+
+# Losses that wait to be read after a run.
+MAX_STEPS = 4096
+
+# Operations that cannot be repeated inside one run, and why.
+_REFUSED = {
+    "Placeholder": "is fed from outside at every step",
+    "VariableV2": "holds a variable of the old kind (use_resource=False)",
+    "Variable": "holds a variable of the old kind (use_resource=False)",
+    "Enter": "is part of a loop of the old kind",
+    "RefEnter": "is part of a loop of the old kind",
+}
+
+
+class NotRepeatableError(Exception):
+    """A graph has an operation that cannot be repeated inside one run; the text names it."""
+
+
+class Step:
+    """The operations that one step of training needs.
+
+    Args:
+        train_op: What changes the variables.
+        loss: The loss, over all replicas.
+
+    Raises:
+        NotRepeatableError: one of them cannot be repeated inside one run.
+    """
+
+    def __init__(self, train_op: Any, loss: Any) -> None:
+        self.train_op = getattr(train_op, "op", train_op)
+        self.loss = loss
+        self.graph = loss.graph
+        self.operations, self.owners = _collect([self.train_op, loss.op])
+        for operation in self.operations:
+            reason = _REFUSED.get(operation.type, _old_reference(operation))
+            if reason is not None:
+                raise NotRepeatableError(f"{operation.type} {operation.name!r} {reason}")
+
+    def copy(self) -> Any:
+        """Copy the operations into the place of the graph that is being built.
+
+        Returns:
+            The copies of the training operation and of the loss.
+        """
+        shared = {tensor.name: tensor for owner in self.owners for tensor in owner.outputs}
+        return tf.import_graph_def(
+            self._definition(),
+            input_map=shared,
+            return_elements=[self.train_op.name, self.loss.name],
+            name="steps",
+        )
+
+    def _definition(self) -> Any:
+        definition = tf.compat.v1.GraphDef()
+        definition.versions.CopyFrom(self.graph.graph_def_versions)
+        owners = {f"^{owner.name}" for owner in self.owners}
+        for operation in self.operations:
+            node = definition.node.add()
+            node.CopyFrom(operation.node_def)
+            kept = [name for name in node.input if name not in owners]
+            del node.input[:]
+            node.input.extend(kept)
+            # An operation is placed with the resource that it reads; the originals of others are not in the copy.
+            node.attr.pop("_class", None)
+        # Functions are known to the graph by name, and are not copied.
+        return definition
+
+
+class StepLoop:
+    """A loop around a step, and the losses of its steps.
+
+    Args:
+        step: What is repeated.
+        global_step: The variable that counts steps.
+    """
+
+    def __init__(self, step: Step, global_step: Any) -> None:
+        graph = step.graph
+        # Of those that a strategy keeps equal, the first.
+        counter = replicated_variables.components(global_step)[0].handle
+        with graph.as_default(), _growing(graph), tf.device("/cpu:0"), tf.name_scope("many_steps"):
+            self._wanted = tf.compat.v1.placeholder(tf.int32, [], "wanted")
+            self._kept = raw.VarHandleOp(
+                dtype=tf.float64, shape=[MAX_STEPS], shared_name=f"{graph.unique_name('losses')}"
+            )
+            self._empty = raw.AssignVariableOp(
+                resource=self._kept, value=tf.zeros([MAX_STEPS], tf.float64)
+            )
+            done = self._loop(step)
+            with tf.control_dependencies([done]):
+                self._after = {
+                    "losses": self._losses()[:done],
+                    "step": raw.ReadVariableOp(resource=counter, dtype=tf.int64),
+                }
+            self._now = {
+                "losses": self._losses(),
+                "step": raw.ReadVariableOp(resource=counter, dtype=tf.int64),
+            }
+
+    def _loop(self, step: Step) -> Any:
+        def goes_on(done: Any, loss: Any) -> Any:
+            return tf.logical_and(done < self._wanted, tf.logical_not(tf.math.is_nan(loss)))
+
+        def once(done: Any, loss: Any) -> Any:
+            del loss
+            trained, new = step.copy()
+            with tf.device("/cpu:0"):
+                new = tf.cast(tf.reshape(new, []), tf.float64)
+                kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
+                with tf.control_dependencies([trained, kept]):
+                    return done + 1, tf.identity(new)
+
+        context = control_flow_ops.WhileContext(parallel_iterations=1, name="loop")
+        begin = (tf.constant(0), tf.constant(0.0, tf.float64))
+        # The loop of TensorFlow 1: it is a part of the graph already, and starts twice as fast as a loop function.
+        done, _ = context.BuildLoop(goes_on, once, begin, None, False)
+        return done
+
+    def _losses(self) -> Any:
+        return raw.ReadVariableOp(resource=self._kept, dtype=tf.float64)
+
+    def prepare(self, session: Any) -> None:
+        """Make room for the losses in a session."""
+        session.run(self._empty)
+
+    def run(self, session: Any, steps: int) -> tuple[int, Any]:
+        """Take steps.
+
+        Args:
+            session: A session of the graph.
+            steps: How many, ``MAX_STEPS`` at most.
+
+        Returns:
+            The global step and the losses of the steps, fewer where the last one is NaN.
+        """
+        values = session.run(self._after, {self._wanted: steps})
+        return int(values["step"]), values["losses"]
+
+    def interrupted(self, session: Any, begun_at: int) -> tuple[int, Any]:
+        """Say what was done by a run that ended with an error, such as the end of the input.
+
+        Args:
+            session: The session.
+            begun_at: The global step before that run.
+
+        Returns:
+            The global step and the losses of the steps that were taken.
+        """
+        values = session.run(self._now)
+        step = int(values["step"])
+        return step, np.array(values["losses"][: max(0, step - begun_at)])
+
+
+def _growing(graph: Any) -> Any:
+    """Let a graph grow that a running session uses, and has closed for everybody else."""
+    return _Growing(graph)
+
+
+class _Growing:
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._was_final = graph.finalized
+
+    def __enter__(self) -> None:
+        if self._was_final:
+            self._graph._unsafe_unfinalize()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_final:
+            self._graph.finalize()
+
+
+def _collect(targets: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """List what operations depend on, and apart from it what only names something that lasts."""
+    found: dict[str, Any] = {}
+    owners: dict[str, Any] = {}
+    waiting = list(targets)
+    while waiting:
+        operation = waiting.pop()
+        if operation.name in found or operation.name in owners:
+            continue
+        if _is_owner(operation):
+            owners[operation.name] = operation
+            continue
+        found[operation.name] = operation
+        waiting += [*_sources(operation)]
+    return list(found.values()), list(owners.values())
+
+
+def _sources(operation: Any) -> Iterator[Any]:
+    for tensor in operation.inputs:
+        yield tensor.op
+    yield from operation.control_inputs
+
+
+def _is_owner(operation: Any) -> bool:
+    return not operation.inputs and any(o.dtype == tf.resource for o in operation.outputs)
+
+
+def _old_reference(operation: Any) -> str | None:
+    is_reference = any(output.dtype._is_ref_dtype for output in operation.outputs)
+    return "gives a reference to something of the old kind" if is_reference else None

@@ -1,0 +1,10 @@
+"""Everything that runs on R's own thread: replicas one after another, and functions that TensorFlow's threads call."""
+
+from tfdistribute.engine.r_thread.main_thread_calls import (
+    CallRefusedError,
+    ServedCallError,
+    ServedFunction,
+)
+from tfdistribute.engine.r_thread.sequential_replicas import adopt
+
+__all__ = ["CallRefusedError", "ServedCallError", "ServedFunction", "adopt"]

@@ -1,0 +1,238 @@
+"""Replicas one after another on the calling thread.
+
+TensorFlow runs the replicas of a strategy on one thread each. An R function may be evaluated on R's own
+thread only: called from another it aborts the process or waits for ever. ``adopt()`` makes a strategy
+call its replicas' function on the thread that calls the strategy, with the same result.
+
+It works while a graph is built, which is what an Estimator does. It is for functions that must stay on
+their thread; models written in Python are left to TensorFlow's threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tensorflow.python.distribute import (
+    distribute_lib,
+    distribute_utils,
+    mirrored_run,
+    mirrored_strategy,
+    one_device_strategy,
+    parameter_server_strategy,
+    shared_variable_creator,
+)
+from tensorflow.python.eager import context, def_function
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import variable_scope
+
+from tfdistribute.engine.r_thread import graph_state, merge_calls
+from tfdistribute.engine.r_thread.graph_state import GraphState
+from tfdistribute.engine.r_thread.merge_calls import MergeCalls
+from tfdistribute.errors import ModelError, UnsupportedError
+
+# Strategies are told apart by how they call their replicas: a subclass may inherit it or replace it.
+_ON_OWN_THREADS = (
+    mirrored_strategy.MirroredExtended._call_for_each_replica,
+    parameter_server_strategy.ParameterServerStrategyExtended._call_for_each_replica,
+)
+_ON_CALLING_THREAD = (
+    one_device_strategy.OneDeviceExtended._call_for_each_replica,
+    distribute_lib._DefaultDistributionExtended._call_for_each_replica,
+)
+
+
+def adopt(strategy: Any) -> Any:
+    """Make a strategy run its replicas one after another on the thread that calls it.
+
+    The object itself is changed, and deep copies of it behave likewise; Estimators copy the
+    strategies of their configuration. Mirrored, central storage, multi-worker mirrored and the
+    parameter server of TensorFlow 1 are changed. One device and no strategy call the function
+    directly anyway and stay as they are. Adopting twice is adopting once.
+
+    Limits: a graph is being built; replicas make the same merge calls; random operations without a
+    seed draw other numbers in the replicas after the first than on TensorFlow's threads.
+
+    Args:
+        strategy: A ``tf.distribute.Strategy``, or None for no strategy.
+
+    Returns:
+        The same object.
+
+    Raises:
+        UnsupportedError: the strategy runs replicas in a way that cannot be replaced, or this
+            version of TensorFlow lacks a part that is needed.
+
+    Source:
+        ``_call_for_each_replica`` in tensorflow/python/distribute/mirrored_run.py;
+        https://github.com/rstudio/tfestimators/issues/163
+    """
+    if strategy is None or isinstance(strategy.extended, _SequentialReplicas):
+        return strategy
+    call_for_each_replica = type(strategy.extended)._call_for_each_replica
+    if call_for_each_replica in _ON_CALLING_THREAD:
+        return strategy
+    name = type(strategy).__name__
+    if call_for_each_replica not in _ON_OWN_THREADS:
+        raise UnsupportedError(
+            f"{name} cannot run a function of R: its replicas cannot be kept on the calling thread.",
+            "Use a mirrored, central storage, multi-worker or parameter server strategy.",
+            argument="strategy",
+            value=name,
+        )
+    missing = [*graph_state.missing_parts(), *merge_calls.missing_parts()]
+    if missing:
+        raise UnsupportedError(
+            f"{name} cannot run a function of R: TensorFlow has no {', '.join(missing)} here.",
+            "Use TensorFlow 2.15.",
+            argument="strategy",
+            value=name,
+        )
+    strategy.extended.__class__ = _sequential_class(type(strategy.extended))
+    return strategy
+
+
+class _SequentialReplicas:
+    """Mixed into a strategy's ``extended``: replicas are called here instead of on threads."""
+
+    def _call_for_each_replica(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if context.executing_eagerly() or isinstance(fn, def_function.Function):
+            raise UnsupportedError(
+                "Replicas can be kept on the calling thread while a graph is built, not in eager "
+                "execution.",
+                "Pass the function to an estimator, or call it inside a tf.Graph.",
+            )
+        strategy: Any = self._container_strategy()  # type: ignore[attr-defined]
+        return _Replicas(strategy, fn, args, kwargs).run()
+
+
+@functools.cache
+def _sequential_class(extended: type) -> type:
+    return type(f"Sequential{extended.__name__}", (_SequentialReplicas, extended), {})
+
+
+class _ReplicaContext(mirrored_run._MirroredReplicaContext):
+    """What ``tf.distribute.get_replica_context()`` gives inside a replica."""
+
+    def __init__(self, strategy: Any, replica_id_in_sync_group: int, calls: MergeCalls) -> None:
+        super().__init__(strategy, replica_id_in_sync_group)
+        self._calls = calls
+
+    def _merge_call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._calls.meet(fn, args, kwargs)
+
+
+class _Replicas:
+    """One function called once per replica of this worker.
+
+    Args:
+        strategy: The strategy, in cross-replica context.
+        function: Called in each replica's context.
+        args: Positional arguments; values per replica are handed out.
+        kwargs: Named arguments, likewise.
+    """
+
+    def __init__(
+        self, strategy: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._strategy = strategy
+        self._function = function
+        self._args = args
+        self._kwargs = kwargs
+        self._graph = ops.get_default_graph()
+        # Before this call the graph's devices and control dependencies are not part of its
+        # thread-local state, and a replica would see those of another.
+        self._graph.switch_to_thread_local()
+        self._calls = MergeCalls(strategy, self._graph, GraphState.current(self._graph))
+        self._creators = list(self._graph._variable_creator_stack)
+        self._variable_scope = variable_scope.get_variable_scope()
+        self._variables: dict[str, list[Any]] = {}
+
+    def run(self) -> Any:
+        """Call the function for one replica after the other.
+
+        Returns:
+            The results, as the strategy groups values of replicas.
+
+        Raises:
+            ModelError: the replicas differ.
+            Exception: what the function raised, unchanged.
+        """
+        try:
+            replicas = range(len(self._strategy.extended.worker_devices))
+            results = [self._run_replica(index) for index in replicas]
+        except Exception as error:
+            if self._calls.refusal is None or error is self._calls.refusal:
+                raise
+            raise self._calls.refusal from error
+        if self._calls.refusal is not None:
+            raise self._calls.refusal
+        return _grouped(results)
+
+    def _run_replica(self, index: int) -> Any:
+        self._calls.begin_replica(index)
+        with self._replica_scope(index):
+            result = self._function(
+                *distribute_utils.select_replica(index, self._args),
+                **distribute_utils.select_replica(index, self._kwargs),
+            )
+        self._calls.end_replica()
+        return result
+
+    @contextlib.contextmanager
+    def _replica_scope(self, index: int) -> Iterator[None]:
+        """Enter what a replica's thread enters before it calls the function, in the same order."""
+        extended = self._strategy.extended
+        outer_name = self._graph.get_name_scope()
+        # A name that ends with "/" is entered as it is; replicas would otherwise get numbered scopes.
+        name = f"{outer_name}/" if outer_name else ""
+        if index > 0:
+            name += f"replica_{index}/"
+        replica_id = extended._get_replica_id_in_sync_group(index)
+        with GraphState.of_new_thread(self._graph).entered():
+            self._graph._variable_creator_stack = list(self._creators)
+            with (
+                _ReplicaContext(self._strategy, replica_id, self._calls),
+                ops.device(extended.worker_devices[index]),
+                ops.name_scope(name),
+                variable_scope.variable_scope(self._variable_scope, reuse=index > 0),
+                variable_scope.variable_creator_scope(self._variable_creator(index)),
+            ):
+                yield
+
+    def _variable_creator(self, index: int) -> Callable[..., Any]:
+        """Let replica 0 make variables and the others find them, or name the one that is missing."""
+        create = shared_variable_creator.make_fn(self._variables, index)
+
+        def find(next_creator: Any, **kwargs: Any) -> Any:
+            try:
+                return create(next_creator, **kwargs)
+            except RuntimeError:
+                self._calls.refuse(
+                    f"model_fn makes the variable {kwargs.get('name')} in replica {index}, but not in "
+                    "replica 0.",
+                    "Let model_fn make the same variables in the same order in every replica.",
+                )
+
+        return create if index == 0 else find
+
+
+def _grouped(results: list[Any]) -> Any:
+    try:
+        return distribute_utils.regroup(tuple(results))
+    except AssertionError as error:
+        replica = next(i for i in range(1, len(results)) if not _alike(results[0], results[i]))
+        raise ModelError(
+            f"model_fn returns another structure in replica {replica} than in replica 0.",
+            "Let model_fn return the same keys and as many values in every replica.",
+        ) from error
+
+
+def _alike(first: Any, other: Any) -> bool:
+    try:
+        distribute_utils.regroup((first, other))
+    except AssertionError:
+        return False
+    return True

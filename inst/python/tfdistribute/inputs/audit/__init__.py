@@ -1,0 +1,1 @@
+"""Audit of sharding: which rows each worker reads."""

@@ -1,0 +1,1 @@
+"""Inputs from files: which files, which blocks, which rows."""

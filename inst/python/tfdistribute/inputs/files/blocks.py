@@ -1,0 +1,279 @@
+"""Reading files in blocks of rows, in order or shuffled, with a bounded amount of memory.
+
+A source offers blocks of about a megabyte. Shuffled, the blocks of an epoch are put into a random order, taken
+together into windows of ``WINDOW_BYTES``, and the rows of a window are put into a random order. What that guarantees:
+
+- a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, every order as likely as any other;
+- in a larger one a row can come anywhere in the epoch, together with rows of any other blocks, but the rows of one
+  block come in one window, that is with less than ``WINDOW_BYTES`` of rows between them;
+- a block beyond ``WINDOW_BYTES``, such as a large row group, is a window of its own;
+- no row leaves the range of its pipeline.
+
+Two windows are in memory, whatever the size of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.inputs.files.files import File, check_unchanged
+from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.sharding import RangePlan
+
+BLOCK_BYTES = 2**20
+# Two windows are in memory: the one that batches are taken from, and the next one.
+WINDOW_BYTES = 64 * 2**20
+
+# Seeds of NumPy are not negative; TensorFlow's may be.
+_SEED_BITS = 2**63 - 1
+
+Matrices = tuple[npt.NDArray[Any], ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one file that are read at once.
+
+    Args:
+        file: Position of the file.
+        first: Its first row there.
+        rows: How many rows.
+    """
+
+    file: int
+    first: int
+    rows: int
+
+
+class Source(Protocol):
+    """Files in blocks; what each kind of file has to offer."""
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Where the columns stand in what is read."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in memory, about."""
+        ...
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """All rows, in their order."""
+        ...
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+        """Read rows of a block; on any thread.
+
+        Args:
+            block: One of the blocks.
+            start: First row to read, counted in the block.
+            stop: The one after the last.
+
+        Yields:
+            The rows in pieces, where a block is much larger than ``BLOCK_BYTES``: one array of shape
+            [rows, columns] for each matrix of the layout.
+
+        Raises:
+            InputError: the file cannot be read, named with the place in it.
+        """
+        ...
+
+
+def cut_blocks(file: int, rows: int, row_bytes: int) -> Iterator[Block]:
+    """Cut a file into blocks of ``BLOCK_BYTES``.
+
+    Args:
+        file: Position of the file.
+        rows: Its rows.
+        row_bytes: Bytes of a row.
+
+    Yields:
+        Blocks in their order; none for a file without rows.
+    """
+    at_once = max(1, BLOCK_BYTES // max(1, row_bytes))
+    for first in range(0, rows, at_once):
+        yield Block(file, first, min(at_once, rows - first))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of a block that one pipeline reads."""
+
+    block: Block
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        return self.stop - self.start
+
+
+class RowStream:
+    """The rows of one pipeline, epoch after epoch.
+
+    Args:
+        source: What is read.
+        plan: Which rows, and how many epochs.
+        seed: Any whole number: every epoch is shuffled, differently for every epoch and pipeline, and the same each
+            time; None: the rows keep their order.
+    """
+
+    def __init__(self, source: Source, plan: RangePlan, seed: int | None) -> None:
+        self._source = source
+        self._plan = plan
+        self._seed = seed
+        self._starts = np.cumsum([0] + [block.rows for block in source.blocks])
+        self._coming = self._windows()
+        self._current: _Window | None = None
+        self._next = next(self._coming, None)
+
+    def take(self, rows: int) -> Matrices:
+        """Take the next rows.
+
+        Args:
+            rows: How many; no more than are left.
+
+        Returns:
+            One array of shape [rows, columns] for each matrix.
+
+        Raises:
+            InputError: a file cannot be read, or was changed while it was read.
+        """
+        pieces: list[Matrices] = []
+        while rows > 0:
+            if self._current is None or self._current.left == 0:
+                self._turn_over()
+                continue
+            pieces.append(self._current.take(min(rows, self._current.left)))
+            rows -= len(pieces[-1][0])
+            if self._next is not None:
+                # Little by little, so that no batch waits for a whole window.
+                self._next.read_ahead(self._current.done)
+        if len(pieces) == 1:
+            return pieces[0]
+        return tuple(np.concatenate(matrices) for matrices in zip(*pieces, strict=True))
+
+    def finish(self) -> None:
+        """Check after the last row that the files are what they were.
+
+        Raises:
+            InputError: a file was changed while it was read.
+        """
+        check_unchanged(self._source.files)
+
+    def _turn_over(self) -> None:
+        if self._current is not None and self._current.ends_epoch:
+            self.finish()
+        assert self._next is not None
+        self._current, self._next = self._next, None
+        self._current.read_ahead(1.0)
+        self._next = next(self._coming, None)
+
+    def _windows(self) -> Iterator[_Window]:
+        epoch = 0
+        while self._plan.epochs is None or epoch < self._plan.epochs:
+            parts = self._parts(*self._plan.range_of(epoch))
+            order = None
+            if self._seed is not None:
+                entropy = (self._seed & _SEED_BITS, epoch, self._plan.shard.pipeline)
+                order = np.random.default_rng(entropy)
+                parts = [parts[index] for index in order.permutation(len(parts))]
+            groups = _grouped(parts, 1 if order is None else self._rows_in_window())
+            for number, group in enumerate(groups, start=1):
+                yield _Window(self._source, group, order, number == len(groups))
+            epoch += 1
+
+    def _rows_in_window(self) -> int:
+        return max(1, WINDOW_BYTES // max(1, self._source.row_bytes))
+
+    def _parts(self, first: int, last: int) -> list[_Part]:
+        if first == last:
+            return []
+        blocks, starts = self._source.blocks, self._starts
+        parts: list[_Part] = []
+        index = int(np.searchsorted(starts, first, side="right")) - 1
+        while index < len(blocks) and starts[index] < last:
+            start = max(0, first - int(starts[index]))
+            stop = min(blocks[index].rows, last - int(starts[index]))
+            if stop > start:
+                parts.append(_Part(blocks[index], start, stop))
+            index += 1
+        return parts
+
+
+def _grouped(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
+    groups: list[list[_Part]] = []
+    filled = rows
+    for part in parts:
+        if filled + part.rows > rows:
+            groups.append([])
+            filled = 0
+        groups[-1].append(part)
+        filled += part.rows
+    return groups
+
+
+class _Window:
+    """Blocks whose rows are mixed with each other."""
+
+    def __init__(
+        self,
+        source: Source,
+        parts: list[_Part],
+        order: np.random.Generator | None,
+        ends_epoch: bool,
+    ) -> None:
+        self.ends_epoch = ends_epoch
+        self._source = source
+        self._pieces = (
+            piece for part in parts for piece in source.read(part.block, part.start, part.stop)
+        )
+        self._rows = sum(part.rows for part in parts)
+        self._read = 0
+        self._taken = 0
+        self._matrices: Matrices = ()
+        self._order = None if order is None else order.permutation(self._rows)
+
+    @property
+    def left(self) -> int:
+        """Rows that were not taken."""
+        return self._rows - self._taken
+
+    @property
+    def done(self) -> float:
+        """Share of the rows that were taken."""
+        return self._taken / self._rows
+
+    def read_ahead(self, share: float) -> None:
+        """Read blocks until a share of the rows is in memory."""
+        while self._read < self._rows and self._read < share * self._rows:
+            matrices = next(self._pieces)
+            rows = len(matrices[0])
+            if rows == self._rows:
+                self._matrices = matrices
+            else:
+                if not self._matrices:
+                    self._matrices = self._source.layout.empty(self._rows)
+                for whole, read in zip(self._matrices, matrices, strict=True):
+                    whole[self._read : self._read + rows] = read
+            self._read += rows
+
+    def take(self, rows: int) -> Matrices:
+        """Take the next rows, no more than are left."""
+        chosen: Any = slice(self._taken, self._taken + rows)
+        self._taken += rows
+        if self._order is None:
+            return tuple(matrix[chosen] for matrix in self._matrices)
+        return tuple(np.take(matrix, self._order[chosen], axis=0) for matrix in self._matrices)

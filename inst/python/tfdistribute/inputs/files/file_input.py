@@ -1,0 +1,206 @@
+"""What all inputs from files have in common: which rows are read when, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.files.blocks import RowStream, Source
+from tfdistribute.inputs.packed.chunks import batches_at_once, dataset_of_chunks
+from tfdistribute.inputs.packed.unpacking import taking_apart
+from tfdistribute.sharding import InputContext, RangePlan, Shard
+
+
+@dataclass(frozen=True, eq=False)
+class FileInput(Input):
+    """Rows of files.
+
+    A member opens its files in ``_open`` and says what it offers by a Source; everything else is here.
+
+    Args:
+        paths: Paths or patterns.
+        features: Names of the columns to use as features; None: all but the response.
+        response: Name of the column that is the label; None: there is none.
+        batch_size: Examples of one training step, summed over replicas.
+        num_epochs: Passes over the rows; None: without end. Predicting always takes one.
+        shuffle: Whether each epoch is shuffled; None: for training only. Predicting never shuffles.
+        seed: Seed of the shuffle; None: the run's.
+    """
+
+    paths: tuple[str, ...]
+    features: tuple[str, ...] | None = None
+    response: str | None = None
+    batch_size: int = 128
+    num_epochs: int | None = 1
+    shuffle: bool | None = None
+    seed: int | None = None
+
+    def _open(self) -> Source:
+        """Find the files and read what they say of themselves; called once, without TensorFlow where it can be."""
+        raise NotImplementedError
+
+    def _taking_apart(
+        self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
+    ) -> Callable[..., Any]:
+        """Make the function of (matrices, tables) that gives (features, label) or features, in TensorFlow."""
+        return taking_apart(source.layout, response, left_out, side_by_side)
+
+    def _label_range(self, source: Source) -> tuple[float, float] | None:
+        """Smallest and largest value of the response, where the files say them."""
+        return None
+
+    def _columns(self, source: Source) -> dict[str, ColumnFacts]:
+        """Features and response, in their order."""
+        return {name: place.facts for name, place in source.layout.places.items()}
+
+    def _explanation(self, source: Source, error: Exception) -> Exception | None:
+        """Say what in the files led to an error of TensorFlow, where that can be found."""
+        return None
+
+    def _parallel_calls(self) -> int | None:
+        """How many batches are taken apart at once, where that is much work."""
+        return None
+
+    @cached_property
+    def _source(self) -> Source:
+        source = self._open()
+        if not source.blocks:
+            listed = ", ".join(f'"{file.path}"' for file in source.files[:3])
+            raise InputError(
+                f"The files have no rows: {listed}{', ...' if len(source.files) > 3 else ''}.",
+                "Give files with at least one row.",
+                argument="paths",
+            )
+        return source
+
+    @cached_property
+    def _failure(self) -> _Failure:
+        return _Failure()
+
+    def facts(self) -> InputFacts:
+        """Say what the files say of themselves.
+
+        Raises:
+            InputError: a file is missing, cannot be read, or is not what the description says.
+        """
+        source = self._source
+        columns = self._columns(source)
+        label = None if self.response is None else columns.pop(self.response)
+        return InputFacts(
+            features=columns,
+            label=label,
+            rows=sum(block.rows for block in source.blocks),
+            epochs=self.num_epochs,
+            global_batch_size=self.batch_size,
+            label_range=None if label is None else self._label_range(source),
+        )
+
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data.
+
+        Args:
+            purpose: "predict" yields features only, once and in order.
+            seed: Seed of the run, where the input does not have its own.
+
+        Returns:
+            A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
+
+        Raises:
+            InputError: as ``facts``.
+            ShardingError: by the function, when the batch or the rows do not divide over the replicas.
+        """
+        return self._input_fn(purpose, seed, side_by_side=False)
+
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._input_fn(purpose, seed, side_by_side=True)
+
+    def _input_fn(self, purpose: Purpose, seed: int | None, side_by_side: bool) -> InputFunction:
+        source, failure = self._source, self._failure
+        shuffled = purpose != "predict" and (
+            purpose == "train" if self.shuffle is None else self.shuffle
+        )
+        chosen = self.seed if self.seed is not None else seed
+        order_seed = (0 if chosen is None else chosen) if shuffled else None
+        epochs = 1 if purpose == "predict" else self.num_epochs
+        response, left_out = self.response, None
+        if purpose == "predict":
+            response, left_out = None, self.response
+        rows = sum(block.rows for block in source.blocks)
+        batch_size, parallel_calls = self.batch_size, self._parallel_calls()
+        take_apart = self._taking_apart
+
+        def file_input(input_context: InputContext | None = None) -> Any:
+            plan = RangePlan(rows, epochs, batch_size, Shard.of(input_context))
+            return dataset_of_chunks(
+                source.layout,
+                lambda: _Chunks(source, plan, order_seed, failure),
+                take_apart(source, response, left_out, side_by_side),
+                parallel_calls,
+            )
+
+        return file_input
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """Raise what went wrong with a file in place of TensorFlow's error that it led to.
+
+        Raises:
+            InputError: a file could not be read, or was changed while it was read.
+        """
+        failure = self._failure
+        failure.error = None
+        try:
+            yield
+        except Exception as error:
+            # Once: an error that was raised for the user is not raised again for a later one.
+            first, failure.error = failure.error, None
+            first = first or self._explanation(self._source, error)
+            if first is None or first is error:
+                raise
+            raise first from error
+
+
+class _Failure:
+    """The first error of a reader, kept for the thread that called the verb."""
+
+    error: Exception | None = None
+
+
+class _Chunks(Iterator[Any]):
+    """Chunks of batches, asked for by TensorFlow's threads.
+
+    It goes on failing once it has failed. A Python generator would end then, and where several replicas ask,
+    TensorFlow would sometimes take that for the end of the data.
+    """
+
+    def __init__(
+        self, source: Source, plan: RangePlan, seed: int | None, failure: _Failure
+    ) -> None:
+        self._stream = RowStream(source, plan, seed)
+        row_bytes = max(source.row_bytes, source.layout.handed_on_bytes)
+        self._sizes = plan.chunks(batches_at_once(row_bytes * plan.replica_batch_size))
+        self._failure = failure
+        self._own_failure: Exception | None = None
+
+    def __next__(self) -> Any:
+        """Give the next chunk: one array of shape [batches, examples, columns] per matrix."""
+        if self._own_failure is not None:
+            raise self._own_failure
+        try:
+            size = next(self._sizes, None)
+            if size is not None:
+                rows = self._stream.take(size[0] * size[1])
+                return tuple(matrix.reshape(*size, matrix.shape[1]) for matrix in rows)
+            self._stream.finish()
+        except Exception as error:
+            self._own_failure = error
+            self._failure.error = self._failure.error or error
+            raise
+        raise StopIteration

@@ -1,0 +1,1 @@
+"""Inputs that a function of the user gives or changes."""

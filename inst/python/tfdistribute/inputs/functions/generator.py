@@ -1,0 +1,345 @@
+"""A function of the user that gives one batch after another."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.columns import InputFacts
+from tfdistribute.errors import CallbackError, InputError, ShardingError
+from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.packed.packing import Column, Packed, pack
+from tfdistribute.inputs.packed.unpacking import taking_apart
+from tfdistribute.sharding import InputContext, Shard, split
+
+
+@dataclass(frozen=True)
+class Generator(Input, kind="generator"):
+    """Batches from a function, each the batch of one training step over all replicas.
+
+    The functions run on the thread that called the verb, which is R's, in whole batches. A few batches are
+    drawn ahead of the step that trains on them.
+
+    Args:
+        begin: Begins a pass over the data. Says whether the data starts anew (True), or goes on where it
+            stands because it has one pass only (False).
+        next_batch: Gives the next batch of the pass: None after the last; a mapping with ``columns``, a list
+            of the fields of Column with the values themselves; a mapping of ``problem``, ``remedy`` and
+            ``argument`` where a batch cannot be used; or of ``interrupted`` where the user interrupted it.
+        response: Name of the column that is the label; None: there is none.
+        num_epochs: Passes over the data; None: without end. Predicting always takes one.
+    """
+
+    begin: Callable[[], Any]
+    next_batch: Callable[[], Any]
+    response: str | None = None
+    num_epochs: int | None = 1
+
+    @cached_property
+    def _batches(self) -> _Batches:
+        return _Batches(self)
+
+    @cached_property
+    def _served(self) -> Any:
+        return engine.r_thread.ServedFunction(self._batches.give)
+
+    def facts(self) -> InputFacts:
+        """Draw the first batch, and say what its columns are.
+
+        Raises:
+            InputError: there is no batch, or it cannot be used.
+            CallbackError: the user's function failed.
+        """
+        facts = {name: place.facts for name, place in self._batches.first.places.items()}
+        label = None if self.response is None else facts.pop(self.response)
+        return InputFacts(features=facts, label=label, epochs=self.num_epochs)
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """Call the functions on this thread while TensorFlow draws from the input.
+
+        Raises:
+            CallbackError, InputError: what the functions raised, in place of the error of TensorFlow that it
+                led to.
+            KeyboardInterrupt: a function was interrupted. To TensorFlow that is the end of the data, so that a
+                training ends with the checkpoint of its last step.
+        """
+        self._batches.interrupted = False
+        with self._served.serving():
+            yield
+        if self._batches.interrupted:
+            raise KeyboardInterrupt
+
+    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data.
+
+        Args:
+            purpose: "predict" yields features only, in one pass.
+            seed: Not used: the user's function shuffles by itself.
+
+        Returns:
+            A function of ``input_context=None`` that returns a ``tf.data.Dataset``. Sessions can draw from it
+            inside ``serving()`` only.
+
+        Raises:
+            InputError, CallbackError: by the function, as by ``facts``.
+        """
+        return self._input_fn(purpose, side_by_side=False)
+
+    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
+        """Make the function that an Estimator calls for its data, with numbers side by side."""
+        return self._input_fn(purpose, side_by_side=True)
+
+    def _input_fn(self, purpose: Purpose, side_by_side: bool) -> InputFunction:
+        served, batches = self._served, self._batches
+        epochs = 1 if purpose == "predict" else self.num_epochs
+        response = None if purpose == "predict" else self.response
+        left_out = self.response if purpose == "predict" else None
+
+        def generator_input(input_context: InputContext | None = None) -> Any:
+            first = batches.first
+            draw = served.in_graph(engine.tf.compat.v1.get_default_graph())
+            shard = Shard.of(input_context)
+            take_apart = taking_apart(first, response, left_out, side_by_side)
+            return _dataset(first, lambda: _Slices(draw, epochs, shard), take_apart)
+
+        return generator_input
+
+
+class _DrawInterrupt(KeyboardInterrupt):
+    """R interrupted the function that gives batches, and told nobody else."""
+
+
+class _Batches:
+    """The batches as the functions give them, one after another; for the thread that serves only."""
+
+    def __init__(self, source: Generator) -> None:
+        self._source = source
+        self._number = 0
+        self._restarts = False
+        self._ahead: Packed | None = None
+        self._passes_left: int | None = 0
+        self.interrupted = False
+
+    @cached_property
+    def first(self) -> Packed:
+        """The first batch, which settles what all others must be; it is given out like any other."""
+        batch = self._begin_pass()
+        if not self._restarts and self._source.num_epochs != 1:
+            raise InputError(
+                "`num_epochs` must be 1 for a function that gives batches itself: it cannot start again.",
+                "Give a function that returns a new function of batches each time it is called.",
+                argument="num_epochs",
+            )
+        self._ahead = batch
+        return batch
+
+    def give(self, epochs: int | None, replicas: int) -> Packed | None:
+        """Give the next batch; see ``_Slices`` for who asks.
+
+        Args:
+            epochs: Passes to begin with this batch; 0 where it belongs to a pass that has begun.
+            replicas: Over how many replicas it will be divided.
+
+        Returns:
+            The batch; None after the last pass, and where a function was interrupted.
+        """
+        try:
+            return self._next(epochs, replicas)
+        except _DrawInterrupt:
+            self.interrupted = True
+            return None
+
+    def _next(self, epochs: int | None, replicas: int) -> Packed | None:
+        if epochs != 0:
+            self._passes_left = epochs
+            batch = self._ahead or self._begin_pass()
+            self._ahead = None
+        else:
+            batch = self._draw()
+        if batch is None:
+            if self._passes_left is not None:
+                self._passes_left -= 1
+            if self._passes_left == 0:
+                return None
+            batch = self._begin_pass()
+        if batch.rows < replicas:
+            raise ShardingError(
+                f"Batch {self._number} has too few rows ({batch.rows}) to be split over {replicas} replicas.",
+                f"Give batches of at least {replicas} rows.",
+                argument="generator",
+            )
+        return batch
+
+    def _begin_pass(self) -> Packed:
+        self._restarts = bool(self._called(self._source.begin, self._number + 1))
+        batch = self._draw()
+        if batch is not None:
+            return batch
+        if self._restarts or self._number == 1:
+            raise InputError(
+                "The generator ended before its first batch.",
+                "Give at least one batch before the end.",
+                argument="generator",
+            )
+        raise InputError(
+            "The generator has ended and cannot start again.",
+            "Give a function that returns a new function of batches each time it is called.",
+            argument="generator",
+        )
+
+    def _draw(self) -> Packed | None:
+        self._number += 1
+        answer = self._called(self._source.next_batch, self._number)
+        if answer is None:
+            return None
+        if answer.get("interrupted"):
+            raise _DrawInterrupt
+        if answer.get("problem") is not None:
+            raise self._refusal(
+                str(answer["problem"]), answer.get("remedy"), answer.get("argument")
+            )
+        columns = [_column(fields) for fields in answer["columns"]]
+        if "first" in self.__dict__:
+            columns = self._as_in_first(columns)
+        try:
+            return pack(columns)
+        except InputError as error:
+            raise self._refusal(error.problem, error.remedy, error.argument) from None
+
+    def _called(self, function: Callable[[], Any], number: int) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            text = (
+                error.problem
+                if isinstance(error, CallbackError)
+                else f"{type(error).__name__}: {error}"
+            )
+            raise CallbackError(
+                f"The generator failed at batch {number}: {text}",
+                "Correct the function that gives the batches.",
+            ) from error
+
+    def _as_in_first(self, columns: list[Column]) -> list[Column]:
+        given = {column.name: column for column in columns}
+        known = {name: place.facts for name, place in self.first.places.items()}
+        for name in [*known, *given]:
+            if name not in given:
+                raise self._refusal(
+                    f"The column `{name}` of the first batch is missing.", argument=name
+                )
+            if name not in known:
+                raise self._refusal(
+                    f"There is a column `{name}`, which the first batch does not have.",
+                    argument=name,
+                )
+            new, old = given[name].facts, known[name]
+            for what in ("type", "shape", "levels"):
+                here, there = getattr(new, what), getattr(old, what)
+                if here != there:
+                    raise self._refusal(
+                        f"The column `{name}` has {what} {_shown(here)}, in the first batch {_shown(there)}.",
+                        argument=name,
+                    )
+        return [given[name] for name in known]
+
+    def _refusal(
+        self, problem: str, remedy: str | None = None, argument: str | None = None
+    ) -> InputError:
+        return InputError(
+            f"Batch {self._number} cannot be used: {problem}",
+            remedy or "Give the same columns, of the same types, in every batch.",
+            argument=argument or "generator",
+        )
+
+
+def _column(fields: Mapping[str, Any]) -> Column:
+    values, shape, levels = fields["values"], fields.get("shape") or (), fields.get("levels")
+    shape = (shape,) if isinstance(shape, (int, float)) else shape
+    levels = (levels,) if isinstance(levels, str) else levels
+    return Column(
+        name=fields["name"],
+        type=fields["type"],
+        values=lambda: values,
+        shape=tuple(int(size) for size in shape),
+        levels=None if levels is None else tuple(levels),
+    )
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, tuple):
+        return " x ".join(map(str, value)) if isinstance(value[0], int) else ", ".join(value)
+    return str(value)
+
+
+class _Slices(Iterator[Any]):
+    """The replicas' batches, asked for by TensorFlow's threads; it holds nothing of R.
+
+    It goes on failing once it has failed. A Python generator would end then, and where several replicas ask,
+    TensorFlow would sometimes take that for the end of the data.
+
+    Args:
+        draw: What gives batches of all replicas.
+        epochs: Passes over the data; None: without end.
+        shard: The part of each batch to yield.
+    """
+
+    def __init__(self, draw: Callable[..., Any], epochs: int | None, shard: Shard) -> None:
+        self._draw = draw
+        self._epochs = epochs
+        self._shard = shard
+        self._number = 0
+        self._waiting: list[Any] = []
+        self._ended = False
+
+    def __next__(self) -> Any:
+        """Give one replica's batch: its matrices and its tables of strings."""
+        while not self._waiting:
+            batch: Packed | None = None
+            if not self._ended:
+                batch = self._draw(self._epochs if self._number == 0 else 0, self._shard.replicas)
+            if batch is None:
+                self._ended = True
+                raise StopIteration
+            if (
+                not self._shard.in_turns
+                or self._number % self._shard.pipelines == self._shard.pipeline
+            ):
+                self._waiting = self._cut(batch)
+            self._number += 1
+        return self._waiting.pop(0)
+
+    def _cut(self, batch: Packed) -> list[Any]:
+        sizes = split(batch.rows, self._shard.replicas)
+        starts = [sum(sizes[:replica]) for replica in self._shard.own_replicas]
+        rows = [
+            slice(start, start + sizes[replica])
+            for start, replica in zip(starts, self._shard.own_replicas, strict=True)
+        ]
+        tables = tuple(batch.tables.values())
+        return [(tuple(matrix[part] for matrix in batch.matrices), tables) for part in rows]
+
+
+def _dataset(
+    first: Packed, slices: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]
+) -> Any:
+    tf = engine.tf
+    signature = (
+        tuple(
+            tf.TensorSpec([None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype))
+            for matrix in first.matrices
+        ),
+        tuple(tf.TensorSpec([None], tf.string) for _ in first.tables),
+    )
+    batches = tf.data.Dataset.from_generator(slices, output_signature=signature)
+    # There is nothing for AutoGraph to convert, and it takes its time to find that out.
+    columns = batches.map(tf.autograph.experimental.do_not_convert(take_apart))
+    # One batch ahead, which R makes while TensorFlow trains.
+    return columns.prefetch(1)

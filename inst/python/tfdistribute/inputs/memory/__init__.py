@@ -1,0 +1,1 @@
+"""Inputs whose rows are in memory."""

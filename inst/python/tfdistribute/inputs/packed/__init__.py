@@ -1,0 +1,1 @@
+"""Columns packed side by side: few arrays, one per dtype."""

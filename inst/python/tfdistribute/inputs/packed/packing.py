@@ -1,0 +1,188 @@
+"""Columns from R in few arrays: one matrix per dtype, one row per example.
+
+They stand as ``layout.py`` says. Strings are kept as codes into a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.descriptions import Description
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.packed.layout import Layout, Place, lay_out
+
+# Stands for a table until the column's values are read.
+_UNREAD = np.empty(0, dtype=object)
+
+Empty = Callable[[Layout, int], "tuple[npt.NDArray[Any], ...]"]
+
+
+@dataclass(frozen=True)
+class Column(Description):
+    """One column as it comes from R.
+
+    Args:
+        name: Key of the feature or name of the response.
+        type: One of ``columns.TYPES``.
+        values: Function that returns the values as an array of shape [rows, ...], numbers in any dtype. For
+            "integer64" an array of doubles holds the integers' bits, as R's bit64 keeps them. For "string" it
+            returns a mapping of ``codes``, numbers from 0, and ``labels``, an array of the strings they stand for.
+            It is called once, and its arrays are not kept: they may be R's own memory.
+        shape: Shape of one example.
+        levels: The values that a column of strings may take, where they are known.
+    """
+
+    name: str
+    type: str
+    values: Callable[[], Any]
+    shape: tuple[int, ...] = ()
+    levels: tuple[str, ...] | None = None
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """The column without its values."""
+        return ColumnFacts(self.name, self.type, self.shape, self.levels)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """All columns of an input.
+
+    Args:
+        matrices: One array of shape [rows, columns] per dtype, in C order.
+        places: Where each column is kept, by name, in the order of the columns.
+        tables: The strings that codes stand for, by name of the column.
+        rows: Number of rows.
+    """
+
+    matrices: tuple[npt.NDArray[Any], ...]
+    places: Mapping[str, Place]
+    tables: Mapping[str, npt.NDArray[np.object_]]
+    rows: int
+
+    def gather(self, rows: npt.NDArray[np.integer]) -> tuple[npt.NDArray[Any], ...]:
+        """Copy rows.
+
+        Args:
+            rows: Row numbers of shape [batches, examples].
+
+        Returns:
+            One array of shape [batches, examples, columns] per matrix.
+        """
+        return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
+
+    @property
+    def layout(self) -> Layout:
+        """The columns without their values."""
+        return Layout(
+            tuple(matrix.dtype for matrix in self.matrices),
+            tuple(matrix.shape[1] for matrix in self.matrices),
+            self.places,
+            self.tables,
+        )
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of one example in bytes."""
+        return self.layout.row_bytes
+
+    def numbers(self, name: str) -> npt.NDArray[Any] | None:
+        """Show the values of a column of numbers, without a copy.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            An array of shape [rows, width]; None for a column of strings.
+        """
+        place = self.places[name]
+        if name in self.tables:
+            return None
+        return self.matrices[place.matrix][:, place.start : place.start + place.width]
+
+
+def check_names(columns: Sequence[Column], response: str | None) -> None:
+    """See that every column has a name of its own, and the response is one of them.
+
+    Raises:
+        InputError: two columns of one name, or a response that is no column.
+    """
+    names = [column.name for column in columns]
+    for name in sorted(set(names)):
+        if names.count(name) > 1:
+            raise InputError(
+                f"The input has two columns `{name}`.", "Rename one of them.", argument=name
+            )
+    if response is not None and response not in names:
+        raise InputError(
+            f"The response `{response}` is no column.", "Name a column.", argument="response"
+        )
+
+
+def pack(columns: Sequence[Column], empty: Empty = Layout.empty) -> Packed:
+    """Copy columns into matrices, one column at a time.
+
+    Args:
+        columns: At least one column, all with the same number of rows.
+        empty: Makes the matrices of a layout for some rows.
+
+    Returns:
+        The packed columns; nothing in it shares memory with what the columns returned.
+
+    Raises:
+        InputError: no columns, no rows, or columns with different numbers of rows or of another shape.
+    """
+    if not columns:
+        raise InputError(
+            "The input has no columns.", "Choose at least one feature.", argument="features"
+        )
+    layout = lay_out(
+        [column.facts for column in columns],
+        {column.name: _UNREAD for column in columns if column.type == "string"},
+    )
+    matrices: list[npt.NDArray[Any]] = []
+    tables: dict[str, npt.NDArray[np.object_]] = {}
+    for column in columns:
+        values, table = _read(column)
+        if not matrices:
+            matrices = list(empty(layout, len(values)))
+        _check_shape(column, values, len(matrices[0]))
+        place = layout.places[column.name]
+        target = matrices[place.matrix][:, place.start : place.start + place.width]
+        # Doubles beyond float32 become infinite here; R has refused them by the column's name.
+        with np.errstate(over="ignore"):
+            target[...] = values.reshape(len(values), place.width)
+        if table is not None:
+            tables[column.name] = table
+    return Packed(tuple(matrices), layout.places, tables, len(matrices[0]))
+
+
+def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | None]:
+    values = column.values()
+    if column.type == "string":
+        coded = cast(Mapping[str, Any], values)
+        return np.asarray(coded["codes"]), np.array(coded["labels"], dtype=object, ndmin=1)
+    array = np.asarray(values)
+    if column.type == "integer64" and array.dtype == np.float64:
+        array = array.view(np.int64)
+    return array, None
+
+
+def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
+    if rows == 0:
+        raise InputError(
+            "The input has no rows.", "Give data with at least one row.", argument="object"
+        )
+    if values.shape == (rows, *column.shape):
+        return
+    raise InputError(
+        f"The column `{column.name}` has shape {list(values.shape)} where {[rows, *column.shape]} is expected.",
+        "Give every column the same number of rows.",
+        argument=column.name,
+    )

@@ -1,0 +1,1 @@
+"""Inputs from TFRecord and fixed-length files."""

@@ -1,0 +1,215 @@
+"""Packed binary files: one record of fixed length per row, numbers in little-endian order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.files.blocks import Block, Matrices, Source, cut_blocks
+from tfdistribute.inputs.files.file_input import FileInput
+from tfdistribute.inputs.files.files import File, find_files, read_bytes
+from tfdistribute.inputs.packed.layout import Layout, lay_out, width
+from tfdistribute.inputs.packed.packing import Packed
+from tfdistribute.inputs.records.record_columns import (
+    TYPES_OF_NUMBERS,
+    chosen_columns,
+    parse_column,
+)
+from tfdistribute.inputs.records.shard_index import (
+    IndexedColumn,
+    ShardIndex,
+    indexed_columns,
+    with_shards,
+    write_shards,
+)
+
+# Rows that are written at once.
+_ROWS_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLength(FileInput, kind="fixed_length"):
+    """Records of fixed length.
+
+    Args:
+        columns: What stands in a record, in its order, where the files have no index: dtypes by name, such as
+            "uint8" or "float32[28, 28]". Empty: the index says it.
+    """
+
+    columns: dict[str, str] = field(default_factory=dict[str, str])
+
+    def _open(self) -> Source:
+        return self._records
+
+    @cached_property
+    def _records(self) -> _Records:
+        paths, index = with_shards(self.paths, "fixed_length")
+        files = find_files(paths)
+        if self.columns:
+            columns = tuple(_column(name, dtype) for name, dtype in self.columns.items())
+        elif index is not None:
+            columns = index.columns
+        else:
+            raise InputError(
+                f'There is no index beside "{files[0].path}", so `columns` is needed.',
+                'Say what a record holds, for example columns = c(y = "int32", x = "float32[20]").',
+                argument="columns",
+            )
+        chosen = chosen_columns([each.facts for each in columns], self.features, self.response)
+        return _Records(files, columns, chosen)
+
+    def _label_range(self, source: Source) -> tuple[float, float] | None:
+        # Of one index only: others may have other ranges.
+        of_one = len(self.paths) == 1
+        return (
+            next(
+                (each.range for each in self._records.columns if each.facts.name == self.response),
+                None,
+            )
+            if of_one
+            else None
+        )
+
+
+def _column(name: str, text: str) -> IndexedColumn:
+    dtype, shape = parse_column(name, text, tuple(TYPES_OF_NUMBERS))
+    return IndexedColumn(ColumnFacts(name, TYPES_OF_NUMBERS[dtype], shape), dtype)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbours in the record that are neighbours in a matrix too, and are copied at once."""
+
+    dtype: np.dtype[Any]
+    offset: int
+    matrix: int
+    start: int
+    width: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.width * self.dtype.itemsize
+
+    def followed_by(self, other: _Run) -> bool:
+        return (self.dtype, self.matrix, self.end, self.start + self.width) == (
+            other.dtype,
+            other.matrix,
+            other.offset,
+            other.start,
+        )
+
+
+class _Records:
+    """Records of fixed length in blocks."""
+
+    def __init__(
+        self,
+        files: tuple[File, ...],
+        columns: tuple[IndexedColumn, ...],
+        chosen: Sequence[ColumnFacts],
+    ) -> None:
+        self.files = files
+        self.columns = columns
+        tables: dict[str, npt.NDArray[np.object_]] = {
+            each.facts.name: np.array(each.labels, dtype=object)
+            for each in columns
+            if each.labels is not None and each.facts in chosen
+        }
+        self.layout: Layout = lay_out(chosen, tables)
+        self.row_bytes = self.layout.row_bytes
+        self._record_bytes, self._runs = self._find_runs()
+        self.blocks: Sequence[Block] = [
+            block
+            for number, file in enumerate(files)
+            for block in cut_blocks(number, self._rows(file), self.row_bytes)
+        ]
+
+    def _find_runs(self) -> tuple[int, list[_Run]]:
+        offset, runs = 0, list[_Run]()
+        for column in self.columns:
+            dtype = np.dtype(column.dtype).newbyteorder("<")
+            count = width(column.facts)
+            place = self.layout.places.get(column.facts.name)
+            if place is not None:
+                run = _Run(dtype, offset, place.matrix, place.start, count)
+                if runs and runs[-1].followed_by(run):
+                    last = runs.pop()
+                    run = _Run(dtype, last.offset, last.matrix, last.start, last.width + count)
+                runs.append(run)
+            offset += count * dtype.itemsize
+        return offset, runs
+
+    def _rows(self, file: File) -> int:
+        rows, rest = divmod(file.size, self._record_bytes)
+        if rest:
+            raise InputError(
+                f'The file "{file.path}" has {file.size} bytes, which is no multiple of the '
+                f"{self._record_bytes} bytes of a record: record {rows + 1} is cut off.",
+                "Correct `columns`, or write the file again.",
+                argument="paths",
+                value=file.path,
+            )
+        return rows
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+        """Read rows of a block; on any thread."""
+        rows, record = stop - start, self._record_bytes
+        offset = (block.first + start) * record
+        content = read_bytes(self.files[block.file].path, offset, rows * record)
+        records = np.frombuffer(content, np.uint8).reshape(rows, record)
+        first = self._runs[0]
+        if (
+            len(self._runs) == 1
+            and first.end - first.offset == record
+            and first.dtype == self.layout.dtypes[0]
+        ):
+            yield (cast(Any, records.view(first.dtype)),)
+            return
+        matrices = self.layout.empty(rows)
+        for run in self._runs:
+            values = records[:, run.offset : run.end].view(run.dtype)
+            # Doubles beyond float32 become infinite here.
+            with np.errstate(over="ignore"):
+                matrices[run.matrix][:, run.start : run.start + run.width] = values
+        yield matrices
+
+
+def write_fixed_length(
+    packed: Packed, directory: str, shards: int, listener: Any = None
+) -> ShardIndex:
+    """Write packed data into files of records of fixed length.
+
+    Args:
+        packed: The data.
+        directory: Where to write; it is made.
+        shards: Number of files.
+        listener: Told of each finished file; see ``write_shards``.
+
+    Returns:
+        The index.
+
+    Raises:
+        ArgumentError: the directory holds other files, or cannot be written.
+    """
+
+    def write(path: str, first: int, last: int) -> None:
+        with open(path, "wb") as file:
+            for start in range(first, last, _ROWS_AT_ONCE):
+                rows = slice(start, min(start + _ROWS_AT_ONCE, last))
+                parts = [_little_endian_bytes(matrix[rows]) for matrix in packed.matrices]
+                file.write(np.concatenate(parts, axis=1).tobytes())
+
+    index = ShardIndex("fixed_length", indexed_columns(packed), {})
+    return write_shards(packed, directory, shards, index, write, listener)
+
+
+def _little_endian_bytes(matrix: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    ordered = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
+    return ordered.view(np.uint8).reshape(len(matrix), -1)

@@ -1,0 +1,1 @@
+"""Inputs from CSV, Parquet and Arrow files."""

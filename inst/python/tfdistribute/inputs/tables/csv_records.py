@@ -1,0 +1,219 @@
+"""Where records begin and end in a CSV file, found without parsing its values.
+
+A record is a line, but for newlines inside quotes. A block can therefore only be cut where the quotes before it are
+known, which takes one pass over the file; its result is kept for as long as the file does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.files.files import File, open_file
+
+# Bytes of text that are parsed at once.
+TEXT_BYTES = 2**20
+# A record beyond this is taken for a quote that was never closed.
+LONGEST_RECORD = 16 * 2**20
+_HEADER_BYTES = 2**16
+
+_NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Whole records of a file.
+
+    Args:
+        offset: Position of the first byte.
+        size: Bytes.
+        line: Number of the first line, from 1.
+        records: Records that are not empty.
+    """
+
+    offset: int
+    size: int
+    line: int
+    records: int
+
+
+def spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
+    """Cut a file into spans of about ``TEXT_BYTES``; the first holds the first record that is not empty alone.
+
+    Args:
+        file: The file.
+        delimiter: What stands between fields.
+        first: Whether the first record is all that is wanted.
+
+    Yields:
+        Spans in their order, all of the file.
+
+    Raises:
+        InputError: the file is compressed or not text, quotes are not as RFC 4180 says, or a record does not end.
+
+    Source:
+        https://www.rfc-editor.org/rfc/rfc4180, section 2.
+    """
+    with open_file(file.path) as stream:
+        cursor = _Cursor(file, delimiter, stream.read(_HEADER_BYTES))
+        header_found = at_end = False
+        while True:
+            ends = cursor.ends(at_end)
+            if not header_found:
+                filled = np.flatnonzero(_filled(cursor.data, ends))
+                if len(filled):
+                    header_found = True
+                    yield cursor.cut(ends[: filled[0] + 1])
+                    if first:
+                        return
+                    continue
+            elif len(ends) and (len(cursor.data) >= TEXT_BYTES or at_end):
+                yield cursor.cut(ends)
+            if at_end:
+                return
+            read = stream.read(TEXT_BYTES)
+            at_end = not read
+            cursor.add(read)
+
+
+class _Cursor:
+    """How far a file was cut, and the text that comes next; it begins with a record."""
+
+    def __init__(self, file: File, delimiter: str, data: bytes) -> None:
+        _check_text(file, data)
+        self.data = data.removeprefix(_BYTE_ORDER_MARK)
+        self._file = file
+        self._delimiter = delimiter
+        self._offset = len(data) - len(self.data)
+        self._line = 1
+
+    def ends(self, at_end: bool) -> npt.NDArray[np.int64]:
+        return _record_ends(self._file, self.data, self._delimiter, self._line, at_end)
+
+    def cut(self, ends: npt.NDArray[np.int64]) -> Span:
+        size = int(ends[-1])
+        done, self.data = self.data[:size], self.data[size:]
+        span = Span(self._offset, size, self._line, int(_filled(done, ends).sum()))
+        self._offset += size
+        self._line += done.count(b"\n")
+        return span
+
+    def add(self, data: bytes) -> None:
+        if len(self.data) > LONGEST_RECORD:
+            raise _refusal(
+                self._file,
+                self._line,
+                f"does not end within {LONGEST_RECORD // 2**20} MB",
+                "Close the quote that begins there.",
+            )
+        self.data += data
+
+
+def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> list[int]:
+    """Find the line where each record that is not empty begins.
+
+    Args:
+        file: The file.
+        span: A span of it.
+        data: Its bytes.
+        delimiter: What stands between fields.
+
+    Returns:
+        The lines of the records, counted in the file.
+    """
+    ends = _record_ends(file, data, delimiter, span.line, at_end=True)
+    starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
+    newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+    return (span.line + np.searchsorted(newlines, starts)).tolist()
+
+
+def _check_text(file: File, data: bytes) -> None:
+    problem = None
+    if not data:
+        raise InputError(
+            f'The file "{file.path}" is empty: it does not even name its columns.',
+            "Leave it out, or begin it with the names of the columns.",
+            argument="paths",
+            value=file.path,
+        )
+    if data[:2] == b"\x1f\x8b":
+        problem = "is compressed"
+    elif data[:4] == b"PAR1":
+        problem = "is a Parquet file"
+    elif b"\x00" in data[:1000]:
+        problem = "is not text in UTF-8"
+    if problem is not None:
+        raise InputError(
+            f'The file "{file.path}" {problem}, and cannot be read as CSV.',
+            "Give CSV files in UTF-8, not compressed.",
+            argument="paths",
+            value=file.path,
+        )
+
+
+def _record_ends(
+    file: File, data: bytes, delimiter: str, line: int, at_end: bool
+) -> npt.NDArray[np.int64]:
+    """Positions after the newlines that end records; also the end of the file ends one."""
+    letters = np.frombuffer(data, np.uint8)
+    newlines = np.flatnonzero(letters == _NEWLINE)
+    quotes = np.flatnonzero(letters == _QUOTE) if b'"' in data else np.empty(0, np.int64)
+    if len(quotes):
+        _check_quotes(file, letters, quotes, delimiter, line, at_end)
+        newlines = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+    ends = newlines + 1
+    if at_end and len(data) and (not len(ends) or ends[-1] != len(data)):
+        ends = np.append(ends, len(data))
+    return ends
+
+
+def _check_quotes(
+    file: File,
+    letters: npt.NDArray[np.uint8],
+    quotes: npt.NDArray[np.int64],
+    delimiter: str,
+    line: int,
+    at_end: bool,
+) -> None:
+    def line_of(position: int) -> int:
+        return line + int((letters[:position] == _NEWLINE).sum())
+
+    around = np.array([ord(delimiter), _NEWLINE, _RETURN, _QUOTE], np.uint8)
+    begin, close = quotes[0::2], quotes[1::2]
+    before = np.where(begin > 0, letters[begin - 1], _NEWLINE)
+    wrong = begin[~np.isin(before, around)]
+    after = letters[np.minimum(close + 1, len(letters) - 1)]
+    wrong_close = close[~np.isin(after, around) & (close + 1 < len(letters))]
+    wrong = np.concatenate([wrong, wrong_close])
+    if len(wrong):
+        raise _refusal(
+            file,
+            line_of(int(wrong.min())),
+            "has a quote inside a field",
+            'Quote the whole field and double the quotes in it, as in "5"" pipe".',
+        )
+    if at_end and len(quotes) % 2:
+        raise _refusal(
+            file, line_of(int(quotes[-1])), "opens a quote that is never closed", "Close the quote."
+        )
+
+
+def _filled(data: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which records are more than a newline."""
+    letters = np.frombuffer(data, np.uint8)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    sizes = ends - starts
+    first = letters[starts]
+    empty = (sizes == 1) & ((first == _NEWLINE) | (first == _RETURN))
+    return ~(empty | ((sizes == 2) & (first == _RETURN)))
+
+
+def _refusal(file: File, line: int, problem: str, remedy: str) -> InputError:
+    return InputError(
+        f'Line {line} of "{file.path}" {problem}.', remedy, argument="paths", value=file.path
+    )

@@ -1,0 +1,1 @@
+"""Writing any input as sharded files."""

@@ -1,0 +1,203 @@
+"""The rows of any input as packed columns on the disk, where memory has no room for them.
+
+What writes files has to know beforehand how many rows there are, and which strings; a function says that at its end
+only. So all rows go into temporary files once, which are mapped as if they were in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.audit.batches import batches_of
+from tfdistribute.inputs.description import Input
+from tfdistribute.inputs.packed.layout import Layout, lay_out
+from tfdistribute.inputs.packed.packing import Packed
+from tfdistribute.inputs.records.record_columns import TYPES_OF_NUMBERS
+
+# Different strings of a column are kept in memory, as they are in the index.
+MOST_LABELS = 2_000_000
+_REPORT_EVERY_S = 0.1
+
+# Columns of which nothing is known beforehand, by the kind of their arrays.
+_TYPES: Mapping[str, str] = {**TYPES_OF_NUMBERS, "object": "string"}
+
+Listener = Callable[[dict[str, int]], Any]
+
+
+@contextlib.contextmanager
+def spooled(source: Input, directory: str, listener: Listener | None = None) -> Iterator[Packed]:
+    """Read an input once, in its order.
+
+    Args:
+        source: The input, which ends and does not shuffle.
+        directory: Where to keep the rows meanwhile; it must not exist, and is gone afterwards.
+        listener: Told of the rows read so far by ``{"read": 1000}``, ten times a second at most.
+
+    Yields:
+        The columns: features in their order, weights, then the response.
+
+    Raises:
+        InputError: the input has no rows, or cannot be read; a column has a type that files do not keep, other
+            columns than the first batch, or too many different strings.
+        OSError: the directory cannot be written.
+    """
+    os.makedirs(directory)
+    spool = None
+    try:
+        facts = source.facts()
+        told = time.monotonic()
+        for batch in batches_of(source, "evaluate", 0):
+            columns = _named(batch, facts)
+            spool = spool or _Spool(directory, _known(columns, facts))
+            spool.add(columns)
+            if listener is not None and time.monotonic() - told >= _REPORT_EVERY_S:
+                told = time.monotonic()
+                listener({"read": spool.rows})
+        if spool is None:
+            raise InputError("The input has no rows.", "Give data with at least one row.")
+        yield spool.packed()
+    finally:
+        if spool is not None:
+            spool.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _named(batch: Any, facts: InputFacts) -> dict[str, Any]:
+    """Put the label among the features, by its name."""
+    features, label = batch if isinstance(batch, tuple) else (batch, None)
+    if not isinstance(features, Mapping):
+        features = {"features": features}
+    columns: dict[str, Any] = dict(cast(Mapping[str, Any], features))
+    if facts.weights is not None:
+        columns[facts.weights.name] = columns.pop(facts.weights.name)
+    if label is not None:
+        name = "label" if facts.label is None else facts.label.name
+        if name in columns or isinstance(label, Mapping):
+            raise InputError(
+                f"The label cannot be written beside the features: `{name}` "
+                f"{'is a feature' if name in columns else 'holds several columns'}.",
+                "Give one label, and features by other names.",
+                argument=name,
+            )
+        columns[name] = label
+    return columns
+
+
+def _known(columns: Mapping[str, Any], facts: InputFacts) -> list[ColumnFacts]:
+    known = dict(facts.features or {})
+    for column in (facts.weights, facts.label):
+        if column is not None and facts.features is not None:
+            known[column.name] = column
+    return [known.get(name) or _column(name, values) for name, values in columns.items()]
+
+
+def _column(name: str, values: Any) -> ColumnFacts:
+    dtype = values.dtype.name if isinstance(values, np.ndarray) else type(values).__name__
+    if dtype not in _TYPES or values.ndim == 0:
+        raise InputError(
+            f"The feature `{name}` holds {dtype}, which files do not keep.",
+            "Turn it into a tensor of numbers or strings, one entry per row.",
+            argument=name,
+        )
+    return ColumnFacts(name, _TYPES[dtype], tuple(values.shape[1:]))
+
+
+class _Spool:
+    """Files that grow, one for each matrix, and the strings that codes stand for."""
+
+    def __init__(self, directory: str, columns: list[ColumnFacts]) -> None:
+        strings = [column.name for column in columns if column.type == "string"]
+        unread = np.empty(0, dtype=object)
+        self._layout: Layout = lay_out(columns, dict.fromkeys(strings, unread))
+        self._codes: dict[str, dict[bytes, int]] = {name: {} for name in strings}
+        for column in columns:
+            for level in column.levels or ():
+                self._code(column.name, level.encode())
+        self._paths = [
+            os.path.join(directory, f"matrix-{number}")
+            for number in range(len(self._layout.dtypes))
+        ]
+        self._files: list[BinaryIO] = [open(path, "wb") for path in self._paths]  # noqa: SIM115 - closed by close()
+        self.rows = 0
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self._files:
+            file.close()
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        """Append a batch."""
+        places = self._layout.places
+        if set(columns) != set(places):
+            other = sorted(set(columns) ^ set(places))[0]
+            raise InputError(
+                f"The column `{other}` is not in every batch.",
+                "Give the same columns in every batch.",
+                argument=other,
+            )
+        rows = len(next(iter(columns.values())))
+        matrices = self._layout.empty(rows)
+        for name, place in places.items():
+            values = np.asarray(columns[name])
+            if values.size != rows * place.width:
+                raise InputError(
+                    f"The column `{name}` has other shapes in some batches.",
+                    "Give the same shape in every batch.",
+                    argument=name,
+                )
+            if name in self._codes:
+                values = self._coded(name, values)
+            target = matrices[place.matrix][:, place.start : place.start + place.width]
+            target[...] = values.reshape(rows, place.width)
+        for matrix, file in zip(matrices, self._files, strict=True):
+            file.write(matrix.data)
+        self.rows += rows
+
+    def _coded(self, name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+        coded = np.fromiter(
+            (self._code(name, text) for text in values.ravel()), np.int32, values.size
+        )
+        if len(self._codes[name]) > MOST_LABELS:
+            raise InputError(
+                f"The column `{name}` has more than {MOST_LABELS:,} different strings, which are kept in memory.",
+                "Leave it out, or turn it into numbers, for example by hashing.",
+                argument=name,
+            )
+        return coded
+
+    def _code(self, name: str, text: bytes) -> int:
+        codes = self._codes[name]
+        return codes.setdefault(text, len(codes))
+
+    def packed(self) -> Packed:
+        """Map the files."""
+        self.close()
+        matrices = tuple(
+            np.memmap(path, dtype, "r", shape=(self.rows, width))
+            for path, dtype, width in zip(
+                self._paths, self._layout.dtypes, self._layout.widths, strict=True
+            )
+        )
+        tables = {name: _table(name, codes) for name, codes in self._codes.items()}
+        return Packed(matrices, self._layout.places, tables, self.rows)
+
+
+def _table(name: str, codes: Mapping[bytes, int]) -> npt.NDArray[np.object_]:
+    try:
+        return np.array([text.decode() for text in codes], dtype=object)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The column `{name}` holds bytes that are not text in UTF-8.",
+            "Turn it into numbers, as tf$io$decode_raw() does, or leave it out.",
+            argument=name,
+        ) from error

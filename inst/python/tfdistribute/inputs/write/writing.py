@@ -1,0 +1,64 @@
+"""Any input as sharded files with an index."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfdistribute.inputs.description import Input
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.records.fixed_length import write_fixed_length
+from tfdistribute.inputs.records.shard_index import SPOOL, ShardIndex, target, unwritable
+from tfdistribute.inputs.records.tfrecord import write_tfrecord
+from tfdistribute.inputs.write.disk_cache import spooled
+
+WRITERS: Mapping[str, Callable[..., ShardIndex]] = {
+    "fixed_length": write_fixed_length,
+    "tfrecord": write_tfrecord,
+}
+
+
+def write_input(
+    source: Input,
+    format: str,  # noqa: A002
+    directory: str,
+    shards: int,
+    listener: Callable[[dict[str, int]], Any] | None = None,
+) -> ShardIndex:
+    """Write the rows of an input, in their order.
+
+    What is not in memory is read once, batch by batch, into temporary files beside the shards. Memory holds a batch and
+    the different strings, whatever the number of rows.
+
+    Args:
+        source: The input, which ends and does not shuffle.
+        format: One of ``WRITERS``.
+        directory: Where to write; it is made.
+        shards: Number of files, at most the number of rows.
+        listener: Told of rows that are read (see ``spooled``) and of finished files (see ``write_shards``).
+
+    Returns:
+        The index.
+
+    Raises:
+        ArgumentError: the directory holds other files, or cannot be written; or there are fewer rows than shards.
+        InputError: the input cannot be read, or has columns that files do not keep.
+    """
+    directory = target(directory)
+    write = WRITERS[format]
+    if isinstance(source, InMemory):
+        return write(source.packed, directory, shards, listener)
+    rows = os.path.join(directory, SPOOL)
+    shutil.rmtree(rows, ignore_errors=True)
+    try:
+        with spooled(source, rows, listener) as packed:
+            return write(packed, directory, shards, listener)
+    except OSError as error:
+        raise unwritable(directory, error) from error
+    finally:
+        # Only where nothing was written.
+        with contextlib.suppress(OSError):
+            os.rmdir(directory)

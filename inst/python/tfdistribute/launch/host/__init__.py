@@ -1,0 +1,1 @@
+"""The machine: processes, cores, GPUs, network and private files."""

@@ -1,0 +1,231 @@
+"""What a job does and did, read by other processes than its supervisor. Plain Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from tfdistribute.errors import ArgumentError, TrainingError
+from tfdistribute.launch import failures
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.lock import owner_pid
+from tfdistribute.launch.host.logs import LogReader, spare_directory
+from tfdistribute.launch.state import FILE, RESULT
+
+_TICK_S = 0.02
+
+# How long a supervisor may take to end its tasks before it is killed, which ends them too.
+STOP_S = 12.0
+
+_HANDLE = ("id", "pid", "logs", "model_dir", "verb")
+
+Handle = Mapping[str, Any]
+
+
+def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
+    """Make the handle by which a job is read and stopped.
+
+    Args:
+        state: A state of the job.
+        directory: Its private directory.
+
+    Returns:
+        Plain values: id, pid of the supervisor, logs, model_dir, verb, directory.
+    """
+    return {**{name: state.get(name) for name in _HANDLE}, "directory": directory}
+
+
+def is_running(job: Handle) -> bool:
+    """Say whether the supervisor of a job still runs."""
+    return private_directory.is_kept(str(job["directory"]))
+
+
+def job_state(job: Handle) -> dict[str, Any]:
+    """Read the state of a job, or its result.
+
+    Args:
+        job: Its handle.
+
+    Returns:
+        The state. Where the supervisor is gone and left no result, the state "failed" that says so.
+    """
+    directory = str(job["directory"])
+    runs = private_directory.is_kept(directory)
+    state = read_json(os.path.join(directory, FILE))
+    if runs and state is not None:
+        return state
+    return result_of(job) or _gone(job, state or {})
+
+
+def result_of(job: Handle) -> dict[str, Any] | None:
+    """Read the result of a job that has ended.
+
+    Args:
+        job: Its handle.
+
+    Returns:
+        The last state; None where there is none.
+    """
+    spare = spare_directory(str(job["id"]))
+    for directory in (job.get("logs"), spare):
+        if directory is None:
+            continue
+        if directory == spare and not private_directory.is_private(spare):
+            continue
+        found = read_json(os.path.join(str(directory), RESULT))
+        if found is not None and found.get("id") == job["id"]:
+            return found
+    return None
+
+
+def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
+    """Read the state of a job, and the lines that its tasks have logged since the last time.
+
+    Args:
+        job: Its handle.
+        position: "position" of the last call; None for the beginning.
+        level: The least level of lines: "debug", "info", "warning" or "error".
+
+    Returns:
+        state, lines ("[worker 1] ..."), position for the next call, and whether the job has ended.
+    """
+    state = job_state(job)
+    reader = LogReader(state.get("tasks") or [], position, level)
+    lines = reader.new()
+    return {
+        "state": state,
+        "lines": lines,
+        "position": reader.position,
+        "ended": state.get("ended") is not None,
+    }
+
+
+def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list[str]:
+    """Read what the tasks of a job have logged.
+
+    Args:
+        job: Its handle.
+        task: One task, such as "worker 1"; None for all.
+        level: The least level of lines.
+
+    Returns:
+        Lines, with the task before each where they are of several.
+
+    Raises:
+        ArgumentError: the job has no such task.
+    """
+    rows = cast("list[dict[str, Any]]", job_state(job).get("tasks") or [])
+    return logged_lines(rows, task, level)
+
+
+def logged_lines(rows: list[dict[str, Any]], task: str | None, level: str) -> list[str]:
+    """Read the lines of logs.
+
+    Args:
+        rows: Rows with "task", "log" and "log_start".
+        task: One task; None for all.
+        level: The least level of lines.
+
+    Returns:
+        Lines, with the task before each where they are of several.
+
+    Raises:
+        ArgumentError: there is no such task.
+    """
+    names = [row["task"] for row in rows]
+    if task is not None and task not in names:
+        raise ArgumentError(
+            f'`task` is "{task}", which has no log.',
+            f"Use one of {', '.join(names)}." if names else "Wait until the tasks are started.",
+            argument="task",
+            value=task,
+        )
+    chosen = [row for row in rows if task in (None, row["task"])]
+    reader, lines = LogReader(chosen, None, level), cast("list[str]", [])
+    while new := reader.new():
+        lines += new
+    prefix = f"[{task}] "
+    return lines if task is None else [line.removeprefix(prefix) for line in lines]
+
+
+def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
+    """Stop a job: the chief writes its checkpoint, then all tasks are ended.
+
+    Args:
+        job: Its handle.
+        wait_s: Seconds to wait for the end; 0 to ask only.
+
+    Returns:
+        The state.
+    """
+    pid = int(job["pid"])
+    if is_running(job):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + wait_s
+    while is_running(job) and time.monotonic() < deadline:
+        time.sleep(_TICK_S)
+    if wait_s >= STOP_S and is_running(job):
+        # The kernel ends the tasks with it.
+        os.kill(pid, signal.SIGKILL)
+        while is_running(job):
+            time.sleep(_TICK_S)
+    return job_state(job)
+
+
+def running_jobs() -> Iterator[dict[str, Any]]:
+    """Walk through the handles of this user's running jobs."""
+    for directory in private_directory.own_directories():
+        state = read_json(os.path.join(directory, FILE))
+        if state is not None and "id" in state and private_directory.is_kept(directory):
+            yield handle_of(state, directory)
+
+
+def find_job(name: str) -> dict[str, Any] | None:
+    """Find a running job.
+
+    Args:
+        name: Its id, its model_dir or the directory of its logs.
+
+    Returns:
+        Its handle; None where no such job runs.
+    """
+    path = os.path.realpath(name)
+    for job in running_jobs():
+        directories = [job["model_dir"], job["logs"]]
+        if name == job["id"] or path in [os.path.realpath(each) for each in directories if each]:
+            return job
+    holder = owner_pid(path)
+    return next((job for job in running_jobs() if job["pid"] == holder), None)
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """Read a file that holds one JSON object; None where there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: object = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:
+    error = TrainingError(
+        f"The supervisor of job {job['id']} (pid {job['pid']}) ended without a word, and its tasks with it.",
+        "See whether the machine ran out of memory; train again: it goes on from the last checkpoint.",
+    )
+    return {
+        "notes": [],
+        "tasks": [],
+        "evaluations": [],
+        "history": None,
+        **job,
+        **last,
+        "state": "failed",
+        "message": error.problem,
+        "ended": time.time(),
+        "failure": {**failures.of_error(error), "log_tail": None},
+    }

@@ -1,0 +1,5 @@
+"""TensorFlow's ready-made Estimators."""
+
+from tfdistribute.models.canned import baseline, combined, dnn, linear
+
+__all__ = ["baseline", "combined", "dnn", "linear"]

@@ -1,0 +1,67 @@
+"""Linear models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.canned.parts import built, check_wide
+from tfdistribute.models.feature_columns.description import FeatureColumn
+from tfdistribute.models.optimizers import FTRL, Optimizer
+
+# TensorFlow's default for linear models: canned/linear.py of tensorflow_estimator.
+LEARNING_RATE = 0.2
+
+
+@dataclass(frozen=True)
+class Linear(Canned):
+    """A weight per number and per category.
+
+    Args:
+        feature_columns: Columns of any kind.
+        optimizer: What changes the weights.
+        sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are joined.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/LinearRegressor
+    """
+
+    feature_columns: tuple[FeatureColumn, ...] = ()
+    optimizer: Optimizer = FTRL
+    sparse_combiner: str = "sum"
+
+    def __post_init__(self) -> None:
+        """Refuse what no data could make right."""
+        check_wide(self.feature_columns, "feature_columns")
+        super().__post_init__()
+
+    def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
+        """List the columns."""
+        return {"feature_columns": self.feature_columns}
+
+    def arguments(self) -> dict[str, Any]:
+        """Make columns and optimizer."""
+        return {
+            "feature_columns": built(self.feature_columns),
+            "optimizer": self.optimizer.factory(LEARNING_RATE),
+            "sparse_combiner": self.sparse_combiner,
+        }
+
+    def own_structure(self) -> dict[str, Any]:
+        """Describe the optimizer."""
+        return {"sparse_combiner": self.sparse_combiner, "optimizer": self.optimizer.structure()}
+
+
+@dataclass(frozen=True)
+class LinearRegressor(Linear, Regressor, kind="linear_regressor"):
+    """Linear regression."""
+
+    estimator: ClassVar[str] = "LinearRegressor"
+
+
+@dataclass(frozen=True)
+class LinearClassifier(Linear, Classifier, kind="linear_classifier"):
+    """Logistic and multinomial regression."""
+
+    estimator: ClassVar[str] = "LinearClassifier"

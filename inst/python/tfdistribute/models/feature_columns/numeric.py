@@ -1,0 +1,131 @@
+"""Columns of numbers, as they are or in ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from tfdistribute import engine
+from tfdistribute.errors import ModelError
+from tfdistribute.models.feature_columns.description import NUMBERS, FeatureColumn, Need, safe_key
+
+
+@dataclass(frozen=True)
+class Numeric(FeatureColumn, kind="numeric"):
+    """Numbers of one feature.
+
+    Args:
+        key: The feature.
+        shape: Dimensions of one row's value.
+        default_value: Numbers for rows without the feature when examples are parsed; None for an error.
+        dtype: "float32", "float64", "int32" or "int64".
+        normalizer_fn: Function of a tensor that returns a tensor, or None.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/numeric_column
+    """
+
+    key: str
+    shape: tuple[int, ...] = (1,)
+    default_value: tuple[float, ...] | None = None
+    dtype: str = "float32"
+    normalizer_fn: Callable[..., Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The feature's name."""
+        return self.key
+
+    def needs(self) -> tuple[Need, ...]:
+        """List the feature."""
+        remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
+        return (Need(self.key, NUMBERS, math.prod(self.shape), self.name, remedy),)
+
+    def build(self) -> Any:
+        """Make the ``numeric_column``."""
+        whole = self.dtype.startswith("int")
+        given = self.default_value
+        values = None if given is None else [int(value) if whole else value for value in given]
+        return engine.tf.feature_column.numeric_column(
+            safe_key(self.key),
+            shape=self.shape,
+            default_value=values[0] if values is not None and len(values) == 1 else values,
+            dtype=engine.tf.as_dtype(self.dtype),
+            normalizer_fn=self.normalizer_fn,
+        )
+
+    def structure(self) -> dict[str, Any]:
+        """Describe what the weights mean; a function is only noted."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "shape": list(self.shape),
+            "normalized": self.normalizer_fn is not None,
+        }
+
+
+@dataclass(frozen=True)
+class Bucketized(FeatureColumn, kind="bucketized"):
+    """Numbers of one feature, as the range that each falls into.
+
+    Args:
+        source_column: A column of numbers, one per row.
+        boundaries: Increasing bounds; each belongs to the range above it.
+
+    Raises:
+        ModelError: boundaries do not increase, or the source has several numbers per row.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/bucketized_column
+    """
+
+    # Also dense: layers take it as it is.
+    is_categorical: ClassVar[bool] = True
+
+    source_column: Numeric
+    boundaries: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what TensorFlow would refuse."""
+        if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
+            raise ModelError(
+                f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",
+                "Sort them and drop repeated values.",
+                argument="boundaries",
+                value=str(list(self.boundaries)),
+            )
+        if len(self.source_column.shape) > 1:
+            raise ModelError(
+                f"`source_column` {self.source_column.name} has shape {list(self.source_column.shape)}; "
+                "only one dimension can be bucketized.",
+                "Give a column_numeric() with one dimension.",
+                argument="source_column",
+                value=self.source_column.name,
+            )
+
+    @property
+    def name(self) -> str:
+        """``x_bucketized``."""
+        return f"{self.source_column.name}_bucketized"
+
+    def needs(self) -> tuple[Need, ...]:
+        """List the source's feature."""
+        return self.source_column.needs()
+
+    def build(self) -> Any:
+        """Make the ``bucketized_column``."""
+        return engine.tf.feature_column.bucketized_column(
+            self.source_column.build(), list(self.boundaries)
+        )
+
+    def structure(self) -> dict[str, Any]:
+        """Describe what the weights mean."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "source_column": self.source_column.structure(),
+            "boundaries": list(self.boundaries),
+        }

@@ -1,0 +1,5 @@
+"""Keras models."""
+
+from tfdistribute.models.keras import model
+
+__all__ = ["model"]

@@ -1,0 +1,70 @@
+"""Order of the rows of an epoch: shuffled anew for each epoch, from one seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# Seeds of NumPy are not negative; TensorFlow's may be.
+_SEED_BITS = 2**63 - 1
+
+
+class RowOrder:
+    """Which row stands at each position of the stream.
+
+    Args:
+        rows: Rows of one epoch, at least 1.
+        seed: Any whole number: every epoch is shuffled, differently and the same in every process; None: the
+            rows keep their order.
+    """
+
+    def __init__(self, rows: int, seed: int | None) -> None:
+        self._rows = rows
+        self._seed = seed
+        self._epoch = -1
+        self._order: npt.NDArray[np.int32 | np.int64] = np.empty(0, np.int32)
+
+    def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+        """Look up rows.
+
+        Args:
+            positions: Positions in the stream, in any shape.
+
+        Returns:
+            Row numbers from 0, in the same shape.
+        """
+        epochs, offsets = np.divmod(positions, self._rows)
+        if self._seed is None:
+            return offsets
+        first, last = int(epochs.min()), int(epochs.max())
+        if first == last:
+            return self._epoch_order(first)[offsets]
+        found = np.empty_like(offsets)
+        for epoch in range(first, last + 1):
+            here = epochs == epoch
+            found[here] = self._epoch_order(epoch)[offsets[here]]
+        return found
+
+    def _epoch_order(self, epoch: int) -> npt.NDArray[np.int32 | np.int64]:
+        if epoch != self._epoch:
+            self._order = epoch_order(self._rows, self._seed or 0, epoch)
+            self._epoch = epoch
+        return self._order
+
+
+def epoch_order(rows: int, seed: int, epoch: int) -> npt.NDArray[np.int32 | np.int64]:
+    """Shuffle the rows for one epoch.
+
+    Args:
+        rows: Rows of one epoch.
+        seed: Any whole number.
+        epoch: Which pass, from 0.
+
+    Returns:
+        Each row number once; the same for the same arguments, in every process.
+    """
+    order = np.arange(rows, dtype=np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
+    np.random.default_rng((seed & _SEED_BITS, epoch)).shuffle(order)
+    return order

@@ -1,0 +1,57 @@
+"""Hooks that say at which step training starts and ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute import engine
+from tfdistribute.training.hooks.description import Hook, Run
+
+# Longer than TensorFlow needs to start on a slow machine; nothing waits without a word.
+PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True)
+class GlobalStepWaiter(Hook, kind="global_step_waiter"):
+    """Begin when other tasks have brought the model to a step, for asynchronous training.
+
+    Args:
+        wait_until_step: The global step.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook
+    """
+
+    trains_only: ClassVar[bool] = True
+
+    wait_until_step: int
+
+    def session_hook(self, run: Run) -> Any:
+        """Make the hook; where no other task trains, it raises instead of waiting."""
+        return engine.hooks.WaitForStep(self.wait_until_step, 0.0 if run.is_alone else PATIENCE_S)
+
+
+@dataclass(frozen=True)
+class StopAtStep(Hook, kind="stop_at_step"):
+    """End training at a step.
+
+    Args:
+        num_steps: Steps from where this training starts.
+        last_step: Global step; one of both is given.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook
+    """
+
+    trains_only: ClassVar[bool] = True
+    may_end: ClassVar[bool] = True
+
+    num_steps: int | None = None
+    last_step: int | None = None
+
+    def session_hook(self, run: Run) -> Any:
+        """Make the hook."""
+        return engine.hooks.StopAtStep(
+            self.num_steps, self.last_step, lambda: run.note_stop(self.name)
+        )

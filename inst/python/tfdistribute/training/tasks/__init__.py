@@ -1,0 +1,1 @@
+"""Training in a process that is one task of a cluster."""

@@ -1,0 +1,158 @@
+"""Many steps in one run: the same weights to the bit and the same losses, whatever the model and the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from support import equality_models as models  # noqa: E402
+from support.many_steps import MODELS, STEPS, custom, source, trained  # noqa: E402
+
+from tfdistribute.descriptions import read  # noqa: E402
+from tfdistribute.errors import CallbackError  # noqa: E402
+from tfdistribute.inputs import Input  # noqa: E402
+from tfdistribute.training.history import History  # noqa: E402
+
+v1 = tf.compat.v1
+
+pytestmark = pytest.mark.usefixtures("tensorflow")
+
+
+def assert_equal(one: tuple[dict[str, Any], History], other: tuple[dict[str, Any], History]):
+    values, expected = other[0], one[0]
+    assert set(values) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
+    assert (other[1].steps, other[1].losses) == (one[1].steps, one[1].losses)
+    assert other[1].notes == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_weights_and_losses_are_those_of_step_by_step_to_the_bit(
+    tmp_path: Path, runs: list[int], model: str
+):
+    alone = trained(model, tmp_path / "a", 1)
+    assert runs == []
+    # The input ends in the middle of a run, with a smaller batch.
+    many = trained(model, tmp_path / "b", 7)
+    assert sum(runs) > STEPS / 2
+    assert_equal(alone, many)
+    assert many[0]["global_step"] == STEPS
+    assert many[1].steps == list(range(1, STEPS + 1))
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy"),
+    [
+        ("keras", "one device"),
+        ("words and dropout", "mirrored"),
+        ("keras", "mirrored"),
+        ("batch norm", "central storage"),
+    ],
+)
+def test_under_a_strategy_weights_are_those_of_step_by_step(
+    tmp_path: Path, runs: list[int], model: str, strategy: str
+):
+    # 44 rows are no multiple of 8, so the number of steps ends it.
+    data = {"data": source(None), "steps": 12}
+    alone = trained(model, tmp_path / "a", 1, strategy, **data)
+    many = trained(model, tmp_path / "b", "auto", strategy, **data)
+    assert sum(runs) >= 4
+    for name, value in alone[0].items():
+        np.testing.assert_allclose(many[0][name], value, rtol=1e-6, atol=1e-7, err_msg=name)
+    np.testing.assert_allclose(many[1].losses, alone[1].losses, rtol=1e-6)
+    assert many[1].steps == alone[1].steps
+
+
+def with_old_variable(features: Any, labels: Any, mode: str) -> Any:
+    weight = v1.get_variable("w", [models.FEATURES, 1], use_resource=False)
+    loss = tf.reduce_mean((tf.matmul(features["x"], weight) - labels) ** 2)
+    step = v1.train.get_or_create_global_step()
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def with_shuffle(features: Any, labels: Any, mode: str) -> Any:
+    return models.dense_with_sgd({"x": tf.random.shuffle(features["x"])}, labels, mode)
+
+
+def with_hidden_dropout(features: Any, labels: Any, mode: str) -> Any:
+    x = tf.cond(
+        tf.reduce_sum(labels) > 0,
+        lambda: features["x"] * tf.random.uniform([models.FEATURES]),
+        lambda: features["x"],
+    )
+    return models.dense_with_sgd({"x": x}, labels, mode)
+
+
+def with_two_counts(features: Any, labels: Any, mode: str) -> Any:
+    spec = models.dense_with_sgd(features, labels, mode)
+    step = v1.train.get_or_create_global_step()
+    with tf.control_dependencies([spec.train_op]):
+        return spec._replace(train_op=step.assign_add(1).op)
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "reason"),
+    [
+        (with_old_variable, "VariableV2 'w' holds a variable of the old kind (use_resource=False)"),
+        (with_shuffle, "RandomShuffle 'RandomShuffle' draws random numbers in a way of its own"),
+        (with_hidden_dropout, "of the function"),
+        (with_two_counts, "the global step does not count the steps one by one"),
+    ],
+)
+def test_a_graph_that_cannot_be_repeated_is_named_and_trains_step_by_step(
+    tmp_path: Path, runs: list[int], model_fn: Any, reason: str
+):
+    alone, _ = trained(custom(model_fn), tmp_path / "a", 1)
+    values, history = trained(custom(model_fn), tmp_path / "b", 5)
+    assert runs == []
+    assert len(history.notes) == 1
+    assert reason in history.notes[0]
+    for name, value in alone.items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
+
+
+def generator(answers: Sequence[Any]) -> Input:
+    remaining: Iterator[Any] = iter(answers)
+
+    def next_batch() -> Any:
+        answer = next(remaining, None)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    functions = {"begin": lambda: False, "next_batch": next_batch}
+    return read(Input, {"kind": "generator", "response": "y", **functions})
+
+
+def drawn(rows: int) -> dict[str, Any]:
+    x = np.random.default_rng(rows).normal(size=(rows, models.FEATURES)).astype("float32")
+    columns = [
+        {"name": "x", "type": "float", "values": x, "shape": [models.FEATURES]},
+        {"name": "y", "type": "float", "values": x[:, :1], "shape": [1]},
+    ]
+    return {"columns": columns}
+
+
+def test_functions_that_give_batches_are_served_within_a_run(tmp_path: Path, runs: list[int]):
+    given = [drawn(8), drawn(8), drawn(8), drawn(6), drawn(5), drawn(3)]
+    model = custom(models.dense_with_sgd)
+    alone = trained(model, tmp_path / "a", 1, data=generator(given))
+    many = trained(model, tmp_path / "b", 100, data=generator(given))
+    assert runs == [99]
+    assert_equal(alone, many)
+    assert len(many[1].steps) == len(given)
+
+
+def test_an_error_of_the_input_comes_out_of_a_run_as_it_is(tmp_path: Path, runs: list[int]):
+    answers = [drawn(8)] * 6 + [CallbackError("The seventh batch is missing.", "Look for it.")]
+    with pytest.raises(CallbackError, match="The seventh batch is missing"):
+        trained(custom(models.dense_with_sgd), tmp_path, 100, data=generator(answers))
+    assert runs == [99]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from support.replica_graphs import (  # noqa: E402
+    in_replicas,
+    merge,
+    mirrored,
+    replica_id,
+    session_config,
+    total,
+)
+
+from tfdistribute.engine.r_thread.sequential_replicas import adopt  # noqa: E402
+from tfdistribute.errors import ModelError  # noqa: E402
+
+v1 = tf.compat.v1
+
+pytestmark = pytest.mark.usefixtures("tensorflow")
+
+
+class OwnError(Exception):
+    pass
+
+
+def test_each_merge_call_sees_the_values_of_all_replicas():
+    def function():
+        own = tf.constant([1.0, 10.0]) if replica_id() == 0 else tf.constant([2.0, 20.0])
+        first = total(own)
+        second = total(own * first)
+        return first + second
+
+    # Sums 3 and 30; then (1 + 2) * 3 and (10 + 20) * 30.
+    np.testing.assert_array_equal(in_replicas(function), [[12.0, 930.0], [12.0, 930.0]])
+
+
+def test_control_dependencies_of_every_replica_come_before_the_merge():
+    strategy = adopt(mirrored(2))
+    counted = []
+
+    def function():
+        counter = v1.get_variable(
+            "counter",
+            initializer=0.0,
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+        counted.append(counter.read_value())
+        with tf.control_dependencies([counter.assign_add(1.0 + replica_id())]):
+            replica = tf.distribute.get_replica_context()
+            return replica.merge_call(lambda strategy: tf.identity(1.0))
+
+    with tf.Graph().as_default():
+        results = strategy.extended.call_for_each_replica(function)
+        with v1.Session(config=session_config()) as session:
+            session.run(v1.global_variables_initializer())
+            # Only the merge call leads from replica 0's result to replica 1's counter.
+            session.run(strategy.experimental_local_results(results)[0])
+            assert session.run(counted) == [1.0, 2.0]
+
+
+def by_replica(*functions):
+    def function():
+        return functions[replica_id()]()
+
+    return function
+
+
+DIFFERENT = {
+    "fewer merge calls": (
+        by_replica(lambda: (merge(), merge()), merge),
+        "makes 2 merge calls in replica 0, but ends after 1 in replica 1: merge call 2 is missing",
+    ),
+    "more merge calls": (
+        by_replica(merge, lambda: (merge(), merge())),
+        "Merge call 2 of replica 1 does not exist in replica 0, which makes 1.",
+    ),
+    "more tensors": (
+        by_replica(
+            lambda: merge([tf.constant(1.0), None]),
+            lambda: merge([tf.constant(1.0), tf.constant(1.0)]),
+        ),
+        "Merge call 1 of replica 1 passes 2 tensors where replica 0 passes 1.",
+    ),
+    "another structure": (
+        by_replica(lambda: merge([1]), lambda: merge([1, 2])),
+        "Merge call 1 of replica 1 passes arguments of another structure than replica 0.",
+    ),
+    "another dtype": (
+        by_replica(lambda: merge(tf.constant(1.0)), lambda: merge(tf.constant(1))),
+        r"Merge call 1 of replica 1 passes a tensor of int32 and shape \(\) where replica 0 passes float32",
+    ),
+    "another shape": (
+        by_replica(lambda: merge(tf.zeros([2, 3])), lambda: merge(tf.zeros([1, 3]))),
+        r"of float32 and shape \(1, 3\) where replica 0 passes float32 and shape \(2, 3\)",
+    ),
+    "tensors in other places": (
+        by_replica(lambda: merge(tf.constant(1.0), None), lambda: merge(None, tf.constant(1.0))),
+        "Merge call 1 of replica 1 passes None where replica 0 passes a tensor of float32.",
+    ),
+    "another constant": (
+        by_replica(lambda: merge(name="mean"), lambda: merge(name="sum")),
+        "Merge call 1 of replica 1 passes 'sum' where replica 0 passes 'mean'.",
+    ),
+    "another variable": (
+        lambda: merge([v1.get_variable(name, []) for name in "ab"][replica_id()]),
+        "Merge call 1 of replica 1 passes the variable b:0 where replica 0 passes the variable a:0.",
+    ),
+    "a variable of its own": (
+        by_replica(lambda: None, lambda: tf.Variable(0.0, name="extra")),
+        "makes the variable extra in replica 1, but not in replica 0",
+    ),
+    "another result": (
+        by_replica(lambda: {"loss": 1}, lambda: {"loss": 1, "mean": 2}),
+        "returns another structure in replica 1 than in replica 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("difference", DIFFERENT)
+def test_replicas_that_differ_are_refused_by_name(difference):
+    function, text = DIFFERENT[difference]
+    with pytest.raises(ModelError, match=text) as caught:
+        in_replicas(function)
+    assert caught.value.remedy is not None
+
+
+def test_the_third_replica_is_named_where_it_alone_differs():
+    with pytest.raises(ModelError, match="Merge call 1 of replica 2 passes 0 tensors"):
+        in_replicas(
+            lambda: merge(None if replica_id() == 2 else tf.constant(1.0)), adopt(mirrored(3))
+        )
+
+
+def test_a_merge_call_where_replicas_cannot_meet_is_refused():
+    def function():
+        tf.function(lambda: merge(tf.constant(1.0)), autograph=False)()
+
+    with pytest.raises(
+        ModelError, match=r"Merge call 1 of replica 0 is made inside a tf\.function"
+    ):
+        in_replicas(function)
+
+
+@pytest.mark.parametrize("swallowed", [True, False])
+def test_a_refusal_keeps_its_class_when_model_fn_makes_another_error_of_it(swallowed):
+    def function():
+        if replica_id() == 1:
+            try:
+                merge()
+            except ModelError as error:
+                if not swallowed:
+                    raise OwnError(str(error)) from None
+
+    with pytest.raises(ModelError, match="Merge call 1 of replica 1 does not exist"):
+        in_replicas(function)

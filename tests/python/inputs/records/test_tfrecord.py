@@ -1,0 +1,172 @@
+"""TFRecord files: what comes back, over how many workers, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.files import blocks
+from tfdistribute.inputs.packed.packing import Column, Packed, pack
+from tfdistribute.inputs.records.tfrecord import TFRecord, write_tfrecord
+
+
+def table(rows: int) -> Packed:
+    ids = np.arange(rows)
+    codes = (ids % 2).astype(np.int32)
+    return pack(
+        [
+            Column("id", "integer", lambda: ids),
+            Column("x", "float", lambda: ids / 2),
+            Column("big", "integer64", lambda: ids + 2**60),
+            Column("image", "float", lambda: np.arange(rows * 4.0).reshape(rows, 2, 2), (2, 2)),
+            Column(
+                "kind", "string", lambda: {"codes": codes, "labels": np.array(["a", "ö"], object)}
+            ),
+        ]
+    )
+
+
+@pytest.fixture
+def written(tmp_path: Path, tensorflow: ModuleType) -> str:
+    write_tfrecord(table(11), str(tmp_path / "data"), 3)
+    return str(tmp_path / "data")
+
+
+def batches(source: TFRecord, purpose: Any, context: Any = None) -> list[Any]:
+    return list(source.input_fn(purpose, 1)(context).as_numpy_iterator())
+
+
+def test_what_was_written_is_read(written: str):
+    source = TFRecord((written,), response="x", batch_size=4)
+    assert source.facts().rows == 11
+    found = batches(source, "evaluate")
+    features = {name: np.concatenate([f[name] for f, _ in found]) for name in found[0][0]}
+    assert features["id"].tolist() == list(range(11))
+    assert features["id"].dtype == np.int32
+    assert features["big"].tolist() == [2**60 + row for row in range(11)]
+    assert features["image"].tolist() == np.arange(44.0).reshape(11, 2, 2).tolist()
+    assert [text.decode() for text in features["kind"]] == [["a", "ö"][i % 2] for i in range(11)]
+    assert np.concatenate([label for _, label in found]).tolist() == [i / 2 for i in range(11)]
+
+
+def test_tensorflow_reads_what_was_written(written: str, tensorflow: Any):
+    records = tensorflow.data.TFRecordDataset(
+        sorted(str(path) for path in Path(written).glob("*.tfrecord"))
+    )
+    spec = {"x": tensorflow.io.FixedLenFeature((), tensorflow.float32)}
+    read = [
+        float(tensorflow.io.parse_single_example(record, spec)["x"])
+        for record in records.as_numpy_iterator()
+    ]
+    assert read == [row / 2 for row in range(11)]
+
+
+def test_files_of_others_are_read_by_their_columns(tmp_path: Path, tensorflow: Any):
+    with tensorflow.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
+        for row in range(5):
+            feature = tensorflow.train.Feature(
+                int64_list=tensorflow.train.Int64List(value=[row, -row])
+            )
+            features = tensorflow.train.Features(feature={"pair": feature})
+            writer.write(tensorflow.train.Example(features=features).SerializeToString())
+    source = TFRecord((str(tmp_path / "*.tfrecord"),), columns={"pair": "int64[2]"})
+    (batch,) = batches(source, "predict")
+    assert batch["pair"].tolist() == [[row, -row] for row in range(5)]
+
+
+@pytest.mark.parametrize("pipelines", [1, 2, 3, 5])
+def test_every_row_is_read_once_and_workers_agree_on_steps(
+    pipelines: int, written: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
+    (Path(written) / "empty.tfrecord").touch()
+    paths = (f"{written}/*.tfrecord",)
+    source = TFRecord(paths, batch_size=2 * pipelines, num_epochs=2)
+    shares = [
+        batches(
+            source,
+            "train",
+            SimpleNamespace(
+                num_input_pipelines=pipelines,
+                input_pipeline_id=each,
+                num_replicas_in_sync=pipelines,
+            ),
+        )
+        for each in range(pipelines)
+    ]
+    assert len({len(share) for share in shares}) == 1
+    read = [value for batch in itertools.chain(*shares) for value in batch["id"].tolist()]
+    assert sorted(read) == sorted([*range(11), *range(11)])
+
+
+def test_a_file_that_is_cut_off_is_named_with_the_record(written: str):
+    shard = Path(written, "part-00001-of-00003.tfrecord")
+    shard.write_bytes(shard.read_bytes()[:-7])
+    with pytest.raises(InputError, match=r"part-00001-of-00003.tfrecord\" is cut off in record 4"):
+        TFRecord((written,)).facts()
+
+
+def test_other_files_are_no_tfrecords(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
+    with pytest.raises(InputError, match="or is no TFRecord file"):
+        TFRecord((str(tmp_path / "a.csv"),), columns={"x": "float32"}).facts()
+
+
+def example(tf: Any, **columns: Any) -> bytes:
+    def feature(values: list[Any]) -> Any:
+        if isinstance(values[0], float):
+            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+        if isinstance(values[0], int):
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    features = {name: feature(values) for name, values in columns.items()}
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"x": [1.0]}, "has no value in the column `y`"),
+        ({"x": [1.0], "y": [b"a"]}, "holds strings in the column `y`, not whole numbers"),
+        ({"x": [1.0, 2.0], "y": [1]}, "holds 2 values in the column `x`, not 1"),
+        (None, "is no tf.train.Example message"),
+    ],
+)
+def test_a_record_that_lacks_a_column_is_named(
+    bad: Any, message: str, tmp_path: Path, tensorflow: Any
+):
+    tf = tensorflow
+    for part, place in (("a", None), ("b", 7)):
+        with tf.io.TFRecordWriter(str(tmp_path / part)) as writer:
+            for row in range(10):
+                good = example(tf, x=[float(row)], y=[row])
+                wrong = b"\xff" if bad is None else example(tf, **bad)
+                writer.write(wrong if row == place else good)
+    columns = {"x": "float32", "y": "int64"}
+    source = TFRecord((f"{tmp_path}/*",), response="y", batch_size=4, columns=columns)
+    found = rf'Record 8 of "{tmp_path}/b" {message}'
+    with pytest.raises(InputError, match=found), source.serving():
+        batches(source, "train")
+    if bad == {"x": [1.0]}:
+        # Predicting does not ask for the response.
+        with source.serving():
+            assert sum(len(batch["x"]) for batch in batches(source, "predict")) == 20
+
+
+def test_without_index_and_columns_nothing_is_guessed(tmp_path: Path):
+    (tmp_path / "a.tfrecord").touch()
+    with pytest.raises(InputError, match="There is no index beside"):
+        TFRecord((str(tmp_path / "a.tfrecord"),)).facts()
+
+
+def test_date_times_are_refused(tmp_path: Path):
+    times = pack([Column("at", "datetime", lambda: np.array([0.5]))])
+    with pytest.raises(InputError, match="`at` holds date-times"):
+        write_tfrecord(times, str(tmp_path / "data"), 1)

@@ -1,0 +1,349 @@
+"""Parquet and Arrow files: units, types, and what is refused where."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.table_inputs import refusal, refusal_when_read, rows_of
+
+from tfdistribute.descriptions import read
+from tfdistribute.errors import BackendError
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs.tables import arrow_columns
+
+pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+KINDS = ("parquet", "arrow")
+
+
+def write(kind: str, path: Path, table: Any, unit: int = 10) -> Path:
+    if kind == "parquet":
+        parquet.write_table(table, path, row_group_size=unit)
+    else:
+        feather.write_feather(table, path, chunksize=unit)
+    return path
+
+
+def table_input(kind: str, *paths: Path, **fields: Any) -> Input:
+    return read(Input, {"kind": kind, "paths": [str(path) for path in paths], **fields})
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def made(kind: str, tmp_path: Path) -> Callable[..., Path]:
+    def make(columns: dict[str, Any], name: str = "data", unit: int = 10) -> Path:
+        return write(kind, tmp_path / name, pa.table(columns), unit)
+
+    return make
+
+
+def test_each_type_is_handed_on_as_from_memory(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    day = dt.date(2024, 1, 2)
+    time = dt.datetime(2024, 1, 1, 0, 0, 1, 500000)
+    columns = {
+        "f64": pa.array([0.5, 2.0]),
+        "f32": pa.array([0.25, 3.0], pa.float32()),
+        "decimal": pa.array([Decimal("1.5"), Decimal("2.5")]),
+        "i8": pa.array([1, -2], pa.int8()),
+        "i32": pa.array([1, 2], pa.int32()),
+        "u32": pa.array([1, 2**32 - 1], pa.uint32()),
+        "i64": pa.array([2**53 + 1, -(2**53) - 1], pa.int64()),
+        "ok": pa.array([True, False]),
+        "s": pa.array(["a", "\u00fc"]),
+        "label": pa.array(["u", "v"]).dictionary_encode(),
+        "day": pa.array([day, dt.date(1969, 12, 31)]),
+        "time": pa.array([time, time], pa.timestamp("ns", "UTC")),
+        "pair": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2)),
+    }
+    source = table_input(kind, made(columns))
+    facts = source.facts()
+    assert facts.features is not None
+    assert {name: column.type for name, column in facts.features.items()} == {
+        "f64": "float",
+        "f32": "float",
+        "decimal": "float",
+        "i8": "integer",
+        "i32": "integer",
+        "u32": "integer64",
+        "i64": "integer64",
+        "ok": "logical",
+        "s": "string",
+        "label": "string",
+        "day": "date",
+        "time": "datetime",
+        "pair": "float",
+    }
+    assert facts.features["pair"].shape == (2,)
+    found = rows_of(tensorflow, source)
+    assert found == {
+        "f64": [0.5, 2.0],
+        "f32": [0.25, 3.0],
+        "decimal": [1.5, 2.5],
+        "i8": [1, -2],
+        "i32": [1, 2],
+        "u32": [1, 2**32 - 1],
+        "i64": [2**53 + 1, -(2**53) - 1],
+        "ok": [1, 0],
+        "s": [b"a", "\u00fc".encode()],
+        "label": [b"u", b"v"],
+        "day": [19724.0, -1.0],
+        "time": [1704067201.5, 1704067201.5],
+        "pair": [[1.0, 2.0], [3.0, 4.0]],
+    }
+
+
+def test_units_of_several_files_are_read_in_order_and_shuffled_for_training(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    first = made({"x": np.arange(25), "y": np.arange(25) * 2.0}, "1")
+    empty = made({"x": np.arange(0), "y": np.arange(0) * 2.0}, "2")
+    last = made({"y": np.arange(25, 31) * 2.0, "x": np.arange(25, 31)}, "3")
+    source = table_input(kind, first, empty, last, response="y", batch_size=8)
+    assert source.facts().rows == 31
+    found = rows_of(tensorflow, source)
+    assert found["x"] == list(range(31))
+    assert found["label"] == [2.0 * x for x in range(31)]
+    trained = rows_of(tensorflow, source, "train")
+    assert sorted(trained["x"]) == list(range(31))
+    assert trained["x"] != list(range(31))
+    assert trained["label"] == [2.0 * x for x in trained["x"]]
+    assert list(rows_of(tensorflow, source, "predict")) == ["x"]
+    assert "have no rows" in refusal(table_input(kind, empty)).problem
+
+
+def test_chosen_columns_and_given_types_count(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    path = made({"a.b": [1, 2], "rest": [[1], [2]], "n": ["1", "2"], "x": [0.0, 1.0]})
+    source = table_input(kind, path, features=("n", "a.b"), types={"n": "float", "a.b": "string"})
+    assert rows_of(tensorflow, source) == {"n": [1.0, 2.0], "a.b": [b"1", b"2"]}
+    error = refusal(table_input(kind, path))
+    assert "`rest`" in error.problem
+    assert "TensorFlow does not have" in error.problem
+
+
+def test_missing_values_are_refused_by_column_and_row(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    columns = {
+        "x": pa.array([1.0] * 12 + [float("nan")]),
+        "i": pa.array([None] + [2] * 12, pa.int32()),
+        "s": pa.array(["a"] * 11 + [None, "b"]),
+        "d": pa.array([None] + [dt.date(1970, 1, 2)] * 12),
+    }
+    if kind == "arrow":
+        # pyarrow cannot read lists that are missing from a Parquet file.
+        columns["v"] = pa.array([None] + [[1.0, 2.0]] * 12, pa.list_(pa.float64(), 2))
+    path = made(columns)
+    rows = {"x": 13, "i": 1, "s": 12, "d": 1, "v": 1}
+    for name, row in ((name, rows[name]) for name in columns):
+        error = refusal_when_read(tensorflow, table_input(kind, path, features=(name,)))
+        assert error.problem == (
+            f'The column `{name}` has a missing value in row {row} of "{path}".'
+        )
+        assert f"impute = list(`{name}` = " in str(error)
+    fillings = {"x": 0.5, "i": 7, "s": "none", "d": 3, "v": 0}
+    fillings = {name: fillings[name] for name in columns}
+    found = rows_of(tensorflow, table_input(kind, path, impute=fillings))
+    assert found["x"][-1] == 0.5
+    assert found["i"][:2] == [7, 2]
+    assert found["s"][-2:] == [b"none", b"b"]
+    assert found["d"][:2] == [3.0, 1.0]
+    if kind == "arrow":
+        assert found["v"][:2] == [[0.0, 0.0], [1.0, 2.0]]
+
+
+def test_bad_rows_are_skipped_counted_and_told(
+    kind: str, made: Callable[..., Path], tensorflow: Any
+):
+    columns = {
+        "x": [1.0, None, 3.0, 1e39, 5.0, 6.0, 7.0],
+        "n": ["1", "2", "many", "4", "5", None, "7"],
+        "s": ["a", "b", "c", "d", None, "f", "g"],
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, float("inf")],
+    }
+    told: list[Any] = []
+    path = made(columns)
+    source = table_input(
+        kind,
+        path,
+        response="y",
+        types={"n": "integer"},
+        impute={"s": "none"},
+        on_bad_row="skip",
+        on_skipped=lambda count, places: told.append((count, places)),
+    )
+    assert source.facts().rows == 2
+    found = rows_of(tensorflow, source)
+    assert found["x"] == [1.0, 5.0]
+    assert found["n"] == [1, 5]
+    assert found["s"] == [b"a", b"none"]
+    ((count, places),) = told
+    assert count == 5
+    assert places == [
+        f'row 2 of "{path}" (no value in `x`)',
+        f'row 3 of "{path}" (no value of its type in `n`)',
+        f'row 4 of "{path}" (no value of its type in `x`)',
+        f'row 6 of "{path}" (no value in `n`)',
+        f'row 7 of "{path}" (`y` is infinite)',
+    ]
+    assert audit_sharding(source, 2).ok
+    nothing = table_input(kind, made({"x": [None, 1e39]}), on_bad_row="skip")
+    with pytest.warns(UserWarning, match="Skipped 2 rows"):
+        assert "have no rows" in refusal(nothing).problem
+
+
+def test_files_that_differ_are_refused_by_name(kind: str, made: Callable[..., Path]):
+    first = made({"x": [1.0], "y": [1]}, "1")
+    other = made({"x": ["a"], "y": [1]}, "2")
+    third = made({"x": [1.0]}, "3")
+    error = refusal(table_input(kind, first, other))
+    assert error.problem == f'The column `x` is string in "{other}", and float in "{first}".'
+    error = refusal(table_input(kind, first, first.with_name("1"), third, response="y"))
+    assert error.problem == f'The file "{third}" has no column `y`.'
+    assert "no column `z`" in refusal(table_input(kind, first, response="z")).problem
+
+
+def test_what_is_no_such_file_is_refused_by_name(
+    kind: str, made: Callable[..., Path], tmp_path: Path
+):
+    for content in (b"", b"PAR1", b"ARROW1", b"x,y\n1,2\n", made({"x": [1.0]}).read_bytes()[:-9]):
+        path = tmp_path / "broken"
+        path.write_bytes(content)
+        error = refusal(table_input(kind, path))
+        assert f'The file "{path}" cannot be read as' in error.problem
+    assert "does not exist" in refusal(table_input(kind, tmp_path / "none")).problem
+    assert "is a directory" in refusal(table_input(kind, tmp_path)).problem
+
+
+def test_damage_inside_a_file_is_named_when_it_is_met(kind: str, tmp_path: Path, tensorflow: Any):
+    table = pa.table({"x": np.random.default_rng(1).normal(size=50_000)})
+    path = tmp_path / "damaged"
+    if kind == "parquet":
+        parquet.write_table(table, path, compression="zstd")
+    else:
+        feather.write_feather(table, path, compression="zstd")
+    content = bytearray(path.read_bytes())
+    content[1000:5000] = bytes(4000)
+    source = table_input(kind, path)
+    path.write_bytes(content)
+    with pytest.raises(Exception, match="damaged") as caught:
+        rows_of(tensorflow, source)
+    assert caught.type.__name__ == "InputError"
+
+
+def test_a_file_that_changes_is_noticed(kind: str, made: Callable[..., Path], tensorflow: Any):
+    source = table_input(kind, made({"x": [1.0, 2.0]}))
+    source.facts()
+    made({"x": [1.0, 2.0, 3.0]})
+    error = refusal_when_read(tensorflow, source)
+    assert "was changed while it was read" in error.problem
+
+
+def test_values_that_do_not_fit_are_refused(kind: str, made: Callable[..., Path], tensorflow: Any):
+    path = made({"x": [1.0, 1e39], "y": [0.0, float("inf")], "n": ["1", "many"]})
+    error = refusal_when_read(tensorflow, table_input(kind, path, features=("x",)))
+    assert error.problem.startswith("The column `x` has a value beyond 3.4e38")
+    assert f'row 2 of "{path}"' in error.problem
+    error = refusal_when_read(
+        tensorflow, table_input(kind, path, features=("n",), response="y", types={"n": "string"})
+    )
+    assert f'The response `y` is infinite in row 2 of "{path}"' in error.problem
+    error = refusal_when_read(
+        tensorflow, table_input(kind, path, features=("n",), types={"n": "float"})
+    )
+    assert "`n` has a value that is not float" in error.problem
+
+
+@pytest.mark.parametrize("purpose", ["predict", "train"])
+def test_large_units_come_in_pieces(
+    kind: str,
+    purpose: Any,
+    made: Callable[..., Path],
+    tensorflow: Any,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Units of 40 rows in pieces of 7, of which each of three workers reads a part."""
+    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    source = table_input(kind, made({"x": np.arange(100.0)}, unit=40), batch_size=6)
+    found: list[float] = []
+    for worker in range(3):
+        context = SimpleNamespace(
+            num_input_pipelines=3, input_pipeline_id=worker, num_replicas_in_sync=3
+        )
+        for features in source.input_fn(purpose, 1)(context).as_numpy_iterator():
+            found += features["x"].tolist()
+    assert (found if purpose == "predict" else sorted(found)) == np.arange(100.0).tolist()
+
+
+def test_an_error_in_a_later_piece_names_its_row(
+    kind: str, made: Callable[..., Path], tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    values = [None if row == 88 else float(row) for row in range(100)]
+    error = refusal_when_read(tensorflow, table_input(kind, made({"x": values}, unit=40)))
+    assert "missing value in row 89 of" in error.problem
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_every_row_is_read_once_by_any_number_of_workers(
+    kind: str, workers: int, made: Callable[..., Path], tensorflow: Any
+):
+    files = [
+        made({"x": np.arange(rows) % 7, "y": np.arange(rows) % 3}, str(rows))
+        for rows in (97, 0, 1, 13)
+    ]
+    for paths in (files[:1], files):
+        audit = audit_sharding(
+            table_input(kind, *paths, response="y", batch_size=60, num_epochs=2), workers
+        )
+        assert audit.ok
+        assert audit.rows == 2 * (97 if len(paths) == 1 else 111)
+    assert audit_sharding(table_input(kind, files[2]), workers, replicas=None).ok
+
+
+def test_files_of_any_file_system_of_tensorflow_are_read(kind: str, tensorflow: Any):
+    tf = tensorflow
+    sink = pa.BufferOutputStream()
+    table = pa.table({"x": np.arange(30)})
+    if kind == "parquet":
+        parquet.write_table(table, sink)
+    else:
+        feather.write_feather(table, sink, compression="uncompressed")
+    path = f"ram://{kind}/data"
+    with tf.io.gfile.GFile(path, "wb") as stream:
+        stream.write(sink.getvalue().to_pybytes())
+    source = read(Input, {"kind": kind, "paths": path})
+    assert rows_of(tf, source)["x"] == list(range(30))
+
+
+def test_without_pyarrow_the_remedy_is_said(
+    kind: str, made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    path = made({"x": [1.0]})
+
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(
+        "tfdistribute.inputs.tables.pyarrow_import.importlib.import_module", missing
+    )
+    with pytest.raises(BackendError, match="pyarrow cannot be imported") as caught:
+        table_input(kind, path).facts()
+    assert "install_tfdistribute()" in str(caught.value)

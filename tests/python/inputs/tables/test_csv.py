@@ -1,0 +1,306 @@
+"""CSV files: what is read, how it is typed, and what is refused where."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.table_inputs import refusal, refusal_when_read, rows_of, written
+
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs.tables import csv_records
+
+ROWS = 7
+
+
+def csv_input(*paths: Path, **fields: Any) -> Input:
+    return read(Input, {"kind": "csv", "paths": [str(path) for path in paths], **fields})
+
+
+def test_types_are_inferred_and_values_are_handed_on(tmp_path: Path, tensorflow: Any):
+    path = written(
+        tmp_path,
+        "i,big,x,ok,s,day,time,y\n"
+        "1,3000000000,0.5,true,a,2024-01-02,2024-01-01 00:00:01,1\n"
+        '-2,4,1e3,FALSE,"b, ""c""\nd",1969-12-31,1970-01-01 00:00:00,2\n',
+    )
+    source = csv_input(path, response="y")
+    facts = source.facts()
+    assert {name: column.type for name, column in facts.features.items()} == {
+        "i": "integer",
+        "big": "integer64",
+        "x": "float",
+        "ok": "logical",
+        "s": "string",
+        "day": "date",
+        "time": "datetime",
+    }
+    assert (facts.label.name, facts.label.type, facts.rows) == ("y", "integer", 2)
+    assert rows_of(tensorflow, source) == {
+        "i": [1, -2],
+        "big": [3000000000, 4],
+        "x": [0.5, 1000.0],
+        "ok": [1, 0],
+        "s": [b"a", b'b, "c"\nd'],
+        "day": [19724.0, -1.0],
+        "time": [1704067201.0, 0.0],
+        "label": [1, 2],
+    }
+
+
+def test_given_types_and_chosen_columns_count(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, "zip,x,rest,y\n01234,1,z,0\n56789,2,z,1\n")
+    source = csv_input(
+        path, features=("zip", "x"), response="y", types={"zip": "string", "x": "float"}
+    )
+    assert rows_of(tensorflow, source) == {
+        "zip": [b"01234", b"56789"],
+        "x": [1.0, 2.0],
+        "label": [0, 1],
+    }
+    predicted = rows_of(tensorflow, source, "predict")
+    assert list(predicted) == ["zip", "x"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("last", [True, False])
+def test_newlines_marks_and_empty_lines_are_no_rows(
+    newline: str, mark: bytes, last: bool, tmp_path: Path, tensorflow: Any
+):
+    lines = ["", '"x",s', "1,a", "", '2,"b', 'c"', "", "3,d"]
+    text = newline.join(lines) + (newline if last else "")
+    source = csv_input(written(tmp_path, mark + text.encode()))
+    assert source.facts().rows == 3
+    found = rows_of(tensorflow, source)
+    assert found["x"] == [1, 2, 3]
+    assert found["s"] == [b"a", f"b{newline}c".encode(), b"d"]
+
+
+def test_columns_may_stand_in_another_order_in_another_file(tmp_path: Path, tensorflow: Any):
+    first = written(tmp_path, "a,b\n1,2\n", "1.csv")
+    empty = written(tmp_path, "b,a\n", "2.csv")
+    second = written(tmp_path, "b,c,a\n4,5,3\n", "3.csv")
+    source = csv_input(first, empty, second)
+    assert rows_of(tensorflow, source) == {"a": [1, 3], "b": [2, 4]}
+    assert rows_of(tensorflow, csv_input(tmp_path / "*.csv")) == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_a_first_file_without_rows_leaves_the_types_to_the_next(tmp_path: Path, tensorflow: Any):
+    empty = written(tmp_path, "a,s\n", "1.csv")
+    filled = written(tmp_path, "a,s\n1,u\n", "2.csv")
+    assert rows_of(tensorflow, csv_input(empty, filled)) == {"a": [1], "s": [b"u"]}
+    assert "have no rows" in refusal(csv_input(empty)).problem
+
+
+def test_many_blocks_are_read_as_one_file(
+    tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(csv_records, "TEXT_BYTES", 200)
+    rows = [(k, f'text "{k}"\n' * (k % 7), k / 8) for k in range(500)]
+    lines = ["k,s,x"]
+    lines += [f'{k},"{text.replace(chr(34), chr(34) * 2)}",{x}' for k, text, x in rows]
+    source = csv_input(written(tmp_path, "\n".join(lines)), batch_size=32)
+    found = rows_of(tensorflow, source)
+    assert source.facts().rows == 500
+    assert found["k"] == [k for k, _, _ in rows]
+    assert found["s"] == [text.encode() for _, text, _ in rows]
+    assert found["x"] == [x for _, _, x in rows]
+    assert sorted(rows_of(tensorflow, source, "train")["k"]) == list(range(500))
+
+
+def test_missing_values_are_refused_by_column_and_line(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, "x,s,y\n1,a,1\n2,NA,2\nNA,b,3\n")
+    error = refusal_when_read(tensorflow, csv_input(path, features=("x",), response="y"))
+    assert error.problem == f'The column `x` has a missing value in line 4 of "{path}".'
+    assert "impute = list(`x` = 0)" in str(error)
+    error = refusal_when_read(tensorflow, csv_input(path, features=("s",), response="y"))
+    assert error.problem == f'The column `s` has a missing value in line 3 of "{path}".'
+    source = csv_input(path, response="y", impute={"x": 9.0, "s": "none"})
+    found = rows_of(tensorflow, source)
+    assert found["x"] == [1, 2, 9]
+    assert found["s"] == [b"a", b"none", b"b"]
+    error = refusal_when_read(tensorflow, csv_input(path, features=("y",), response="x"))
+    assert error.remedy == "Remove the rows without a response."
+
+
+def test_strings_for_missing_values_can_be_chosen(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, 's,x\n"",1\nNA,-\n"NA",2\n')
+    source = csv_input(path, na=("-",), impute={"x": 0})
+    assert rows_of(tensorflow, source) == {"s": [b"", b"NA", b"NA"], "x": [1, 0, 2]}
+    kept = csv_input(path, features=("s",), na=("NA",), impute={"s": "none"})
+    assert rows_of(tensorflow, kept) == {"s": [b"", b"none", b"NA"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x,y\n1,2\n\n3,4,5\n", "line 4"),
+        ("x,y\n1,2\n3\n", "line 3"),
+    ],
+)
+def test_a_row_with_another_number_of_fields_is_refused_with_its_line(
+    text: str, said: str, tmp_path: Path
+):
+    path = written(tmp_path, text)
+    error = refusal(csv_input(path))
+    assert f'{said} of "{path}"' in error.problem
+    assert "Expected 2 columns" in error.problem
+    assert 'on_bad_row = "skip"' in str(error)
+
+
+def test_values_of_another_type_later_are_refused_with_column_file_and_line(
+    tmp_path: Path, tensorflow: Any
+):
+    first = written(tmp_path, "x,y\n1,2\n", "1.csv")
+    second = written(tmp_path, 'y,x\n"2",3\n4,many\n', "2.csv")
+    error = refusal_when_read(tensorflow, csv_input(first, second))
+    assert f'The column `x` has a value of another type in line 3 of "{second}"' in error.problem
+    assert "'many'" in error.problem
+    assert 'types = list(x = "string")' in str(error)
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, b"s,x\nok,1\nM\xfcller,2\n")
+    error = refusal(csv_input(path))
+    assert f'line 3 of "{path}"' in error.problem
+    assert "UTF8" in error.problem
+    assert "not UTF-8" in refusal(csv_input(written(tmp_path, b"\xfc\n1\n"))).problem
+    utf16 = written(tmp_path, "x\n1\n".encode("utf-16"))
+    assert "is not text in UTF-8" in refusal(csv_input(utf16)).problem
+
+
+def test_what_is_no_csv_file_is_refused_by_name(tmp_path: Path):
+    for content, said in (
+        (b"", "is empty"),
+        (b"\n\n", "nothing but empty lines"),
+        (b"\x1f\x8b123", "is compressed"),
+        (b"PAR1....", "is a Parquet file"),
+        (b"a,a\n1,2\n", "two columns `a`"),
+        (b'a,b\n1,2\n3,5" pipe\n', "Line 3"),
+        (b'a,b\n1,2\n3,"never\nclosed\n', "Line 3"),
+        (b"a\nNA\n", "only missing values"),
+        (b"a\n12:00:01\n", "type that TensorFlow does not have"),
+    ):
+        path = written(tmp_path, content)
+        error = refusal(csv_input(path))
+        assert said in error.problem, content
+        assert str(path) in error.problem
+    assert "does not exist" in refusal(csv_input(tmp_path / "none.csv")).problem
+    assert "is a directory" in refusal(csv_input(tmp_path)).problem
+    assert "matches no file" in refusal(csv_input(tmp_path / "*.tsv")).problem
+
+
+def test_columns_that_are_not_there_are_named_with_the_file(tmp_path: Path):
+    first = written(tmp_path, "x,y\n1,2\n", "1.csv")
+    third = written(tmp_path, "x\n1\n", "3.csv")
+    error = refusal(csv_input(first, third, response="y"))
+    assert error.problem == f'The file "{third}" has no column `y`.'
+    assert "no column `z`" in refusal(csv_input(first, features=("z",))).problem
+    assert "`types` names `z`" in refusal(csv_input(first, types={"z": "float"})).problem
+    assert "which is no type" in refusal(csv_input(first, types={"x": "double"})).problem
+    assert "which is integer" in refusal(csv_input(first, impute={"x": "a"})).problem
+
+
+def test_bad_rows_are_skipped_counted_and_told(tmp_path: Path, tensorflow: Any):
+    path = written(
+        tmp_path,
+        b"x,s,y\n1,a,1\n2,b\n\n3,c,NA\nfour,d,4\n5,\xfc,5\n6,f,6\nNA,g,7\n8,h,8\n",
+    )
+    told: list[Any] = []
+
+    def listener(count: int, places: list[str]) -> None:
+        told.append((count, places))
+
+    source = csv_input(
+        path,
+        response="y",
+        types={"x": "integer", "s": "string"},
+        impute={"x": -1},
+        on_bad_row="skip",
+        on_skipped=listener,
+    )
+    assert source.facts().rows == 4
+    assert rows_of(tensorflow, source) == {
+        "x": [1, 6, -1, 8],
+        "s": [b"a", b"f", b"g", b"h"],
+        "label": [1, 6, 7, 8],
+    }
+    ((count, places),) = told
+    assert count == 4
+    assert f'line 3 of "{path}" (2 fields instead of 3)' in places
+    silent = csv_input(path, response="y", types={"x": "integer"}, on_bad_row="skip")
+    with pytest.warns(UserWarning, match="Skipped 5 rows"):
+        silent.facts()
+
+
+def test_a_file_that_changes_is_noticed(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, "x\n1\n2\n")
+    source = csv_input(path)
+    assert source.facts().rows == 2
+    written(tmp_path, "x\n1\n2\n3\n")
+    error = refusal_when_read(tensorflow, source)
+    assert "was changed while it was read" in error.problem
+    # What was counted before is not taken for the new file.
+    assert csv_input(path).facts().rows == 3
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import builtins
+
+    path = written(tmp_path, "x\n1\n")
+    opened = builtins.open
+
+    def refuse(file: Any, *arguments: Any, **more: Any) -> Any:
+        if str(file) == str(path):
+            raise PermissionError(13, os.strerror(13), str(file))
+        return opened(file, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    assert "Permission denied" in refusal(csv_input(path)).problem
+
+
+def test_infinite_and_too_large_values_are_refused_as_in_memory(tmp_path: Path, tensorflow: Any):
+    path = written(tmp_path, "x,y\n1.5,0.5\n1e39,0.5\ninf,inf\n")
+    error = refusal_when_read(tensorflow, csv_input(path, features=("x",)))
+    assert "beyond 3.4e38" in error.problem
+    assert "line 3" in error.problem
+    error = refusal_when_read(tensorflow, csv_input(path, features=(), response="y"))
+    assert "No features" in error.problem
+    error = refusal_when_read(
+        tensorflow, csv_input(path, features=("x",), response="y", batch_size=1)
+    )
+    assert "`x`" in error.problem
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_every_row_is_read_once_by_any_number_of_workers(
+    workers: int, tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(csv_records, "TEXT_BYTES", 64)
+    first = written(tmp_path, "x,y\n" + "".join(f"{k},{k % 3}\n" for k in range(97)), "1.csv")
+    empty = written(tmp_path, "x,y\n", "2.csv")
+    second = written(tmp_path, "x,y\n" + "".join(f"{k},{k % 3}\n" for k in range(4)), "3.csv")
+    for paths in ((first,), (first, empty, second)):
+        audit = audit_sharding(csv_input(*paths, response="y", batch_size=60), workers)
+        assert audit.ok
+        assert audit.rows == (97 if paths == (first,) else 101)
+    one = csv_input(written(tmp_path, "x,y\n1,1\n", "one.csv"), response="y")
+    assert audit_sharding(one, workers, replicas=None).ok
+
+
+def test_an_epoch_has_another_order_each_time_and_the_same_for_the_same_seed(
+    tmp_path: Path, tensorflow: Any
+):
+    path = written(tmp_path, "x\n" + "".join(f"{k}\n" for k in range(100)))
+    source = csv_input(path, num_epochs=2, seed=1)
+    first = rows_of(tensorflow, source, "train")["x"]
+    assert first == rows_of(tensorflow, source, "train")["x"]
+    assert sorted(first[:100]) == sorted(first[100:]) == list(range(100))
+    assert first[:100] != first[100:]
+    assert abs(np.corrcoef(first[:100], range(100))[0, 1]) < 0.5

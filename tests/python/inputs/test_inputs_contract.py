@@ -1,0 +1,207 @@
+"""What the rest of the package relies on, whichever input it is."""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import functools
+import importlib
+import inspect
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.memory.mapped import write_packed
+from tfdistribute.inputs.packed.packing import Column, pack
+from tfdistribute.inputs.records.fixed_length import write_fixed_length
+from tfdistribute.inputs.records.tfrecord import write_tfrecord
+
+X = np.arange(6.0)
+
+
+def _columns(by_function: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "type": "float",
+            "values": (lambda values=values: values) if by_function else values,
+        }
+        for name, values in (("x", X), ("y", 2 * X))
+    ]
+
+
+def _in_memory() -> dict[str, Any]:
+    return {"columns": _columns(by_function=True), "response": "y", "batch_size": 6}
+
+
+def _mapped() -> dict[str, Any]:
+    directory = f"{tempfile.mkdtemp(dir=_folder())}/data"
+    write_packed(_typed_columns(), directory)
+    return {"directory": directory, "response": "y", "batch_size": 6}
+
+
+def _dataset_function() -> dict[str, Any]:
+    def dataset() -> Any:
+        import tensorflow as tf
+
+        return tf.data.Dataset.from_tensors(({"x": X}, 2 * X))
+
+    return {"function": dataset}
+
+
+def _generator() -> dict[str, Any]:
+    batches: list[Any] = []
+
+    def begin() -> bool:
+        batches[:] = [{"columns": _columns(by_function=False)}, None]
+        return True
+
+    return {"begin": begin, "next_batch": lambda: batches.pop(0), "response": "y"}
+
+
+def _csv() -> dict[str, Any]:
+    path = Path(tempfile.mkdtemp(dir=_folder())) / "data.csv"
+    rows = "".join(f"{value},{2 * value}\n" for value in X)
+    path.write_text("x,y\n" + rows, encoding="utf-8")
+    return _from_file(path)
+
+
+def _parquet() -> dict[str, Any]:
+    return _from_table("pyarrow.parquet", "write_table")
+
+
+def _arrow() -> dict[str, Any]:
+    return _from_table("pyarrow.feather", "write_feather")
+
+
+def _from_table(module: str, function: str) -> dict[str, Any]:
+    pyarrow = pytest.importorskip("pyarrow")
+    path = Path(tempfile.mkdtemp(dir=_folder())) / "data"
+    getattr(importlib.import_module(module), function)(pyarrow.table({"x": X, "y": 2 * X}), path)
+    return _from_file(path)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    return {"paths": str(path), "response": "y", "batch_size": 6}
+
+
+@functools.cache
+def _folder() -> str:
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
+def _fixed_length() -> dict[str, Any]:
+    directory = tempfile.mkdtemp(dir=_folder())
+    write_fixed_length(pack(_typed_columns()), f"{directory}/data", 2)
+    return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
+
+
+def _tfrecord() -> dict[str, Any]:
+    directory = tempfile.mkdtemp(dir=_folder())
+    write_tfrecord(pack(_typed_columns()), f"{directory}/data", 2)
+    return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
+
+
+def _transformed() -> dict[str, Any]:
+    weights = {"name": "w", "type": "float", "values": lambda: X}
+    columns = [*_columns(by_function=True), weights]
+    source = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 6}
+    return {"source": source, "weights": "w", "transform": lambda features: dict(features)}
+
+
+def _typed_columns() -> list[Column]:
+    return [read(Column, fields) for fields in _columns(by_function=True)]
+
+
+EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "in_memory": _in_memory,
+    "mapped": _mapped,
+    "dataset_function": _dataset_function,
+    "generator": _generator,
+    "fixed_length": _fixed_length,
+    "tfrecord": _tfrecord,
+    "csv": _csv,
+    "parquet": _parquet,
+    "arrow": _arrow,
+    "transformed": _transformed,
+}
+
+
+def example(kind: str) -> Input:
+    return read(Input, {"kind": kind, **EXAMPLES[kind]()})
+
+
+def first_of(tf: Any, source: Input, purpose: Any) -> Any:
+    """The first batch, as an Estimator draws it: in a graph, while the input is serving."""
+    with tf.Graph().as_default(), source.serving():
+        dataset = source.input_fn(purpose, 1)()
+        iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+        element = iterator.get_next()
+        with tf.compat.v1.Session() as session:
+            session.run(iterator.initializer)
+            return session.run(element)
+
+
+def test_every_input_has_an_example():
+    assert set(EXAMPLES) == set(Input.kinds)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_an_input_is_a_frozen_value(kind: str):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(example(kind), "kind", "other")  # noqa: B010
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_facts_are_facts(kind: str):
+    facts = example(kind).facts()
+    assert isinstance(facts, InputFacts)
+    assert (facts.weights is not None) == (kind == "transformed")
+    if facts.features is not None:
+        assert list(facts.features) == ["x"]
+        assert facts.label is not None
+        assert facts.label.name == "y"
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_function_takes_the_input_context_and_nothing_else(kind: str):
+    """TensorFlow gives the context to a parameter of this name only."""
+    (parameter,) = inspect.signature(example(kind).input_fn("train", 1)).parameters.values()
+    assert parameter.name == "input_context"
+    assert parameter.default is None
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_training_yields_features_by_name_and_labels(kind: str, tensorflow: Any):
+    features, labels = first_of(tensorflow, example(kind), "train")
+    assert list(features) == (["x", "w"] if kind == "transformed" else ["x"])
+    assert sorted(features["x"].tolist()) == X.tolist()
+    assert labels.tolist() == (2 * features["x"]).tolist()
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_evaluating_and_predicting_keep_the_order(kind: str, tensorflow: Any):
+    features, _ = first_of(tensorflow, example(kind), "evaluate")
+    assert features["x"].tolist() == X.tolist()
+    predicted = first_of(tensorflow, example(kind), "predict")
+    if kind != "dataset_function":
+        assert list(predicted) == list(features)
+        assert predicted["x"].tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_same_input_serves_a_second_time(kind: str, tensorflow: Any):
+    source = example(kind)
+    first, _ = first_of(tensorflow, source, "train")
+    second, _ = first_of(tensorflow, source, "train")
+    assert first["x"].tolist() == second["x"].tolist()

@@ -1,0 +1,186 @@
+"""Every source, shared by any number of workers: no row is lost or doubled, and all take the same number of steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdistribute.descriptions import read
+from tfdistribute.errors import InputError, ShardingError
+from tfdistribute.inputs import Input
+from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs.memory.mapped import write_packed
+from tfdistribute.inputs.packed.packing import Column
+
+# Divides by every number of workers.
+BATCH = 60
+
+Make = Callable[[Path, list[int]], dict[str, Any]]
+
+
+def numbers(first: int, rows: int) -> dict[str, Any]:
+    values = np.arange(first, first + rows).astype(np.float32)
+    return {"x": values, "y": -values}
+
+
+def columns(rows: int) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "type": "float", "values": lambda values=values: values}
+        for name, values in numbers(0, rows).items()
+    ]
+
+
+def in_memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
+    return {"columns": columns(sum(sizes))}
+
+
+def mapped(folder: Path, sizes: list[int]) -> dict[str, Any]:
+    write_packed([read(Column, fields) for fields in columns(sum(sizes))], str(folder / "packed"))
+    return {"directory": str(folder / "packed")}
+
+
+def generator(folder: Path, sizes: list[int]) -> dict[str, Any]:
+    def batch(first: int, rows: int) -> dict[str, Any]:
+        values = numbers(first, rows).items()
+        return {"columns": [{"name": n, "type": "float", "values": v} for n, v in values]}
+
+    waiting: list[Any] = []
+
+    def begin() -> bool:
+        # A batch has at least one row for each replica.
+        waiting[:] = [batch(0, sum(sizes)), None]
+        return True
+
+    return {"begin": begin, "next_batch": lambda: waiting.pop(0)}
+
+
+def transformed(folder: Path, sizes: list[int]) -> dict[str, Any]:
+    source = {"kind": "in_memory", **in_memory(folder, sizes), **COMMON}
+    return {"source": source, "transform": lambda features: {"x": features["x"] + 1.0}}
+
+
+def files(write: Callable[[Path, dict[str, Any]], None]) -> Make:
+    def make(folder: Path, sizes: list[int]) -> dict[str, Any]:
+        first = 0
+        for number, rows in enumerate(sizes):
+            write(folder / f"part-{number}", numbers(first, rows))
+            first += rows
+        return {"paths": str(folder / "part-*")}
+
+    return make
+
+
+def write_csv(path: Path, values: dict[str, Any]) -> None:
+    rows = zip(values["x"].tolist(), values["y"].tolist(), strict=True)
+    path.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows), encoding="utf-8")
+
+
+def write_arrow(path: Path, values: dict[str, Any]) -> None:
+    pyarrow = importlib.import_module("pyarrow")
+    importlib.import_module("pyarrow.feather").write_feather(
+        pyarrow.table(values), path, compression="uncompressed", chunksize=3
+    )
+
+
+def write_parquet(path: Path, values: dict[str, Any]) -> None:
+    pyarrow = importlib.import_module("pyarrow")
+    importlib.import_module("pyarrow.parquet").write_table(
+        pyarrow.table(values), path, row_group_size=3
+    )
+
+
+def write_fixed_length(path: Path, values: dict[str, Any]) -> None:
+    path.write_bytes(np.stack([values["x"], values["y"]], axis=1).astype("<f4").tobytes())
+
+
+def write_tfrecord(path: Path, values: dict[str, Any]) -> None:
+    tf = importlib.import_module("tensorflow")
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for x, y in zip(values["x"].tolist(), values["y"].tolist(), strict=True):
+            feature = {
+                name: tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+                for name, value in (("x", x), ("y", y))
+            }
+            features = tf.train.Features(feature=feature)
+            writer.write(tf.train.Example(features=features).SerializeToString())
+
+
+DTYPES = {"columns": {"x": "float32", "y": "float32"}}
+
+SOURCES: Mapping[str, tuple[Make, dict[str, Any]]] = {
+    "in_memory": (in_memory, {}),
+    "mapped": (mapped, {}),
+    "generator": (generator, {}),
+    "csv": (files(write_csv), {}),
+    "parquet": (files(write_parquet), {}),
+    "arrow": (files(write_arrow), {}),
+    "fixed_length": (files(write_fixed_length), DTYPES),
+    "tfrecord": (files(write_tfrecord), DTYPES),
+    "transformed": (transformed, {}),
+}
+COMMON = {"response": "y", "batch_size": BATCH}
+
+
+def source(kind: str, folder: Path, sizes: list[int]) -> Input:
+    make, fields = SOURCES[kind]
+    common = {"response": "y"} if kind == "generator" else COMMON
+    common = {} if kind == "transformed" else common
+    return read(Input, {"kind": kind, **make(folder, sizes), **common, **fields})
+
+
+def test_every_source_that_divides_its_rows_is_here():
+    assert set(SOURCES) == set(Input.kinds) - {"dataset_function"}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_one_to_five_workers_read_a_prime_number_of_rows_once(
+    kind: str, tmp_path: Path, tensorflow: Any
+):
+    """Three files, one of them empty and one of a single row: fewer than workers, and as uneven as can be.
+
+    One worker alone is in the next test.
+    """
+    shared = source(kind, tmp_path, [0, 12, 1])
+    for workers in (2, 3, 4, 5):
+        audit = audit_sharding(shared, workers)
+        assert audit.ok, workers
+        assert audit.rows == 13 == sum(worker.rows for worker in audit.workers)
+        assert (audit.rows_missing, audit.rows_repeated, audit.rows_unknown) == (0, 0, 0)
+        assert len({worker.steps for worker in audit.workers}) == 1
+        rows = [worker.rows for worker in audit.workers]
+        assert max(rows) - min(rows) <= 1
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_one_row_is_one_workers(kind: str, tmp_path: Path, tensorflow: Any):
+    shared = source(kind, tmp_path, [1])
+    assert audit_sharding(shared, 1).ok
+    audit = audit_sharding(shared, 3, replicas=None)
+    assert audit.ok
+    assert sorted(worker.rows for worker in audit.workers) == [0, 0, 1]
+    with pytest.raises(ShardingError):
+        audit_sharding(shared, 2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "fixed_length", "tfrecord"])
+def test_files_of_any_file_system_of_tensorflow_are_read(
+    kind: str, tmp_path: Path, tensorflow: Any
+):
+    """Parquet and Arrow files have a test of their own."""
+    shared = source(kind, tmp_path, [5, 6])
+    for path in sorted(tmp_path.glob("part-*")):
+        with tensorflow.io.gfile.GFile(f"ram://{kind}-contract/{path.name}", "wb") as stream:
+            stream.write(path.read_bytes())
+    remote = dataclasses.replace(shared, paths=(f"ram://{kind}-contract/part-*",))
+    audit = audit_sharding(remote, 2)
+    assert audit.ok
+    assert audit.rows == 11
+    missing = dataclasses.replace(shared, paths=(f"ram://{kind}-contract/none",))
+    with pytest.raises(InputError, match=f'"ram://{kind}-contract/none" does not exist'):
+        missing.facts()

@@ -1,0 +1,348 @@
+"""What is done about lost tasks and late ones: decided from tables, without a process."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
+from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.launch.deadlines import END_S, overdue
+from tfdistribute.launch.events import EventFile
+from tfdistribute.launch.failures import as_error, of_error, of_task
+from tfdistribute.launch.host.affinity import shared_out
+from tfdistribute.launch.host.gpus import VISIBLE, dealt, own_gpus
+from tfdistribute.launch.host.logs import LogReader, level_of
+from tfdistribute.launch.job import Job, read_job, write_job
+from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, decide, pause_s
+from tfdistribute.launch.task_view import TaskView
+
+CHIEF, WORKER, SECOND = Task("chief"), Task("worker", 0), Task("worker", 1)
+PS, EVALUATOR = Task("ps"), Task("evaluator")
+GANG = Policy(CHIEF, restarts=2)
+SERVED = Policy(CHIEF, restarts=2, one_by_one=True)
+NOW = 100.0
+
+
+def view(task: Task, **known: Any) -> TaskView:
+    return TaskView(task, pid=10, is_up=True, **{"state": "training", **known})
+
+
+def runs(task: Task) -> TaskView:
+    return view(task)
+
+
+def done(task: Task) -> TaskView:
+    return view(task, finished={"step": 3}, exit=0, ended_at=NOW - 5)
+
+
+def killed(task: Task, at: float = NOW - 5) -> TaskView:
+    return view(task, exit=-9, ended_at=at)
+
+
+def failed(task: Task, transient: bool, at: float = NOW - 5, kind: str = "training") -> TaskView:
+    return view(task, failed={"kind": kind, "transient": transient, "time": at, "problem": "no"})
+
+
+def decided(
+    *views: TaskView, policy: Policy = GANG, restarts: int = 0, ports: int = 0
+) -> tuple[str, str | None, list[str]]:
+    decision = decide(views, policy, restarts, ports, NOW)
+    cause = None if decision.cause is None else str(decision.cause)
+    return decision.action, cause, [str(task) for task in decision.tasks]
+
+
+BOTH = ["chief 0", "worker 0"]
+
+
+@pytest.mark.parametrize(
+    ("views", "policy", "action", "cause", "again"),
+    [
+        ((runs(CHIEF), runs(WORKER)), GANG, "go_on", None, []),
+        ((done(CHIEF), done(WORKER)), GANG, "succeed", None, []),
+        ((done(CHIEF), done(WORKER), runs(EVALUATOR)), GANG, "go_on", None, []),
+        ((done(CHIEF), done(WORKER), done(EVALUATOR)), GANG, "succeed", None, []),
+        # Servers serve until they are ended.
+        ((done(CHIEF), done(WORKER), runs(PS)), SERVED, "succeed", None, []),
+        ((done(CHIEF), runs(WORKER), runs(PS)), SERVED, "go_on", None, []),
+        ((runs(CHIEF), done(WORKER)), GANG, "go_on", None, []),
+        # All that train go back together; beside servers only the one that was lost.
+        ((runs(CHIEF), killed(WORKER)), GANG, "restart", "worker 0", BOTH),
+        ((killed(CHIEF), done(WORKER)), GANG, "restart", "chief 0", BOTH),
+        ((runs(CHIEF), killed(WORKER), runs(PS)), SERVED, "restart", "worker 0", ["worker 0"]),
+        ((runs(CHIEF), runs(WORKER), killed(PS)), SERVED, "restart", "ps 0", ["ps 0"]),
+        (
+            (runs(CHIEF), runs(WORKER), view(PS, exit=0, ended_at=1.0)),
+            SERVED,
+            "restart",
+            "ps 0",
+            ["ps 0"],
+        ),
+        (
+            (done(CHIEF), done(WORKER), killed(EVALUATOR)),
+            GANG,
+            "restart",
+            "evaluator 0",
+            ["evaluator 0"],
+        ),
+        # Whoever is lost after the chief has finished is not missed.
+        ((done(CHIEF), killed(WORKER)), GANG, "succeed", None, []),
+        ((done(CHIEF), failed(WORKER, True)), GANG, "go_on", None, []),
+        ((done(CHIEF), killed(PS), done(WORKER)), SERVED, "succeed", None, []),
+        # A crash while libraries are unloaded changes nothing.
+        (
+            (view(CHIEF, finished={"step": 3}, exit=-11, ended_at=1.0), done(WORKER)),
+            GANG,
+            "succeed",
+            None,
+            [],
+        ),
+        # The reason may come a moment after what it made others say.
+        ((failed(CHIEF, True, NOW - 0.1), runs(WORKER)), GANG, "go_on", None, []),
+        ((failed(CHIEF, True, NOW - 0.1), failed(WORKER, False)), GANG, "fail", "worker 0", []),
+        (
+            (failed(CHIEF, False, NOW - 1), failed(WORKER, False, NOW - 2)),
+            GANG,
+            "fail",
+            "worker 0",
+            [],
+        ),
+        ((killed(CHIEF, NOW - 3), killed(WORKER, NOW - 4)), GANG, "restart", "worker 0", BOTH),
+        # The end of a process may be seen later than others tell that they lost it.
+        (
+            (failed(CHIEF, True, NOW - 5), killed(WORKER, NOW - 4)),
+            GANG,
+            "restart",
+            "worker 0",
+            BOTH,
+        ),
+        ((runs(CHIEF), runs(WORKER), failed(EVALUATOR, False)), GANG, "fail", "evaluator 0", []),
+        ((runs(CHIEF), view(WORKER, exit=0, ended_at=1.0)), GANG, "fail", "worker 0", []),
+        ((runs(CHIEF), view(WORKER, exit=1, ended_at=1.0)), GANG, "fail", "worker 0", []),
+        # A shell's word for SIGKILL.
+        ((runs(CHIEF), view(WORKER, exit=137, ended_at=1.0)), GANG, "restart", "worker 0", BOTH),
+    ],
+)
+def test_what_is_done_follows_from_the_table(
+    views: tuple[TaskView, ...], policy: Policy, action: str, cause: str | None, again: list[str]
+):
+    assert decided(*views, policy=policy) == (action, cause, again)
+
+
+def test_restarts_are_counted_and_port_clashes_are_not_among_them():
+    lost = (runs(CHIEF), killed(WORKER))
+    assert decided(*lost, restarts=1)[0] == "restart"
+    assert decided(*lost, restarts=2) == ("fail", "worker 0", [])
+    clash = (failed(CHIEF, True), failed(WORKER, True, kind="port"), runs(PS), runs(EVALUATOR))
+    everybody = ["chief 0", "worker 0", "ps 0"]
+    assert decided(*clash, restarts=2) == ("other_ports", "worker 0", everybody)
+    assert decided(*clash, ports=PORT_ATTEMPTS)[0] == "fail"
+    assert decided(*clash, policy=Policy(CHIEF, ports_can_change=False))[0] == "fail"
+    assert [pause_s(count) for count in (1, 2, 3, 9)] == [1, 2, 4, 30]
+
+
+def test_a_script_that_caught_an_error_goes_on_and_only_its_end_counts():
+    script = Policy(CHIEF, is_script=True)
+    assert decided(failed(CHIEF, False), runs(WORKER), policy=script)[0] == "go_on"
+    ended = view(CHIEF, exit=0, ended_at=1.0)
+    assert decided(ended, view(WORKER, exit=0, ended_at=1.0), policy=script)[0] == "succeed"
+    assert decided(ended, view(WORKER, exit=1, ended_at=1.0), policy=script)[0] == "fail"
+    told = view(CHIEF, finished={"step": 1})
+    assert decided(told, ended, policy=script)[0] == "go_on"
+
+
+def late(*views: TaskView, now: float = NOW, **known: Any) -> tuple[str, list[str]] | None:
+    found = overdue(views, 60, 300, now, **known)
+    return None if found is None else (found.kind, [str(each.task) for each in found.views])
+
+
+def test_who_never_came_is_named_rather_than_who_waits():
+    waits = TaskView(CHIEF, pid=1, state="waiting", waiting_for="peers")
+    silent = TaskView(WORKER, pid=2)
+    assert late(waits, silent, now=59) is None
+    assert late(waits, silent, now=61) == ("start", ["worker 0"])
+    assert late(waits, now=61) == ("start", ["chief 0"])
+    trains = view(CHIEF, stepped_at=50.0)
+    assert late(trains, TaskView(PS, pid=2), silent, now=61) == ("start", ["ps 0", "worker 0"])
+    assert late(trains, TaskView(EVALUATOR, pid=3), now=61) is None
+    # It needs no step where there was nothing left to train.
+    assert late(view(CHIEF, finished={"step": 3}, heard_at=60.0), now=61) is None
+
+
+def test_a_job_stalls_when_nobody_makes_a_step():
+    old, new = view(CHIEF, stepped_at=50.0), view(WORKER, stepped_at=300.0)
+    assert late(old, new, now=400) is None
+    assert late(old, new, now=601) == ("stall", ["chief 0", "worker 0"])
+    assert late(done(CHIEF), view(WORKER, stepped_at=1.0), now=400) == ("stall", ["worker 0"])
+
+
+def test_after_its_work_a_task_has_a_moment_to_end():
+    told = view(CHIEF, finished={"step": 3}, stepped_at=1.0, heard_at=50.0)
+    assert late(told, now=50 + END_S + 1) == ("end", ["chief 0"])
+    assert late(told, now=50 + END_S + 1, is_script=True) is None
+    rest = view(WORKER, stepped_at=50.0)
+    assert late(rest, now=51 + END_S, chief_done_at=50.0) == ("end", ["worker 0"])
+    evaluates = view(EVALUATOR, heard_at=10.0)
+    assert late(evaluates, now=340, chief_done_at=50.0) is None
+    assert late(evaluates, now=351, chief_done_at=50.0) == ("evaluation", ["evaluator 0"])
+
+
+def test_progress_counts_what_was_lost_and_keeps_each_step_once():
+    progress = Progress()
+
+    def told(event: str, is_chief: bool = True, **fields: Any) -> None:
+        progress.take({"event": event, "time": 1.0, **fields}, is_chief)
+
+    for step in range(1, 6):
+        told("step", step=step, loss=1.0)
+        told("record", step=step, loss=1.0, seconds=float(step), examples_per_second=4.0)
+    told("step", is_chief=False, step=50)
+    assert progress.global_step == 5
+    # The chief is back at the checkpoint of step 3; what others tell of their sessions changes nothing.
+    told("session", is_chief=False, step=1)
+    told("session", step=3)
+    assert (progress.steps_lost, progress.global_step) == (2, 3)
+    told("step", step=4, loss=2.0)
+    told("record", step=4, loss=2.0, seconds=0.5, examples_per_second=8.0)
+    told("evaluation", is_chief=False, step=4, metrics={"loss": 2.0, "nan": None})
+    told("evaluation", is_chief=False, step=4, metrics={"loss": 3.0})
+    told("finished", step=4, stopped_by="stop_if_no_decrease")
+    assert (progress.steps_lost, progress.stopped_by) == (2, "stop_if_no_decrease")
+    columns = progress.as_columns()
+    assert columns["training"]["step"] == [1, 2, 3, 4]
+    assert columns["training"]["seconds"] == [1, 2, 3, 3.5]
+    assert columns["evaluation"] == [{"global_step": 4, "loss": 3}]
+    assert columns["examples_per_second"] == pytest.approx((3 * 4 + 0.5 * 8) / 3.5)
+
+
+def test_events_are_read_line_by_line_and_what_is_none_is_passed_over(tmp_path: Any):
+    path = tmp_path / "events"
+    events = EventFile(str(path))
+    assert events.new() == []
+    path.write_bytes(b'{"event": "step", "time": 1, "step": 1}\n{"event": "st')
+    assert [event["event"] for event in events.new()] == ["step"]
+    with path.open("ab") as file:
+        file.write(b'ep", "time": 2}\nnoise\n[1]\n\xff\n{"event": 3, "time": 1}\n{"event": "x"}\n')
+    assert events.new() == [{"event": "step", "time": 2}]
+    assert events.new() == []
+
+
+def test_failures_are_errors_again_of_the_kind_that_they_name():
+    told = failed(WORKER, False, kind="sharding")
+    described = of_task(told, "worker-0.log")
+    assert (described["task"], described["kind"], described["problem"]) == (
+        "worker 0",
+        "sharding",
+        "no",
+    )
+    error = as_error(described)
+    assert (error.kind, error.problem) == ("sharding", "no")
+    assert of_error(error)["kinds"] == ["sharding", "input", "error"]
+    assert as_error({"kind": "unheard of", "problem": "x"}).kind == "training"
+    assert "by SIGSEGV" in of_task(view(CHIEF, exit=-11), "log")["problem"]
+    before = TaskView(CHIEF, pid=4, exit=1)
+    assert of_task(before, "chief-0.log")["problem"] == (
+        "chief 0 (pid 4) ended with 1, before it could say that it runs."
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("2026-01-01 10:00:00.000001: W tensorflow/core/x.cc:1] slow", "warning"),
+        ("2026-01-01 10:00:00.000001: I tensorflow/core/x.cc:1] fine", "info"),
+        ("E0000 00:00:1.2 5 cuda.cc:1] no", "error"),
+        ("WARNING:tensorflow:old", "warning"),
+        ("INFO:tensorflow:loss = 1", "info"),
+        ("Error in f() : no", "error"),
+        ("Warning message:", "warning"),
+        ("Traceback (most recent call last):", "error"),
+        ("step 5", None),
+    ],
+)
+def test_lines_say_their_level_in_the_words_of_their_programs(line: str, level: str | None):
+    assert level_of(line) == level
+
+
+def test_lines_without_a_level_belong_to_those_before_them(tmp_path: Any):
+    log = tmp_path / "worker-1.log"
+    log.write_text("before\n", encoding="utf-8")
+    tasks = [{"task": "worker 1", "log": str(log), "log_start": 7}]
+    reader = LogReader(tasks, level="warning")
+    with log.open("a", encoding="utf-8") as file:
+        file.write("hello\nWARNING: slow\n  in step 1\nINFO: fine\n  quiet\nError: n")
+    assert reader.new() == ["[worker 1] WARNING: slow", "[worker 1]   in step 1"]
+    with log.open("a", encoding="utf-8") as file:
+        file.write("o\n  of them\n")
+    later = LogReader(tasks, reader.position, "warning")
+    assert later.new() == ["[worker 1] Error: no", "[worker 1]   of them"]
+
+
+def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path: Path):
+    random = Random(3)
+    strange = "ab ;|&$`'\"\\\n\t*?[](){}<>#~!%-=é雪\u202e"
+    plain = Job("job-1", LocalCluster(2), "script", ("a",), str(tmp_path), "/")
+    for _ in range(50):
+        texts = ["".join(random.choices(strange, k=9)) for _ in range(4)]
+        job = dataclasses.replace(
+            plain,
+            command=(texts[0], texts[1]),
+            working_directory=texts[2],
+            environment={"A": texts[3]},
+        )
+        assert read_job(write_job(job)) == job
+    for name in ("", "../x", "a b", "a;b", "$(id)", "a\n"):
+        with pytest.raises(ArgumentError, match="no name of a job"):
+            dataclasses.replace(plain, id=name)
+    for host in ("a;b:1", "$(id):1", "a b:1", "`id`:1", "a|b", "-a:1"):
+        with pytest.raises(ClusterError, match="no address"):
+            ClusterSpec(chief=(host,))
+
+
+def test_cores_are_shared_out_as_neighbours_or_not_at_all():
+    assert shared_out(range(4), 2) == [(0, 1), (2, 3)]
+    assert shared_out([3, 5, 8, 9, 10], 2) == [(3, 5), (8, 9, 10)]
+    assert shared_out(range(3), 2) == [(0, 1), (2,)]
+    assert shared_out(range(2), 2) == [(0,), (1,)]
+    assert shared_out(range(2), 3) == [(), (), ()]
+    assert shared_out(range(8), 1) == [()]
+
+
+def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tmp_path: Path):
+    assert own_gpus({}, tmp_path / "no driver") == []
+    for name in ("0000:3b:00.0", "0000:af:00.0"):
+        (tmp_path / name).mkdir()
+    assert own_gpus({}, tmp_path) == ["0", "1"]
+    assert own_gpus({VISIBLE: "3, GPU-8932f937"}, tmp_path) == ["3", "GPU-8932f937"]
+    # As CUDA reads them.
+    assert own_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
+    assert own_gpus({VISIBLE: ""}, tmp_path) == []
+
+
+def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
+    tasks = LocalCluster(workers=2, ps=1).tasks
+
+    def visible(gpus: str, per_worker: int = 1) -> dict[str, str]:
+        return {
+            str(task): variables[VISIBLE]
+            for task, variables in dealt(gpus.split(), tasks, per_worker).items()
+        }
+
+    assert visible("") == {}
+    assert visible("0 1 2") == {
+        "chief 0": "0",
+        "worker 0": "1",
+        "ps 0": "",
+        "evaluator 0": "2",
+    }
+    alone = visible("0 1 2 3", per_worker=2)
+    assert alone == {"chief 0": "0,1", "worker 0": "2,3", "ps 0": "", "evaluator 0": ""}
+    # With fewer than are wanted they share, and none takes all memory.
+    shared = dealt(["7"], tasks, 1)
+    trains = {VISIBLE: "7", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2

@@ -1,0 +1,183 @@
+"""Each role is killed before the first step, in the middle and during a checkpoint, and the job is healed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from support import cluster_task
+from support.fault_jobs import FaultJob, fault_job
+from support.job_fakes import row
+
+from tfdistribute.launch.host import network
+
+# Private directories stand where the test's files do.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_temporary_directory")]
+
+MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+LAST_STEP = 30
+SECRET = "planted-secret-9f2c"
+
+
+def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
+    names = [name for name, _ in tf.train.list_variables(str(model_dir))]
+    return {name: tf.train.load_variable(str(model_dir), name) for name in names}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Variables after the same steps in one process that nobody disturbed."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    answer = cluster_task.train(directory, "custom", {"max_steps": LAST_STEP})
+    assert "value" in answer
+    return variables(tensorflow, directory / "custom" / "model")
+
+
+def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
+    newest = Path(tf.train.latest_checkpoint(str(model_dir)))
+    data = next(newest.parent.glob(f"{newest.name}.data-*"))
+    data.write_bytes(data.read_bytes()[:-8])
+
+
+def files_with(text: str, directory: Path) -> list[Path]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return [path for path in files if text.encode() in path.read_bytes()]
+
+
+def listening_sockets(net: Path) -> set[str]:
+    """Inodes of the sockets that listen, as a process's /proc/PID/net shows them."""
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in (net / name).read_text(encoding="ascii").splitlines()[1:]
+    ]
+    return {fields[9] for fields in lines if fields[3] == "0A"}
+
+
+def check_who_can_reach(job: FaultJob) -> None:
+    """Every socket of the tasks listens in their own network only, or the user was warned."""
+    state = job.state
+    pids = [row["pid"] for row in state["tasks"] if row["pid"]]
+    opened = [path.readlink() for pid in pids for path in Path(f"/proc/{pid}/fd").iterdir()]
+    own = {str(link)[len("socket:[") : -1] for link in opened if str(link).startswith("socket:")}
+    inside = own & listening_sockets(Path(f"/proc/{pids[0]}/net"))
+    outside = own & listening_sockets(Path("/proc/self/net"))
+    assert inside
+    if network.why_not_private() is None:
+        assert state["network"] == "private"
+        assert not outside
+    else:
+        assert state["network"] == "open"
+        assert any(note.startswith(network.OPEN_RISK) for note in state["notes"])
+
+
+STOPS = {
+    "before the first step": ("begin", "begin"),
+    "in the middle": ("step-14", "step-24"),
+    "during a checkpoint": ("save-20", "save-30"),
+}
+
+
+@pytest.mark.parametrize("moment", STOPS)
+def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_of_an_undisturbed_run(
+    tensorflow: ModuleType,
+    undisturbed: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: str,
+) -> None:
+    monkeypatch.setenv("A_PASSWORD", SECRET)
+    stops = [f"chief-0 {place}" for place in STOPS[moment]]
+    options = {"max_steps": LAST_STEP, "stops": stops, "config": MULTI_WORKER}
+    with fault_job(tmp_path, options, evaluator=True, max_steps=LAST_STEP) as job:
+        job.await_stop(0)
+        check_who_can_reach(job)
+        job.kill("evaluator 0")
+        job.kill("worker 0")
+        job.go_on(0)
+        job.await_stop(1)
+        assert job.state["restarts"] == 2
+        assert files_with(SECRET, tmp_path) == []
+        if moment == "in the middle":
+            cut_newest_checkpoint(tensorflow, job.model_dir)
+        job.kill("chief 0")
+        state = job.end()
+
+    check_that_it_was_healed(state)
+    if moment == "in the middle":
+        # From 14 back to 10, and, because checkpoint 20 was cut off, from 24 back to 10.
+        assert state["steps_lost"] == 4 + 14
+        assert any("goes on from model.ckpt-10" in note for note in state["notes"])
+    elif moment == "before the first step":
+        assert state["steps_lost"] == 0
+    assert files_with(SECRET, tmp_path) == []
+    check_that_weights_are_equal(variables(tensorflow, job.model_dir), undisturbed)
+
+
+def check_that_weights_are_equal(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+
+
+def check_that_it_was_healed(state: dict[str, Any]) -> None:
+    assert (state["state"], state["global_step"]) == ("done", LAST_STEP), state
+    assert (state["restarts"], state["failure"]) == (3, None)
+    assert state["evaluations"][-1]["global_step"] == LAST_STEP
+    killed = [note.partition(" (pid")[0] for note in state["notes"] if "SIGKILL" in note]
+    assert sorted(killed[:2]) == ["evaluator 0", "worker 0"]
+    assert killed[2] == "chief 0"
+
+
+def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_during_a_checkpoint(
+    tensorflow: ModuleType, tmp_path: Path
+) -> None:
+    stops = [f"chief-0 {place}" for place in ("begin", "step-14", "save-20")]
+    options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
+    # With one task that trains, the steps are the same each time.
+    with fault_job(tmp_path, options, workers=1, ps=1) as job:
+        for number in range(len(stops)):
+            job.await_stop(number)
+            chief, port = job.row("chief 0")["pid"], job.row("ps 0")["port"]
+            job.kill("ps 0")
+            await_restart_of_server(job, number + 1)
+            assert (job.row("chief 0")["pid"], job.row("ps 0")["port"]) == (chief, port)
+            job.go_on(number)
+        state = job.end()
+    assert (state["state"], state["restarts"], state["failure"]) == ("done", 3, None), job.logs()
+    # From 14 back to 10; nothing was lost before the first step, and at 20 all was saved.
+    assert (state["global_step"], state["steps_lost"]) == (LAST_STEP, 4)
+    assert all(note.startswith("ps 0 ") for note in state["notes"] if "SIGKILL" in note)
+    assert variables(tensorflow, job.model_dir)["global_step"] == LAST_STEP
+
+
+def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: Path) -> None:
+    stops = ["chief-0 step-14", "chief-0 save-20"]
+    options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
+    # The worker comes to no stops; it is to have work left when the chief goes on.
+    slowly = {"TEST_STEP_S": "0.1"}
+    with fault_job(tmp_path, options, ps=1, environment=slowly) as job:
+        job.await_stop(0)
+        server, worker = job.row("ps 0")["pid"], job.row("worker 0")["pid"]
+        job.kill("worker 0")
+        job.await_state(lambda state: row(state, "worker 0")["pid"] not in (worker, None))
+        job.go_on(0)
+        job.await_stop(1)
+        job.kill("chief 0")
+        job.await_state(lambda state: row(state, "chief 0")["state"] == "training")
+        assert job.row("ps 0")["pid"] == server
+        state = job.end()
+    assert (state["state"], state["restarts"], state["failure"]) == ("done", 2, None), job.logs()
+    # The two that train are not in step: each may have begun another one when the last is counted.
+    assert LAST_STEP <= state["global_step"] <= LAST_STEP + 3
+
+
+def await_restart_of_server(job: FaultJob, restarts: int) -> None:
+    def serves(state: dict[str, Any]) -> bool:
+        return state["restarts"] == restarts and row(state, "ps 0")["state"] == "serving"
+
+    job.await_state(serves)

@@ -1,0 +1,148 @@
+"""Faults that no restart heals, and some that need none: each is named, or the job is done nevertheless."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support import job_fakes
+from support.fault_jobs import fault_job
+from support.small_disks import small_disk
+
+from tfdistribute import checkpoints
+from tfdistribute.cluster.ports import free_ports
+from tfdistribute.launch.host import network
+
+# Private directories stand where the test's files do.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_temporary_directory")]
+
+MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+
+# How late a task comes. What is shown does not depend on it; a minute would be no other.
+LATE_S = float(os.environ.get("TFDISTRIBUTE_TEST_LATE_S", "20"))
+
+# How long one that never comes is waited for: TensorFlow's import on a busy machine, and a little.
+NEVER_S = 15.0
+
+
+@contextmanager
+def listening(port: int) -> Iterator[None]:
+    """Another program has a port of this machine."""
+    with socket.socket() as taken:
+        taken.bind(("", port))
+        taken.listen()
+        yield
+
+
+def own_address() -> str | None:
+    """An address of this machine that is not of the loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            # Nothing is sent: only the way is looked for.
+            any_socket.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return str(any_socket.getsockname()[0])
+
+
+def test_a_worker_that_comes_late_is_waited_for_by_name_and_missed_by_nobody(tmp_path: Path):
+    options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
+    with fault_job(tmp_path, options) as job:
+        state = job.await_state(
+            lambda state: job_fakes.row(state, "chief 0")["waiting_for"] == "worker 0"
+        )
+        assert job_fakes.row(state, "worker 0")["state"] == "starting"
+        time.sleep(max(0.0, state["started"] + LATE_S - time.time()))
+        job.go_on(0)
+        state = job.end()
+    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 5, 0)
+
+
+def test_a_worker_that_never_comes_is_named_when_the_start_has_taken_too_long(tmp_path: Path):
+    options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
+    with fault_job(tmp_path, options, start_timeout_s=NEVER_S) as job:
+        state = job.end()
+    assert (state["state"], state["restarts"]) == ("failed", 0)
+    failure = state["failure"]
+    assert failure["kind"] == "lost_peer"
+    assert "worker 0 (pid " in failure["problem"]
+    assert 'never reached it, it is "starting"' in failure["problem"]
+    assert failure["argument"] == "start_timeout_s"
+    assert NEVER_S <= state["ended"] - state["started"] < NEVER_S + 20
+
+
+def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others(tmp_path: Path):
+    options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
+    with fault_job(tmp_path, options, network="open") as job:
+        job.await_stop(0)
+        port = job.row("worker 0")["port"]
+        with listening(port):
+            job.go_on(0)
+            state = job.end()
+    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 5, 0), job.logs()
+    by = f"Port {port} of worker 0 is taken by"
+    (note,) = [note for note in state["notes"] if note.startswith(by)]
+    assert f"(pid {os.getpid()})" in note
+    assert note.endswith("Other ports are tried.")
+    assert job_fakes.row(state, "worker 0")["port"] != port
+
+
+def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_path: Path):
+    address = own_address() or "127.0.0.1"
+    port, other = free_ports(2)
+    cluster = {
+        "kind": "addresses",
+        "chief": [f"{address}:{port}"],
+        "worker": [f"{address}:{other}"],
+    }
+    options = {"max_steps": 5, "config": MULTI_WORKER}
+    with listening(port), fault_job(tmp_path, options, cluster=cluster) as job:
+        state = job.end()
+    if state["network"] == "private":
+        # A network of its own has every port.
+        assert (state["state"], network.why_not_private()) == ("done", None)
+        return
+    failure = state["failure"]
+    assert (state["state"], failure["kind"], failure["task"]) == ("failed", "port", "chief 0")
+    assert f"Port {port} of chief 0 is taken by" in failure["problem"]
+    assert f"(pid {os.getpid()})" in failure["problem"]
+
+
+def test_a_worker_that_runs_out_of_data_first_is_the_reason_and_nothing_is_started_again(
+    tmp_path: Path,
+):
+    options = {"config": MULTI_WORKER, "uneven": True}
+    with fault_job(tmp_path, options, environment={"TEST_SHORT": "chief-0"}) as job:
+        state = job.end()
+    failure = state["failure"]
+    assert (state["state"], failure["kind"], state["restarts"]) == ("failed", "input", 0)
+    assert failure["problem"].startswith("chief 0 ran out of data after step 5,")
+
+
+def test_a_disk_that_is_full_is_the_reason_and_the_checkpoint_before_can_be_used(tmp_path: Path):
+    options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": MULTI_WORKER}
+    job_directory, model = tmp_path / "job", tmp_path / "job" / "custom" / "model"
+    model.parent.mkdir(parents=True)
+    with small_disk(tmp_path / "disk", 4) as disk:
+        model.symlink_to(disk.path)
+        stand_in = {} if disk.is_real else {"full_at": 20}
+        with fault_job(job_directory, {**options, **stand_in}, limit_s=120) as job:
+            job.await_stop(0)
+            disk.fill()
+            job.go_on(0)
+            state = job.end()
+        failure = state["failure"]
+        assert (state["state"], state["restarts"]) == ("failed", 0), job.logs()
+        assert failure["task"] == "chief 0"
+        assert "The disk that holds `model_dir` is full." in failure["problem"]
+        assert checkpoints.is_complete(str(model), "model.ckpt-10")
+        disk.empty()
+        with fault_job(job_directory, options, limit_s=120) as job:
+            state = job.end()
+        assert (state["state"], state["global_step"]) == ("done", 30), job.logs()
+        assert state["history"]["training"]["step"][0] == 11

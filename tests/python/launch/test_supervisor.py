@@ -1,0 +1,355 @@
+"""The supervisor, with tasks that only act: what it heals, what it reports, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from support.job_fakes import EVALUATES, TRAINS, fake_job, row, run_job, running, state_when
+
+from tfdistribute.errors import BackendError
+from tfdistribute.launch import job_handle
+from tfdistribute.launch.host.affinity import shared_out
+from tfdistribute.launch.start import start_supervisor
+
+# Private directories stand where the test's files do.
+pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+
+
+def test_a_job_is_done_when_the_chief_has_finished_and_its_last_checkpoint_was_evaluated(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    evaluates = [("sleep", 0.5), ("print", "WARNING: seen"), *EVALUATES]
+    state = run_job(tmp_path, {"evaluator": evaluates}, max_steps=3)
+    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 3, 0)
+    assert [(each["task"], each["state"]) for each in state["tasks"]] == [
+        ("chief 0", "done"),
+        ("worker 0", "done"),
+        ("evaluator 0", "done"),
+    ]
+    training = state["history"]["training"]
+    assert training["step"] == [1, 2, 3]
+    assert training["loss"] == [1, 1 / 2, 1 / 3]
+    assert state["history"]["evaluation"] == [{"global_step": 3, "loss": 1 / 3}]
+    assert state["history"]["examples_per_second"] == pytest.approx(10)
+    logs = tmp_path / "model" / "logs"
+    assert {path.name for path in logs.iterdir()} == {
+        "chief-0.log",
+        "evaluator-0.log",
+        "job.json",
+        "worker-0.log",
+    }
+    assert json.loads((logs / "job.json").read_text(encoding="utf-8")) == state
+    assert list(own_temporary_directory.iterdir()) == []
+    handle = {"id": state["id"], "directory": "/nonexistent", "logs": str(logs), "pid": 1}
+    assert job_handle.job_logs(handle, level="warning") == ["[evaluator 0] WARNING: seen"]
+
+
+def test_servers_are_ended_when_the_chief_and_the_workers_are_done(tmp_path: Path):
+    state = run_job(tmp_path, {"ps": [("stubborn",), ("sleep", 60)]}, ps=1, evaluator=False)
+    assert (state["state"], row(state, "ps 0")["state"]) == ("done", "stopped")
+
+
+def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counted(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {
+            "chief-0@0": [("train", 8), ("sleep", 60)],
+            "worker-0@0": [("train", 8), ("sleep", 0.1), ("die",)],
+            "chief-0@1": [("train", 9, 6), ("finish", 9)],
+            "worker-0@1": [("train", 9, 6), ("finish", 9)],
+            "evaluator": [("evaluate", 5), ("sleep", 2), ("evaluate", 9), ("finish", 9)],
+        },
+    )
+    assert (state["state"], state["restarts"], state["global_step"]) == ("done", 1, 9)
+    # Steps 6 to 8 were trained twice, and stand once in the history.
+    assert state["steps_lost"] == 3
+    assert state["history"]["training"]["step"] == list(range(1, 10))
+    assert state["history"]["training"]["seconds"] == sorted(
+        state["history"]["training"]["seconds"]
+    )
+    (note,) = state["notes"]
+    assert "was ended by SIGKILL" in note
+    assert note.endswith("chief 0 and worker 0 start again in 1 s (restart 1 of 3).")
+    log = Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
+    assert "(start 2) ---" in log
+
+
+def test_only_the_lost_task_starts_again_beside_parameter_servers_on_its_port(tmp_path: Path):
+    go, ports = tmp_path / "go", []
+    with running(
+        tmp_path,
+        {
+            "chief": [("train", 3), ("wait_for", str(go)), ("finish", 3)],
+            "worker": [("train", 3), ("wait_for", str(go)), ("finish", 3)],
+            "ps-0@0": [("listen",), ("sleep", 0.3), ("die",)],
+            "ps-0@1": [("listen",), ("sleep", 60)],
+        },
+        ps=1,
+        evaluator=False,
+    ) as job:
+        before = state_when(job, lambda state: row(state, "ps 0")["state"] == "serving")
+        ports.append(row(before, "ps 0")["port"])
+        after = state_when(
+            job, lambda state: state["restarts"] == 1 and row(state, "ps 0")["state"] == "serving"
+        )
+        ports.append(row(after, "ps 0")["port"])
+        assert row(before, "chief 0")["pid"] == row(after, "chief 0")["pid"]
+        assert row(before, "ps 0")["pid"] != row(after, "ps 0")["pid"]
+        assert ports[0] == ports[1]
+        go.touch()
+        state = state_when(job, lambda state: state["ended"] is not None)
+    assert state["state"] == "done"
+
+
+def test_an_evaluator_that_is_lost_starts_again_alone(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {"evaluator-0@0": [("die", 11)], "evaluator-0@1": EVALUATES, "chief": TRAINS},
+    )
+    assert (state["state"], state["restarts"]) == ("done", 1)
+    assert "evaluator 0 starts again" in state["notes"][0]
+
+
+def test_the_root_cause_is_the_error_that_no_restart_heals_not_what_it_made_others_say(
+    tmp_path: Path,
+):
+    began = time.monotonic()
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [
+                ("train", 2),
+                ("sleep", 0.2),
+                ("fail", "The peer is gone.", True, "lost_peer"),
+            ],
+            "worker-0": [("train", 2), ("sleep", 60)],
+            "worker-1": [
+                ("train", 2),
+                ("sleep", 0.3),
+                ("fail", "No column x.", False, "input", 0.2),
+            ],
+        },
+        workers=3,
+    )
+    assert time.monotonic() - began < 5
+    failure = state["failure"]
+    assert (state["state"], state["restarts"]) == ("failed", 0)
+    assert (failure["task"], failure["kind"], failure["exit"]) == ("worker 1", "input", 1)
+    assert failure["problem"] == "No column x."
+    assert failure["traceback"] == "Traceback of worker-1"
+    assert failure["log_tail"].endswith("Error: No column x.")
+    states = [each["state"] for each in state["tasks"]]
+    assert states == ["failed", "stopped", "failed", "done"]
+
+
+def test_what_is_lost_again_and_again_fails_with_the_first_that_died(tmp_path: Path):
+    state = run_job(
+        tmp_path, {"worker-0": [("train", 1), ("die", 6)], "chief": [("sleep", 60)]}, restarts=1
+    )
+    failure = state["failure"]
+    assert (failure["task"], failure["exit"], failure["kind"]) == ("worker 0", -6, "training")
+    assert "was ended by SIGABRT. It was restarted 1 time." in failure["problem"]
+
+
+def test_a_task_that_ends_without_a_word_is_no_success(tmp_path: Path):
+    failure = run_job(tmp_path, {"chief": [("train", 1), ("exit", 0)]})["failure"]
+    assert failure["problem"].startswith("chief 0 (pid ")
+    assert failure["problem"].endswith("ended without having done its work.")
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path):
+    state = run_job(tmp_path, {}, command=["/no/such/Rscript", "; touch x"])
+    assert state["failure"]["kind"] == BackendError.kind
+    assert '"/no/such/Rscript"' in state["failure"]["problem"]
+    assert state["failure"]["argument"] == "command"
+
+
+def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [("shows_stacks",), ("wait", "peers"), ("sleep", 2), ("sleep", 60)],
+            "worker": [("sleep", 60)],
+        },
+        start_timeout_s=1,
+    )
+    failure = state["failure"]
+    assert (state["state"], failure["kind"], failure["task"]) == ("failed", "lost_peer", "worker 0")
+    assert 'never reached it, it is "starting".' in failure["problem"]
+    assert "chief" not in failure["problem"]
+    assert "KeyboardInterrupt" in failure["log_tail"]
+    assert "the stacks of chief-0" in Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
+
+
+def test_a_task_that_computes_until_its_first_step_is_not_late(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [("wait", "peers"), ("sleep", 5), ("train", 2), ("finish", 2)],
+            "worker": [("work", 5), ("train", 2), ("finish", 2)],
+        },
+        start_timeout_s=3,
+        evaluator=False,
+    )
+    assert (state["state"], state["restarts"]) == ("done", 0)
+
+
+def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Path):
+    stalls = [("shows_stacks",), ("train", 2), ("sleep", 60)]
+    done = str(tmp_path / "done")
+    state = run_job(
+        tmp_path,
+        {
+            "chief-0@0": stalls,
+            "worker-0@0": stalls,
+            "chief-0@1": [("train", 3), ("touch", done), ("finish", 3)],
+            "evaluator": [("wait_for", done), *EVALUATES],
+        },
+        stall_timeout_s=1,
+    )
+    assert (state["state"], state["restarts"]) == ("done", 1)
+    assert "No task made a step in `stall_timeout_s` = 1 seconds." in state["notes"][0]
+    log = Path(row(state, "worker 0")["log"]).read_text(encoding="utf-8")
+    assert "the stacks of worker-0" in log
+    # SIGINT lets an interpreter write where it was.
+    assert "KeyboardInterrupt" in log
+
+
+def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
+    # As long as it computes, it is not late.
+    waits = [("evaluate", 1), ("work", 2.5), ("print", "computed"), ("sleep", 60)]
+    state = run_job(tmp_path, {"evaluator": waits}, stall_timeout_s=1, restarts=0)
+    assert "computed" in state["failure"]["log_tail"]
+    assert state["failure"]["task"] == "evaluator 0"
+    assert "The last checkpoint was not evaluated" in state["failure"]["problem"]
+    assert state["history"]["training"]["step"] == [1, 2, 3]
+
+
+def test_a_port_that_another_program_has_is_named_and_other_ports_are_tried(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        cluster = {"kind": "addresses", "chief": [f"localhost:{port}"]}
+        listens = {"chief": [("listen",), *TRAINS]}
+        # In a network of its own a job has every port, also those that it was given.
+        state = run_job(tmp_path, listens, cluster=cluster)
+        assert (state["state"], row(state, "chief 0")["port"]) == ("done", port)
+    clashes = {"chief": [("fail", "Taken.", True, "port")]}
+    state = run_job(tmp_path, clashes, workers=1, network="open", evaluator=False)
+    assert state["failure"]["kind"] == "port"
+    assert len([note for note in state["notes"] if note.endswith("Other ports are tried.")]) == 5
+    assert state["restarts"] == 0
+
+
+def test_open_ports_are_warned_of_and_paths_of_other_machines_need_them(tmp_path: Path):
+    state = run_job(tmp_path, {}, model_dir="gs://bucket/model")
+    assert (state["state"], state["network"]) == ("done", "open")
+    assert "who reaches a port can run programs as you" in state["notes"][0]
+    assert '`model_dir` "gs://bucket/model" is reached through the network' in state["notes"][0]
+    assert state["logs"] == str(tmp_path / "tfdistribute-logs" / state["id"])
+
+
+def test_notes_and_speeds_of_tasks_reach_the_state_and_garbage_does_not_harm(tmp_path: Path):
+    acts = [("garbage",), ("note", "a repair"), ("train", 3), ("garbage",), ("finish", 3)]
+    with running(tmp_path, {"worker": [*acts[:3], ("sleep", 1), *acts[3:]]}) as job:
+        state = state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
+        assert row(state, "worker 0")["examples_per_second"] == 10
+        assert row(state, "worker 0")["seconds_since_step"] >= 0
+        last = state_when(job, lambda state: state["ended"] is not None)
+    assert (last["state"], last["notes"]) == ("done", ["worker 0: a repair"])
+
+
+def test_a_script_is_done_when_its_processes_end_whatever_it_does_in_between(tmp_path: Path):
+    twice = [("train", 2), ("finish", 2), ("train", 4, 3), ("finish", 4)]
+    state = run_job(
+        tmp_path,
+        {"chief": twice, "worker": twice, "evaluator": [("finish", 0)]},
+        verb="script",
+        model_dir=None,
+    )
+    assert (state["state"], state["global_step"], state["steps_lost"]) == ("done", 4, 0)
+    # An error that a script has caught is none.
+    caught = [("train", 1), ("fail", "Caught.", False, "training")]
+    failing = run_job(tmp_path, {"chief": caught}, verb="script", model_dir=None)
+    assert failing["failure"]["problem"] == "Caught."
+
+
+def test_shell_characters_in_names_are_only_characters(tmp_path: Path):
+    name = "m; touch $(id) `x` '\"&|\n ü"
+    directory = tmp_path / name
+    directory.mkdir()
+    state = run_job(directory, {"chief": [("print", name), *TRAINS]}, environment={"A": name})
+    assert state["state"] == "done"
+    assert sorted(path.name for path in directory.iterdir()) == ["model"]
+
+
+def test_no_value_of_the_environment_reaches_a_file(
+    tmp_path: Path, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("A_PASSWORD", "planted-secret")
+    with running(tmp_path, {"chief": [("train", 3), ("sleep", 1), ("finish", 3)]}) as job:
+        state_when(job, lambda state: state["global_step"] == 3)
+        written = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert len(written) > 5
+        assert not any(b"planted-secret" in path.read_bytes() for path in written)
+        chief = row(job_handle.job_state(job), "chief 0")["pid"]
+        assert b"planted-secret" in Path(f"/proc/{chief}/environ").read_bytes()
+        assert b"planted-secret" not in Path(f"/proc/{chief}/cmdline").read_bytes()
+        state_when(job, lambda state: state["ended"] is not None)
+    assert not any(
+        b"planted-secret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
+
+
+def test_what_stands_in_the_private_directory_is_for_this_user_alone(tmp_path: Path):
+    with running(tmp_path, {"chief": [("train", 1), ("sleep", 60)]}) as job:
+        state_when(job, lambda state: state["global_step"] == 1)
+        directory = Path(job["directory"])
+        assert directory.stat().st_mode & 0o077 == 0
+        assert (directory / "job.json").stat().st_mode & 0o077 == 0
+        job_handle.stop_job(job)
+
+
+def variable(pid: int, name: str) -> str | None:
+    """A variable of the environment that a process was started with."""
+    entries = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
+    values = [entry.partition("=")[2] for entry in entries if entry.startswith(f"{name}=")]
+    return values[0] if values else None
+
+
+def test_cores_and_gpus_are_shared_out_among_the_tasks_that_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    own = os.sched_getaffinity(0)
+    sleeps = [("train", 1), ("sleep", 60)]
+    with running(tmp_path, {"chief": sleeps, "worker": sleeps, "evaluator": sleeps}) as job:
+        state = state_when(job, lambda state: state["global_step"] == 1)
+        pids = {row["task"]: row["pid"] for row in state["tasks"] if row["pid"]}
+        cores = {task: os.sched_getaffinity(pid) for task, pid in pids.items()}
+        gpus = {task: variable(pid, "CUDA_VISIBLE_DEVICES") for task, pid in pids.items()}
+        job_handle.stop_job(job)
+    assert gpus == {"chief 0": "4", "worker 0": "5", "evaluator 0": ""}
+    shared = [set(each) or own for each in shared_out(sorted(own), 2)]
+    assert [cores["chief 0"], cores["worker 0"]] == shared
+    assert cores["evaluator 0"] == own
+
+
+def test_the_supervisor_starts_in_a_moment_and_without_numpy(tmp_path: Path):
+    with running(tmp_path, {"chief": [("train", 1), ("sleep", 60)]}) as job:
+        maps = Path(f"/proc/{job['pid']}/maps").read_text(encoding="utf-8")
+        assert "numpy" not in maps
+        assert "tensorflow" not in maps
+        assert job_handle.stop_job(job)["state"] == "stopped"
+
+
+def test_the_handle_of_a_job_that_is_done_at_once_still_finds_its_result(tmp_path: Path):
+    job = start_supervisor(fake_job(tmp_path, {"chief": [("exit", 3)]}, workers=1, evaluator=False))
+    state = state_when(job, lambda state: state["ended"] is not None)
+    assert state["failure"]["exit"] == 3

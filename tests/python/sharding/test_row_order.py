@@ -1,0 +1,122 @@
+"""An epoch's order looks random, and a shuffle by blocks keeps the bounds that it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.inputs.files import blocks
+from tfdistribute.inputs.files.blocks import Block, RowStream, cut_blocks
+from tfdistribute.inputs.files.files import File
+from tfdistribute.inputs.packed.layout import lay_out
+from tfdistribute.sharding import RangePlan, RowOrder
+
+ROWS = 20_000
+BLOCK_ROWS = 100
+
+Order = npt.NDArray[np.int64]
+
+
+class Numbers:
+    """Rows that hold their number, in blocks of 100."""
+
+    files: tuple[File, ...] = ()
+    layout = lay_out([ColumnFacts("row", "integer")])
+    row_bytes = 4
+
+    def __init__(self) -> None:
+        self.blocks = list(cut_blocks(0, ROWS, self.row_bytes))
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        yield (np.arange(block.first + start, block.first + stop, dtype=np.int32)[:, np.newaxis],)
+
+
+def in_memory(seed: int, epochs: int = 1) -> list[Order]:
+    order = RowOrder(ROWS, seed)
+    return [order.at(np.arange(ROWS) + epoch * ROWS).astype(np.int64) for epoch in range(epochs)]
+
+
+def by_blocks(seed: int, epochs: int = 1) -> list[Order]:
+    stream = RowStream(Numbers(), RangePlan(ROWS, epochs, 1), seed)
+    return [stream.take(ROWS)[0][:, 0].astype(np.int64) for _ in range(epochs)]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", BLOCK_ROWS * Numbers.row_bytes)
+
+
+def correlation(one: Order, other: Order) -> float:
+    """Pearson's correlation in standard deviations of that of random orders."""
+    return float(np.corrcoef(one, other)[0, 1] * np.sqrt(len(one)))
+
+
+def runs_deviation(order: Order) -> float:
+    """Wald and Wolfowitz's test: how often an order changes between the lower and the upper half of the rows."""
+    upper = order >= ROWS // 2
+    runs = 1 + int((upper[1:] != upper[:-1]).sum())
+    half = ROWS / 2
+    expected, variance = 1 + half, half * (half - 1) / (2 * half - 1)
+    return (runs - expected) / np.sqrt(variance)
+
+
+def evenness(order: Order) -> float:
+    """How far rows of each twentieth are spread evenly over the epoch: chi-square, in its standard deviations."""
+    cells = np.bincount((np.arange(ROWS) * 20 // ROWS) * 20 + order * 20 // ROWS, minlength=400)
+    expected, freedom = ROWS / 400, 19 * 19
+    return float((((cells - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("orders", [in_memory, by_blocks])
+@pytest.mark.parametrize("seed", [0, 1, -7])
+def test_a_complete_shuffle_passes_tests_of_randomness(orders: Any, seed: int):
+    """Each figure is normal with deviation 1 under a random order, and beyond 5 once in a million times."""
+    first, second = orders(seed, 2)
+    other = orders(seed + 1)[0]
+    for order in (first, second, other):
+        assert np.array_equal(np.sort(order), np.arange(ROWS))
+    for figure in (
+        correlation(first, np.arange(ROWS)),
+        correlation(first[:-1], first[1:]),
+        runs_deviation(first),
+        evenness(first),
+        correlation(first, second),
+        correlation(first, other),
+    ):
+        assert abs(figure) < 5
+
+
+def test_the_tests_of_randomness_see_what_is_not_random():
+    """Rows that are mixed with their neighbours only, as by a small shuffle buffer."""
+    nearby = np.concatenate(
+        [np.random.default_rng(first).permutation(1000) + first for first in range(0, ROWS, 1000)]
+    )
+    assert correlation(nearby, np.arange(ROWS)) > 5
+    assert correlation(nearby[:-1], nearby[1:]) > 5
+    assert runs_deviation(nearby) < -5
+    assert evenness(nearby) > 5
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_beyond_the_window_a_row_comes_anywhere_and_its_block_within_one_window(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """With twenty windows of ten blocks."""
+    window = 10 * BLOCK_ROWS
+    monkeypatch.setattr(blocks, "WINDOW_BYTES", window * Numbers.row_bytes)
+    for order in by_blocks(3, epochs=2):
+        assert np.array_equal(np.sort(order), np.arange(ROWS))
+        positions = np.argsort(order).reshape(-1, BLOCK_ROWS)
+        assert np.ptp(positions, axis=1).max() < window
+        # The rows of a block are mixed with those of nine others: they do not follow each other.
+        assert np.median(np.ptp(positions, axis=1)) > 0.9 * window
+        assert abs(correlation(order, np.arange(ROWS))) < 5 * np.sqrt(BLOCK_ROWS)
+    windows = [int(np.argmax(by_blocks(seed)[0] == 0)) // window for seed in range(60)]
+    # 60 random windows of 20 are 19 different ones on average; 12 or fewer do not happen.
+    assert len(set(windows)) > 12

@@ -1,0 +1,222 @@
+"""One task of a cluster, as a script that anybody may start with TF_CONFIG; also the data and models of the tests.
+
+Run as ``python cluster_task.py DIRECTORY OPTIONS``. For each model in the options it calls the bridge as R does, and
+writes what the verbs gave to ``DIRECTORY/answer-<task>.json`` and the rows that it trained on to
+``DIRECTORY/<model>/rows-<task>.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROWS, BATCH, SEED = 96, 12, 5
+
+random = np.random.default_rng(11)
+X = random.normal(size=(ROWS, 2)).astype("float32")
+Y = (X @ [1.0, -2.0] + 0.5).astype("float32")
+
+NUMBERS = [{"kind": "numeric", "key": "a"}, {"kind": "numeric", "key": "b"}]
+BUCKETS = {"kind": "bucketized", "source_column": NUMBERS[0], "boundaries": [-1.0, -0.3, 0.3, 1.0]}
+SGD = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.05}}
+
+
+def task_name() -> str:
+    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {"type": "alone", "index": 0})
+    return f"{task['type']}-{task['index']}"
+
+
+def source(
+    epochs: int | None, names: tuple[str, ...] = ("a", "b", "id"), nan_row: int | None = None
+) -> dict[str, Any]:
+    label = Y.copy()
+    if nan_row is not None:
+        label[nan_row] = np.nan
+    columns = {
+        "a": {"type": "float", "values": lambda: X[:, 0].copy()},
+        "b": {"type": "float", "values": lambda: X[:, 1].copy()},
+        "id": {"type": "integer", "values": lambda: np.arange(ROWS, dtype="int32")},
+        "y": {"type": "float", "values": lambda: label},
+    }
+    return {
+        "kind": "in_memory",
+        "columns": [{"name": name, **columns[name]} for name in (*names, "y")],
+        "response": "y",
+        "batch_size": BATCH,
+        "num_epochs": epochs,
+    }
+
+
+def uneven(input_context: Any = None) -> Any:
+    """Data of the user's own: one task has fewer batches than the other."""
+    import tensorflow as tf
+
+    short = os.environ["TEST_SHORT"] == task_name()
+    rows = {"a": X[:6, 0], "b": X[:6, 1], "id": np.arange(6, dtype="int32")}
+    return tf.data.Dataset.from_tensors((rows, Y[:6, np.newaxis])).repeat(5 if short else 4000)
+
+
+class Custom:
+    """A linear model as R gives it: called on one thread, and leaving a list of the rows it was trained on.
+
+    Args:
+        directory: Where the list goes.
+        normalised: With moving averages, which each task has of its own.
+    """
+
+    def __init__(self, directory: Path, normalised: bool = False) -> None:
+        self.directory = directory
+        self.normalised = normalised
+
+    def described(self) -> dict[str, Any]:
+        formals = ("features", "labels", "mode", "config")
+        return {"kind": "custom", "model_fn": {"call": self.answer, "formals": formals}}
+
+    def answer(self, **arguments: Any) -> dict[str, Any]:
+        assert threading.current_thread() is threading.main_thread()
+        return {"value": self.model_fn(**arguments)}
+
+    def model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> dict[str, Any]:
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        x = tf.concat([tf.reshape(features[name], [-1, 1]) for name in ("a", "b")], axis=1)
+        output = v1.layers.dense(x, 1, kernel_initializer=v1.glorot_uniform_initializer(seed=3))
+        if self.normalised:
+            output = v1.layers.batch_normalization(output, training=mode == "train")
+        loss = v1.losses.mean_squared_error(tf.reshape(labels, [-1, 1]), output)
+        if mode != "train":
+            return {"mode": mode, "loss": loss, "predictions": {"y": output}}
+        about = {"is_chief": config.is_chief, "task": f"{config.task_type}-{config.task_id}"}
+        self.file("config").write_text(json.dumps(about))
+        noted = v1.py_func(self.note_rows, [features["id"]], [], stateful=True)
+        updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        with tf.control_dependencies([noted, *updates]):
+            train_op = v1.train.GradientDescentOptimizer(0.05).minimize(
+                loss, global_step=v1.train.get_or_create_global_step()
+            )
+        return {"mode": mode, "loss": loss, "train_op": train_op}
+
+    def note_rows(self, rows: Any) -> None:
+        time.sleep(float(os.environ.get("TEST_STEP_S", "0")))
+        with self.file("rows").open("a") as file:
+            file.writelines(f"{row}\n" for row in np.ravel(rows))
+
+    def file(self, name: str) -> Path:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return self.directory / f"{name}-{task_name()}.txt"
+
+
+def keras_model() -> Any:
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    inputs = [tf.keras.Input((1,), name=name) for name in ("a", "b")]
+    start = tf.keras.initializers.GlorotUniform(seed=3)
+    output = layers.Dense(1, kernel_initializer=start, name="y")(layers.Concatenate()(inputs))
+    model = tf.keras.Model(inputs, output)
+    model.compile(tf.keras.optimizers.legacy.SGD(0.05), "mse")
+    return model
+
+
+MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "linear": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": NUMBERS,
+        "optimizer": SGD,
+    },
+    "custom": lambda directory: Custom(directory).described(),
+    "normalised": lambda directory: Custom(directory, normalised=True).described(),
+    "keras": lambda directory: {"kind": "keras", "function": keras_model},
+    # Batches of different tasks read different numbers of rows of its tables.
+    "sparse": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": [BUCKETS, *NUMBERS],
+        "optimizer": {"kind": "named", "name": "Adagrad", "settings": {"learning_rate": 0.05}},
+    },
+}
+
+
+def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Train one model as the options say, through the bridge."""
+    from tfdistribute import bridge
+
+    config = {
+        "tf_random_seed": SEED,
+        "save_checkpoints_steps": 10,
+        **options.get("config", {}),
+        **options.get("configs", {}).get(model, {}),
+    }
+    estimator = {
+        **MODELS[model](directory / model),
+        "model_dir": str(directory / model / "model"),
+        "config": config,
+    }
+    names = ("a", "b") if model == "keras" else ("a", "b", "id")
+    training = source(options.get("epochs"), names, options.get("nan_row"))
+    if options.get("uneven"):
+        training = {"kind": "dataset_function", "function": uneven}
+    looks = {"kind": "session_run", "after_run": lambda context, values: None}
+    hooks = [looks] if options.get("looks_at_every_step") == task_name() else []
+    if options.get("verb") == "train":
+        arguments = {"input": training, "steps": options.get("steps"), "hooks": hooks}
+        return bridge.call("train", {"estimator": estimator, **arguments})
+    return bridge.call(
+        "train_and_evaluate",
+        {
+            "estimator": estimator,
+            "train_spec": {
+                "input": training,
+                "max_steps": options.get("max_steps"),
+                "hooks": hooks,
+            },
+            "eval_spec": {"input": source(1, names), "start_delay_secs": 0, "throttle_secs": 0},
+        },
+    )
+
+
+def take_many_steps(directory: Path) -> None:
+    """Let "auto" begin at once, however slow the machine is, and note the steps of each run."""
+    from tfdistribute import engine
+
+    engine.many_steps.runs.WORTH_AFTER_S, engine.many_steps.runs.RUN_S = 0.0, 1000.0
+    run = engine.many_steps.loop.StepLoop.run
+
+    def noted(self: Any, session: Any, steps: int) -> Any:
+        with (directory / f"runs-{task_name()}.txt").open("a") as file:
+            file.write(f"{steps}\n")
+        return run(self, session, steps)
+
+    engine.many_steps.loop.StepLoop.run = noted
+
+
+def plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else str(value)
+
+
+def main(directory: Path, options: Mapping[str, Any]) -> None:
+    answers: dict[str, Any] = {}
+    if options.get("many_steps"):
+        take_many_steps(directory)
+    for model in options["models"]:
+        answers[model] = train(directory, model, options)
+        if "error" in answers[model]:
+            sys.stderr.write(answers[model]["error"]["traceback"])
+            break
+    text = json.dumps(answers, default=plain)
+    (directory / f"answer-{task_name()}.json").write_text(text)
+    time.sleep(float(os.environ.get("TEST_STAY_S", "0")))
+    # TensorFlow's servers have no end of their own.
+    os._exit(1 if any("error" in answer for answer in answers.values()) else 0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))

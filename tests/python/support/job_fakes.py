@@ -1,0 +1,214 @@
+"""Jobs whose tasks only act: no TensorFlow, so that what the supervisor does is tested in seconds.
+
+A task's acts are given by its name ("worker-0"), or by its name and the restart in which it acts so ("worker-0@1").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tfdistribute.launch import job_handle
+from tfdistribute.launch.host import private_directory as private
+from tfdistribute.launch.job import Job, described_job
+from tfdistribute.launch.start import collect_ended, start_supervisor
+
+Acts = Sequence[Sequence[Any]]
+
+TRAINS = (("train", 3), ("finish", 3))
+EVALUATES = (("evaluate", 3), ("finish", 3))
+
+_TASK = r"""
+import json, os, signal, socket, subprocess, sys, time
+
+mine = json.loads(os.environ["TF_CONFIG"])
+role, index = mine["task"]["type"], mine["task"]["index"]
+name, restart = f"{role}-{index}", os.environ["TFDISTRIBUTE_ATTEMPT"]
+
+def tell(event, **fields):
+    with open(os.environ["TFDISTRIBUTE_EVENTS"], "a") as file:
+        file.write(json.dumps({"event": event, "time": time.time(), **fields}) + "\n")
+
+def step(number, loss=None):
+    loss = 1 / number if loss is None else loss
+    tell("step", step=number, loss=loss, examples_per_second=10.0)
+    if name == "chief-0":
+        tell("record", step=number, loss=loss, seconds=number / 10, examples_per_second=10.0)
+
+def train(last, first=1, pause=0.02):
+    for number in range(first, last + 1):
+        step(number)
+        time.sleep(pause)
+
+def finish(number, stopped_by=None):
+    if name == "chief-0":
+        tell("checkpoint", step=number)
+    tell("finished", step=number, stopped_by=stopped_by)
+
+def fail(problem, transient=False, kind="training", wait=0.0):
+    tell("failed", kind=kind, kinds=[kind, "error"], problem=problem, remedy=None, argument=None, value=None,
+         traceback="Traceback of " + name, transient=transient)
+    time.sleep(wait)
+    print("Error:", problem, file=sys.stderr)
+    sys.exit(1)
+
+def child(away=False):
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    subprocess.Popen([sys.executable, "-I", "-S", "-c", code], start_new_session=away)
+
+def listen():
+    port = mine["cluster"][role][index].split(":")[1]
+    server = socket.socket()
+    try:
+        # On all interfaces, as TensorFlow does.
+        server.bind(("", int(port)))
+    except OSError:
+        fail(f"Port {port} is taken.", transient=True, kind="port")
+    server.listen()
+    globals()["server"] = server
+
+def die(number=9):
+    os.kill(os.getpid(), number)
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+def fill():
+    try:
+        while True:
+            os.write(1, b"x" * 65536)
+    except OSError as error:
+        fail(error.strerror)
+
+def stubborn():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+def save_on_interrupt(number):
+    def save(*_):
+        tell("checkpoint", step=number)
+        sys.exit(130)
+    signal.signal(signal.SIGINT, save)
+
+def shows_stacks():
+    signal.signal(signal.SIGUSR1, lambda *_: print("the stacks of", name, flush=True))
+
+acts = {
+    "train": train, "step": step, "finish": finish, "fail": fail, "die": die, "child": child, "listen": listen,
+    "evaluate": lambda number: tell("evaluation", step=number, metrics={"loss": 1 / number}),
+    "checkpoint": lambda number: tell("checkpoint", step=number),
+    "wait": lambda what: tell("waiting", **{"for": what}),
+    "note": lambda text: tell("note", text=text),
+    "sleep": time.sleep, "wait_for": wait_for,
+    "fill": fill, "work": work, "touch": lambda path: open(path, "w").close(),
+    "exit": sys.exit, "print": lambda text: print(text, flush=True),
+    "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
+    "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),
+}
+plan = json.loads(sys.argv[1])
+if not plan.get("silent", False):
+    tell("started", pid=os.getpid())
+    tell("serving" if role == "ps" else "tensorflow")
+default = [["sleep", 60]] if role == "ps" else []
+for act, *arguments in plan.get(f"{name}@{restart}", plan.get(name, plan.get(role, default))):
+    acts[act](*arguments)
+"""
+
+
+def command(acts: Mapping[str, Any]) -> list[str]:
+    """What starts a task that acts."""
+    return [sys.executable, "-I", "-S", "-c", _TASK, json.dumps(acts)]
+
+
+def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
+    """A job of a chief, a worker and an evaluator, where nothing else is said.
+
+    Fields of the cluster are given with those of the job.
+    """
+    cluster = {"kind": "local", "workers": 2, "evaluator": True}
+    settings = ("workers", "ps", "evaluator", "restarts", "network")
+    deadlines = ("start_timeout_s", "stall_timeout_s")
+    cluster |= {name: fields.pop(name) for name in (*settings, *deadlines) if name in fields}
+    private_directory = private.new_directory()
+    return described_job(
+        {
+            "id": os.path.basename(private_directory).removeprefix(private.PREFIX),
+            "cluster": cluster,
+            "verb": "train_and_evaluate",
+            "command": command({"chief": TRAINS, "worker": TRAINS, "evaluator": EVALUATES, **acts}),
+            "directory": private_directory,
+            "working_directory": str(directory),
+            "model_dir": str(directory / "model"),
+            "parent_pid": os.getpid(),
+            **fields,
+        }
+    )
+
+
+def result(job: Mapping[str, Any], timeout_s: float = 15) -> dict[str, Any]:
+    """Wait for the end of a job, and see that nothing of it is left."""
+    deadline = time.monotonic() + timeout_s
+    while job_handle.is_running(job) or Path(job["directory"]).exists():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"Not ended: {job_handle.job_state(job)}")
+        time.sleep(0.01)
+    collect_ended()
+    state = job_handle.job_state(job)
+    if job["model_dir"] is not None:
+        assert not (Path(job["model_dir"]) / ".lock").exists()
+    return state
+
+
+def run_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """Run a job to its end."""
+    return result(start_supervisor(fake_job(directory, acts, **fields)))
+
+
+@contextlib.contextmanager
+def running(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Iterator[dict[str, Any]]:
+    """A job that runs while something is done to it, and is ended in any case."""
+    job = start_supervisor(fake_job(directory, acts, **fields))
+    try:
+        yield job
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(job["pid"], signal.SIGKILL)
+        collect_ended()
+
+
+def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 10) -> dict[str, Any]:
+    """The first state of a job for which a condition holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition(state := job_handle.job_state(job)):
+        if time.monotonic() > deadline or state["ended"] is not None:
+            raise AssertionError(f"Never came: {state}")
+        time.sleep(0.01)
+    return state
+
+
+def row(state: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """The row of one task."""
+    return next(each for each in state["tasks"] if each["task"] == task)
+
+
+def processes_of(job: Mapping[str, Any]) -> list[int]:
+    """Processes whose environment names a job; also those that its tasks started."""
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"TFDISTRIBUTE_JOB={job['directory']}".encode() in environment.read_bytes():
+                found.append(int(environment.parent.name))
+    return found

@@ -1,0 +1,132 @@
+"""Small trainings that can be taken many steps at a time, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from support import equality_models as models
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks import read_hooks
+from tfdistribute.training.train import train
+
+STRATEGIES: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "one device": {"kind": "one_device", "device": "CPU:1"},
+    "mirrored": {"kind": "mirrored", "devices": 2},
+    "central storage": {"kind": "central_storage", "devices": 2},
+}
+
+# 44 rows: with batches of 8 the last step of three epochs has 4 rows.
+ROWS, BATCH, EPOCHS, STEPS = 44, 8, 3, 17
+numbers = np.random.default_rng(5)
+X = numbers.normal(size=(ROWS, models.FEATURES)).astype("float32")
+Y = (X @ np.array([1.0, -2.0, 0.5, 0.25]) + 0.1).astype("float32").reshape(-1, 1)
+WORDS = np.array(["red", "green", "blue"], object)
+CODES = numbers.integers(0, 3, ROWS)
+
+
+def source(num_epochs: int | None = EPOCHS, label: Any = Y, batch_size: int = BATCH) -> Input:
+    columns = [
+        {"name": "x", "type": "float", "shape": [models.FEATURES], "values": lambda: X},
+        {
+            "name": "word",
+            "type": "string",
+            "values": lambda: {"codes": CODES, "labels": WORDS},
+            "levels": list(WORDS),
+        },
+        {"name": "y", "type": "float", "shape": [1], "values": lambda: label},
+    ]
+    return read(
+        Input,
+        {
+            "kind": "in_memory",
+            "columns": columns,
+            "response": "y",
+            "batch_size": batch_size,
+            "num_epochs": num_epochs,
+        },
+    )
+
+
+def custom(model_fn: Any) -> dict[str, Any]:
+    return {"kind": "custom", "model_fn": model_fn}
+
+
+VOCABULARY = {
+    "kind": "categorical_with_vocabulary_list",
+    "key": "word",
+    "vocabulary_list": list(WORDS),
+}
+
+
+def keras_with_dropout() -> Any:
+    layers = tf.keras.layers
+    x = tf.keras.Input((models.FEATURES,), name="x")
+    hidden = layers.BatchNormalization()(layers.Dense(4, activation="tanh")(x))
+    output = layers.Dense(1)(layers.GaussianNoise(0.1)(layers.Dropout(0.3)(hidden)))
+    model = tf.keras.Model(x, output)
+    model.compile(tf.keras.optimizers.legacy.Adam(0.01), "mse")
+    return model
+
+
+# Slots, update operations, sparse gradients, tables of words, random numbers.
+MODELS: dict[str, dict[str, Any]] = {
+    "words and dropout": {
+        "kind": "dnn_regressor",
+        "hidden_units": [8, 4],
+        "feature_columns": [
+            {"kind": "numeric", "key": "x", "shape": [models.FEATURES]},
+            {"kind": "embedding", "categorical_column": VOCABULARY, "dimension": 2},
+        ],
+        "dropout": 0.4,
+        "optimizer": {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.01}},
+    },
+    "sparse": {"kind": "linear_regressor", "feature_columns": [VOCABULARY]},
+    "batch norm": custom(models.batch_norm_with_adam),
+    "embedding": custom(models.embedding_with_adagrad),
+    "two optimizers": custom(models.two_optimizers),
+    "loss scale": custom(models.loss_scale),
+    "keras": {"kind": "keras", "function": keras_with_dropout},
+}
+
+
+def described(name: str | dict[str, Any], directory: Path) -> Model:
+    fields = MODELS[name] if isinstance(name, str) else name
+    return read(Model, {**fields, "model_dir": str(directory)})
+
+
+def settings(steps_per_run: int | str, strategy: str = "none", **fields: Any) -> RunSettings:
+    given = {"train_distribute": STRATEGIES[strategy], "tf_random_seed": 3, **fields}
+    return read(RunSettings, {**given, "steps_per_run": steps_per_run})
+
+
+def trained(
+    model: str | dict[str, Any],
+    directory: Path,
+    steps_per_run: int | str,
+    strategy: str = "none",
+    hooks: Sequence[Any] = (),
+    data: Input | None = None,
+    steps: int | None = None,
+    **fields: Any,
+) -> tuple[dict[str, Any], History]:
+    """Variables of the newest checkpoint, and the history."""
+    history = train(
+        described(model, directory),
+        settings(steps_per_run, strategy, **fields),
+        data or source(),
+        hooks=read_hooks([{"kind": "history_saver", "every_n_step": 1}, *hooks]),
+        steps=steps,
+    )
+    checkpoint = tf.train.latest_checkpoint(str(directory))
+    names = [name for name, _ in tf.train.list_variables(checkpoint)]
+    return {name: tf.train.load_variable(checkpoint, name) for name in names}, history

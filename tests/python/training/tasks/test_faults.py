@@ -1,0 +1,183 @@
+"""What tasks of a cluster do when another is gone, never comes, or has other data: they name it, and heal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from support import cluster_task
+from support.cluster_job import Job, job
+
+MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+
+
+def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
+    names = [name for name, _ in tf.train.list_variables(str(model_dir))]
+    return {name: tf.train.load_variable(str(model_dir), name) for name in names}
+
+
+def assert_that_the_chief_names_a_killed_worker(running: Job) -> None:
+    running.start_all(TEST_STEP_S="0.1")
+    running.await_rows("chief-0", 24 * cluster_task.BATCH // 2)
+    running.kill("worker-0")
+    killed = time.monotonic()
+    assert running.wait("chief-0", timeout_s=30) == {"chief-0": 1}
+    assert time.monotonic() - killed < 20
+    error = running.error("chief-0", "custom")
+    assert error["kinds"] == ["lost_peer", "training", "error"]
+    assert f"chief 0 lost worker 0 ({running.cluster['worker'][0]}) after step" in error["problem"]
+    (failed,) = running.events("chief-0", "failed")
+    assert failed["transient"]
+
+
+def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
+    newest = Path(tf.train.latest_checkpoint(str(model_dir)))
+    data = next(newest.parent.glob(f"{newest.name}.data-*"))
+    data.write_bytes(data.read_bytes()[:-8])
+
+
+@pytest.mark.slow
+def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undisturbed_run(
+    tensorflow: ModuleType, tmp_path: Path
+) -> None:
+    # TensorFlow's train() does not train in a cluster; ours counts the steps from where the job began.
+    options = {"models": ["custom"], "verb": "train", "steps": 40}
+    undisturbed = cluster_task.train(tmp_path / "alone", "custom", options)
+    assert "value" in undisturbed
+    expected = variables(tensorflow, tmp_path / "alone" / "custom" / "model")
+
+    config = {**MULTI_WORKER, "steps_per_run": 100}
+    with job(tmp_path / "job", {**options, "config": config, "many_steps": True}) as running:
+        assert_that_the_chief_names_a_killed_worker(running)
+        # Runs end before each checkpoint; the last is broken off.
+        assert running.runs("chief-0") == running.runs("worker-0") == [8, 9, 9]
+        model_dir = running.model_dir("custom")
+        cut_newest_checkpoint(tensorflow, model_dir)
+        running.start_all(TFDISTRIBUTE_ATTEMPT="1")
+        assert running.wait("chief-0", "worker-0") == {"chief-0": 0, "worker-0": 0}, running.logs()
+
+    notes = [each["text"] for each in running.events("chief-0", "note")]
+    assert any("incomplete" in text and "goes on from model.ckpt-" in text for text in notes)
+    found = variables(tensorflow, model_dir)
+    assert found["global_step"] == 40
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path: Path) -> None:
+    config = {**MULTI_WORKER, "steps_per_run": 100}
+    options = {"models": ["custom"], "epochs": 1, "config": config, "nan_row": 40}
+    with job(tmp_path, {**options, "many_steps": True}) as running:
+        running.start_all()
+        running.wait("chief-0", "worker-0")
+    for name in ("chief-0", "worker-0"):
+        # The run begins after the first of eight steps.
+        assert running.runs(name) == [6]
+        error = running.error(name, "custom")
+        assert error["kinds"] == ["training", "error"]
+        assert error["problem"].startswith("The loss became NaN.")
+
+
+@contextlib.contextmanager
+def listening(address: str) -> Iterator[None]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(address.rpartition(":")[2])))
+        taken.listen()
+        yield
+
+
+@pytest.mark.slow
+def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> None:
+    strategy = {"train_distribute": {"kind": "multi_worker", "timeout_s": 3}}
+    with job(tmp_path, {"models": ["linear"], "max_steps": 5, "config": strategy}) as running:
+        chief, worker = running.cluster["chief"][0], running.cluster["worker"][0]
+        with listening(chief):
+            running.start("chief")
+            running.wait("chief-0", timeout_s=60)
+        error = running.error("chief-0", "linear")
+        assert error["kinds"] == ["port", "cluster", "error"]
+        assert f"chief 0 cannot listen at {chief}: the port is taken by" in error["problem"]
+        assert f"(pid {os.getpid()})" in error["problem"]
+
+        running.start("chief")
+        running.wait("chief-0", timeout_s=60)
+        error = running.error("chief-0", "linear")
+        assert error["kind"] == "lost_peer"
+        assert f"waited 3 seconds, and nothing answers at worker 0 ({worker})" in error["problem"]
+        assert running.events("chief-0", "waiting")[-1]["for"] == "worker 0"
+
+
+@pytest.mark.slow
+def test_who_ends_first_is_named_within_a_minute(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+
+        def started(short: str, steps_per_run: int) -> Job:
+            config = {**MULTI_WORKER, "steps_per_run": steps_per_run}
+            options = {"models": ["custom"], "config": config, "uneven": True, "many_steps": True}
+            running = stack.enter_context(job(tmp_path / f"{short}-{steps_per_run}", options))
+            # The process of who has ended goes on: its connections stay.
+            running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
+            return running
+
+        stopped = started("nobody", 1)
+        # Data that ends after five steps, between two steps or in the middle of a run.
+        uneven = [
+            ("chief 0", started("chief-0", 1)),
+            ("chief 0", started("chief-0", 8)),
+            ("worker 0", started("worker-0", 8)),
+        ]
+        jobs = [stopped, *(running for _, running in uneven)]
+        for running in jobs:
+            running.await_event("chief-0", "step", step=1)
+        stopped.processes["chief-0"].send_signal(signal.SIGINT)
+        for running in jobs:
+            running.await_event("worker-0", "failed", timeout_s=60)
+        (failed,) = stopped.events("worker-0", "failed")
+        assert failed["problem"].endswith("chief 0 was asked to.")
+        step = stopped.events("chief-0", "checkpoint")[-1]["step"]
+        assert f"after step {step}:" in failed["problem"]
+        assert [running.runs("worker-0") for running in jobs] == [[], [], [7], [7]]
+        for who, running in uneven:
+            (failed,) = running.events("worker-0", "failed")
+            assert (failed["kind"], failed["transient"]) == ("input", False), running.logs()
+            assert failed["problem"].startswith(f"{who} ran out of data after step 5,")
+
+
+@pytest.mark.slow
+def test_a_parameter_server_job_goes_on_after_a_worker_was_killed_and_ends_where_a_server_is(
+    tmp_path: Path,
+) -> None:
+    options = {
+        "models": ["custom"],
+        "max_steps": 4000,
+        "config": {
+            **SERVERS,
+            "cluster": {"kind": "local", "workers": 2, "ps": 1, "start_timeout_s": 4},
+        },
+    }
+    with job(tmp_path, options, workers=2, ps=1) as running:
+        running.start_all(TEST_STEP_S="0.02")
+        running.await_event("worker-0", "step", step=1)
+        running.await_event("chief-0", "step", step=1)
+        running.kill("worker-0")
+        step = running.events("chief-0", "step")[-1]["step"]
+        running.await_event("chief-0", "step", step=step + 20)
+        running.start("worker", TEST_STEP_S="0.02", TFDISTRIBUTE_ATTEMPT="1")
+        running.await_event("worker-0", "step", step=step + 20)
+        running.kill("ps-0")
+        assert running.wait("chief-0", "worker-0", timeout_s=40) == {"chief-0": 1, "worker-0": 1}
+        for name in ("chief-0", "worker-0"):
+            error = running.error(name, "custom")
+            assert error["kind"] == "lost_peer"
+            assert "lost ps 0" in error["problem"]

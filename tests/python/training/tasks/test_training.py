@@ -1,0 +1,220 @@
+"""Training as the tasks of a cluster, each a process of its own: the same numbers as one process, and nothing twice."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from support import cluster_task
+from support.cluster_job import Job, job
+
+MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+# Of one feature each, or of both.
+KERNELS = ("a/weights", "b/weights", "kernel")
+QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
+
+
+@pytest.fixture(scope="module")
+def reference(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Train in this process alone, once for each model and length."""
+    directory = tmp_path_factory.mktemp("alone")
+    known: dict[Any, dict[str, Any]] = {}
+
+    def trained(model: str, max_steps: int) -> dict[str, Any]:
+        if (model, max_steps) not in known:
+            options = {"max_steps": max_steps}
+            answer = cluster_task.train(directory / str(max_steps), model, options)
+            assert "value" in answer, answer["error"]["traceback"]
+            known[model, max_steps] = {
+                "variables": variables(tensorflow, directory / str(max_steps) / model / "model"),
+                "evaluation": answer["value"]["evaluation"][-1],
+                "losses": answer["value"]["training"]["loss"],
+            }
+        return known[model, max_steps]
+
+    return trained
+
+
+def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
+    names = [name for name, _ in tf.train.list_variables(str(model_dir))]
+    return {name: tf.train.load_variable(str(model_dir), name) for name in names}
+
+
+def assert_equal_to_6_digits(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+
+
+def files(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+@contextlib.contextmanager
+def on_cores(count: int | None) -> Iterator[None]:
+    """Let processes that are started in the block have this many cores; None for all."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(own)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
+
+
+def assert_that_each_row_was_read_once_per_epoch(running: Job, names: list[str]) -> None:
+    read = [running.rows(name) for name in names]
+    assert [len(rows) for rows in read] == [24 * cluster_task.BATCH // len(names)] * len(names)
+    # Three epochs.
+    assert set(collections.Counter(itertools.chain(*read)).values()) == {3}
+
+
+def assert_that_each_task_told_its_part(
+    running: Job, names: list[str], workers: int, models: int
+) -> None:
+    for name in names[:workers]:
+        about = (running.directory / "custom" / f"config-{name}.txt").read_text(encoding="utf-8")
+        assert json.loads(about) == {"is_chief": name == "chief-0", "task": name}
+
+    # What the tasks told on their way.
+    assert {each["step"] for each in running.events("chief-0", "checkpoint")} == {0, 10, 20, 24}
+    assert [each["step"] for each in running.events("chief-0", "record")][:4] == [1, 10, 20, 24]
+    for name in names[1:workers]:
+        # Ten steps a second at most are told; the end is told by another event.
+        assert {each["step"] for each in running.events(name, "step")} <= set(range(1, 25))
+        assert any("examples_per_second" in each for each in running.events(name, "step"))
+        assert running.events(name, "record") == running.events(name, "checkpoint") == []
+    for name in names:
+        assert [each["step"] for each in running.events(name, "finished")] == [24] * models
+
+
+def assert_that_the_tasks_took_the_same_runs(
+    running: Job, names: list[str], looks_at_every_step: str | None
+) -> None:
+    assert all(running.runs(name) == running.runs("chief-0") for name in names)
+    if looks_at_every_step is None:
+        assert [running.events(name, "note") for name in names] == [[]] * len(names)
+        return
+    for name in names:
+        own = name == looks_at_every_step
+        reason = (
+            "session_run_hook() looks at every step"
+            if own
+            else "another task does, and its notes say why"
+        )
+        notes = [each["text"] for each in running.events(name, "note")]
+        assert notes == [f"This training takes one step per run: {reason}."]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("workers", "steps_per_run", "looks_at_every_step"),
+    [(2, 1, None), (2, "auto", None), (3, "auto", "worker-1")],
+)
+def test_workers_in_step_train_as_one_process(
+    tensorflow: Any,
+    reference: Any,
+    tmp_path: Path,
+    workers: int,
+    steps_per_run: int | str,
+    looks_at_every_step: str | None,
+) -> None:
+    models = ["linear", "custom", "keras", "sparse"] if workers == 2 else ["custom"]
+    options = {
+        "models": models,
+        "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
+        "max_steps": 24,
+        "many_steps": True,
+        "looks_at_every_step": looks_at_every_step,
+    }
+    names = ["chief-0", *(f"worker-{index}" for index in range(workers - 1))]
+    with job(tmp_path, options, workers) as running:
+        # With as many threads as cores, three workers on one core would wait for each other without end.
+        with on_cores(1 if workers == 3 else None):
+            running.start_all()
+        if workers == 2:
+            running.start("evaluator")
+            names.append("evaluator-0")
+        assert set(running.wait(*names).values()) == {0}, running.logs()
+
+    for model in models:
+        alone = reference(model, 24)
+        found = variables(tensorflow, running.model_dir(model))
+        assert_equal_to_6_digits(found, alone["variables"])
+        for name in names[:workers]:
+            # Every task sees the loss over all of them.
+            losses = running.value(name, model)["training"]["loss"]
+            np.testing.assert_allclose(losses, alone["losses"], rtol=2e-6)
+        if workers == 2:
+            evaluation = running.value("evaluator-0", model)["evaluation"][-1]
+            assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
+    assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
+    assert_that_each_task_told_its_part(running, names, workers, len(models))
+    assert_that_the_tasks_took_the_same_runs(running, names[:workers], looks_at_every_step)
+    takes_many = steps_per_run == "auto" and looks_at_every_step is None
+    assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
+
+
+@pytest.mark.slow
+def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    options = {
+        "models": ["normalised", "linear"],
+        "configs": {"normalised": QUIET},
+        "config": {
+            **MULTI_WORKER,
+            "save_summary_steps": 5,
+            "session_config": {"intra_op_parallelism_threads": 1},
+        },
+        "epochs": 2,
+    }
+    with job(tmp_path, options) as running:
+        running.start_all(TFDISTRIBUTE_EVENTS="")
+        running.start("evaluator", TFDISTRIBUTE_EVENTS="")
+        ended = running.wait("chief-0", "worker-0", "evaluator-0")
+        assert set(ended.values()) == {0}, running.logs()
+
+    for model in options["models"]:
+        directory = running.model_dir(model)
+        kept = {"model.ckpt-0.index", "model.ckpt-10.index", "model.ckpt-16.index"}
+        assert kept <= files(directory)
+        assert [name for name in files(directory) if name.startswith("tmp_")] == []
+        assert [path.name for path in directory.iterdir() if path.is_dir()] == ["eval"]
+        assert len([name for name in files(directory) if "tfevents" in name]) == 1
+        evaluated = running.value("evaluator-0", model)["evaluation"]
+        # Without max_steps the chief's mark tells which checkpoint is the last.
+        assert evaluated[-1]["global_step"] == 16
+    means = variables(tensorflow, running.model_dir("normalised"))
+    assert abs(means["batch_normalization/moving_mean"][0]) > 0
+
+
+@pytest.mark.slow
+def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
+    with job(tmp_path, options, workers=2, ps=1) as running:
+        # Without a supervisor the server ends by itself.
+        running.start_all(TFDISTRIBUTE_EVENTS="")
+        ended = running.wait("chief-0", "worker-0", "ps-0")
+        assert set(ended.values()) == {0}, running.logs()
+
+    chief, worker = running.rows("chief-0"), running.rows("worker-0")
+    assert len(chief) == len(worker) == 3 * cluster_task.ROWS // 2
+    assert set(collections.Counter(chief + worker).values()) == {3}
+    for model in options["models"]:
+        # The last checkpoint holds the steps of both.
+        assert running.value("chief-0", model)["global_step"] == 24
+        weights = variables(tensorflow, running.model_dir(model))
+        kernels = [value.ravel() for name, value in weights.items() if name.endswith(KERNELS)]
+        np.testing.assert_allclose(np.concatenate(kernels), [1, -2], atol=0.5)

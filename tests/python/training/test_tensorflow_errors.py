@@ -1,0 +1,51 @@
+"""What TensorFlow raises, as errors that say what failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfdistribute.errors import InputError, ModelDirectoryError, TrainingError
+from tfdistribute.training.tensorflow_errors import explain, explained
+
+IN_A_SESSION = """Graph execution error:
+
+Detected at node 'linear/embedding_lookup' defined at (most recent call last):
+  File "bridge/__init__.py", line 30, in call
+Node: 'linear/embedding_lookup'
+indices[0] = 4 is not in [0, 2)
+\t [[{{node linear/embedding_lookup}}]]
+"""
+WITH_ROOTS = """2 root error(s) found.
+  (0) INVALID_ARGUMENT:  Labels must be <= n_classes - 1
+  (1) CANCELLED:  something else
+"""
+
+
+def test_what_failed_in_a_session_is_told_and_not_where_its_operations_were_made():
+    assert "indices[0] = 4 is not in [0, 2)" in explain(ValueError(IN_A_SESSION), "train").problem
+    assert "bridge" not in explain(ValueError(IN_A_SESSION), "train").problem
+
+
+def test_of_several_root_errors_the_first_is_told():
+    told = explain(ValueError(WITH_ROOTS), "train").problem
+    assert "Labels must be <= n_classes - 1" in told
+    assert "CANCELLED" not in told
+
+
+def test_a_full_disk_and_another_models_checkpoint_have_their_own_words():
+    assert "disk" in explain(OSError("No space left on device"), "train").problem
+    other = explain(ValueError("Key dense/kernel not found in checkpoint"), "evaluate")
+    assert isinstance(other, ModelDirectoryError)
+
+
+def test_an_error_of_this_package_comes_out_of_whatever_tensorflow_made_of_it():
+    cause = InputError("no such row")
+    with pytest.raises(InputError) as caught, explained("train"):
+        raise RuntimeError("wrapped") from cause
+    assert caught.value is cause
+
+
+def test_everything_else_names_the_verb():
+    error = explain(ValueError("odd"), "predict")
+    assert isinstance(error, TrainingError)
+    assert error.problem == "predict stopped: ValueError: odd"
