@@ -88,9 +88,9 @@ def logical_cpus(tensorflow: ModuleType) -> list[str]:
 def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The steps of each run in a loop that the test begins; "auto" begins with them after two steps."""
     step_loop: Any = engine.many_steps.loop.StepLoop
-    monkeypatch.setattr(engine.step_runs, "WORTH_AFTER_S", 0.0)
+    monkeypatch.setattr(engine.many_steps.runs, "WORTH_AFTER_S", 0.0)
     # However slow the machine is.
-    monkeypatch.setattr(engine.step_runs, "RUN_S", 1000.0)
+    monkeypatch.setattr(engine.many_steps.runs, "RUN_S", 1000.0)
     taken: list[int] = []
     run = step_loop.run
 

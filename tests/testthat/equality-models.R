@@ -1,4 +1,4 @@
-# The model functions of tests/python/equality_models.py, written in R: each builds the same graph.
+# The model functions of tests/python/support/equality_models.py, written in R: each builds the same graph.
 
 glorot <- function(seed) {
   tf$compat$v1$glorot_uniform_initializer(seed = seed)

@@ -14,7 +14,7 @@ test_that("models of R give the variables of the same models in Python to the bi
   values <- in_child_r(
     '
     source(file.path(tests, "equality-models.R"))
-    in_python <- reticulate::import_from_path("equality_models", python_tests)
+    in_python <- reticulate::import_from_path("support.equality_models", python_tests)
     strategies <- list(
       `mirrored over 2` = strategy_mirrored(2),
       `mirrored over 3` = strategy_mirrored(3),

@@ -192,7 +192,7 @@ def test_workers_send_gradients_of_cpus_in_parts_and_leave_gpus_to_tensorflow(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     made: list[Any] = []
-    monkeypatch.setattr(engine.cluster_tasks, "MultiWorkerMirroredStrategy", made.append)
+    monkeypatch.setattr(engine.tasks, "MultiWorkerMirroredStrategy", made.append)
     MultiWorker().build(("/device:CPU:0",))
     MultiWorker().build(("/device:GPU:0", "/device:GPU:1"))
     assert [options.bytes_per_pack for options in made] == [2**20, 0]

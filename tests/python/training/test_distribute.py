@@ -163,12 +163,12 @@ def test_an_own_mirrored_strategy_trains_instead_of_waiting_for_ever(
     finished = run_python(
         f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import numpy as np, tensorflow as tf
 from pathlib import Path
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import test_distribute as shared
+import training.test_distribute as shared
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 config = tf.estimator.RunConfig(train_distribute=strategy, tf_random_seed=2)
 columns = [tf.feature_column.numeric_column("x")]

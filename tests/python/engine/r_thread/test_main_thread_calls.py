@@ -14,7 +14,7 @@ from tfdistribute import engine
 
 @pytest.fixture
 def served(tensorflow: Any) -> Any:
-    return engine.served_calls
+    return engine.r_thread.main_thread_calls
 
 
 def numbers(tf: Any, call: Callable[[], int]) -> Any:
