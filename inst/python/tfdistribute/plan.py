@@ -6,7 +6,14 @@ import shlex
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
-from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, LocalCluster, Task
+from tfdistribute.cluster.spec import (
+    EVALUATOR,
+    Cluster,
+    ClusterSpec,
+    LocalCluster,
+    Task,
+    chief_of,
+)
 from tfdistribute.cluster.to_tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
@@ -118,11 +125,6 @@ def _task(cluster: Cluster, task: Task, text: str, work: Work, command: str) -> 
     )
 
 
-def _is_chief(cluster: Cluster, task: Task) -> bool:
-    # Without a chief the first worker takes its part.
-    return task == next(each for each in cluster.tasks if each.type != EVALUATOR)
-
-
 def _shard(cluster: Cluster, task: Task, work: Work) -> Shard:
     position = [each for each in cluster.tasks if each.trains].index(task)
     processes = cluster.training_processes
@@ -144,7 +146,7 @@ def _role(cluster: Cluster, task: Task) -> str:
         return "evaluates every checkpoint"
     if task.type == "ps":
         return "keeps variables"
-    return "trains, and leads" if _is_chief(cluster, task) else "trains"
+    return "trains, and leads" if task == chief_of(cluster.tasks) else "trains"
 
 
 def _reads(cluster: Cluster, task: Task, work: Work) -> str:
@@ -169,7 +171,11 @@ def _writes(cluster: Cluster, task: Task, work: Work) -> str:
     if task.type == EVALUATOR:
         name = "eval" if work.evaluation_name is None else f"eval_{work.evaluation_name}"
         return f"metrics in {work.model_dir}/{name}"
-    return f"checkpoints in {work.model_dir}" if _is_chief(cluster, task) else "nothing that stays"
+    return (
+        f"checkpoints in {work.model_dir}"
+        if task == chief_of(cluster.tasks)
+        else "nothing that stays"
+    )
 
 
 def _rows(rows: int | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tfdistribute import engine
+from tfdistribute.cluster.member import Member
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError, TfdistributeError
 from tfdistribute.run_config import Devices, RunSettings, build, build_run_config
@@ -220,8 +221,8 @@ def test_a_cluster_keeps_its_device_filters(tensorflow: Any, monkeypatch: pytest
         session_config={"log_device_placement": False, "device_filters": ["/job:ps"]}
     )
     default = tensorflow.estimator.RunConfig().session_config
-    seat = engine.tasks.server.Seat(cluster, "worker", 0, is_chief=False, in_step=False)
-    ours = build(settings, ONE, seat=seat).session_config
+    member = Member.here()
+    ours = build(settings, ONE, member=member).session_config
     assert list(default.device_filters) == ["/job:ps", "/job:worker/task:0"]
     assert ours == default
     alone = tensorflow.estimator.RunConfig(session_config=tensorflow.compat.v1.ConfigProto())

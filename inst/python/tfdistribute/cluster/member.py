@@ -1,4 +1,4 @@
-"""Which task of a cluster this process is, and whom it needs. Plain Python."""
+"""This process as one task of a cluster."""
 
 from __future__ import annotations
 
@@ -6,50 +6,55 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tfdistribute.cluster.spec import EVALUATOR, Task
+from tfdistribute.cluster.spec import EVALUATOR, PS, TRAINING_ROLES, Task, chief_of
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
-
-PS = "ps"
 
 
 @dataclass(frozen=True)
 class Member:
-    """This process as a task of a cluster.
+    """One task of a cluster and its relation to the other tasks.
 
     Args:
-        cluster: Addresses ("host:port") by role.
+        cluster: Addresses ("host:port") by role, without the evaluator, which does not listen.
         task: The task that this process is.
+        protocol: Protocol of the servers: "grpc" or "grpc+verbs".
     """
 
     cluster: dict[str, tuple[str, ...]]
     task: Task
+    protocol: str = "grpc"
 
     @classmethod
-    def here(cls, environment: Mapping[str, str] | None = None) -> Member | None:
-        """Find out from TF_CONFIG.
+    def here(
+        cls, environment: Mapping[str, str] | None = None, protocol: str | None = None
+    ) -> Member | None:
+        """Read the member from TF_CONFIG.
 
         Args:
             environment: Variables by name; None for those of this process.
+            protocol: Protocol of the servers; None for "grpc".
 
         Returns:
-            The member; None where TF_CONFIG names no task of a cluster.
+            The member; None if TF_CONFIG does not name a task of a cluster.
 
         Raises:
             ClusterError: TF_CONFIG cannot be read.
         """
-        return cls.of(read_tf_config(os.environ if environment is None else environment))
+        config = read_tf_config(os.environ if environment is None else environment)
+        return cls.of(config, protocol)
 
     @classmethod
-    def of(cls, config: TfConfig | None) -> Member | None:
-        """Take a TF_CONFIG that was read; None where it names no task of a cluster."""
+    def of(cls, config: TfConfig | None, protocol: str | None = None) -> Member | None:
+        """Make the member of a parsed TF_CONFIG; None if it does not name a task of a cluster."""
         if config is None or config.task_type is None or not config.cluster:
             return None
-        return cls(config.cluster, Task(config.task_type, config.task_index))
+        cluster = {role: each for role, each in config.cluster.items() if role != EVALUATOR}
+        return cls(cluster, Task(config.task_type, config.task_index), protocol or "grpc")
 
     @property
     def training_tasks(self) -> tuple[tuple[Task, str], ...]:
-        """Tasks that compute gradients with their addresses, in the order of their numbers in the cluster."""
-        return tuple(self._placed("chief")) + tuple(self._placed("worker"))
+        """Tasks that compute gradients with their addresses, by rank."""
+        return tuple(each for each in self._placed(*TRAINING_ROLES) if each[0].trains)
 
     @property
     def servers(self) -> tuple[tuple[Task, str], ...]:
@@ -58,18 +63,14 @@ class Member:
 
     @property
     def chief(self) -> tuple[Task, str] | None:
-        """The task that writes checkpoints: the chief, or worker 0 where there is none."""
-        return next(iter(self.training_tasks), None)
+        """The task that writes checkpoints, with its address."""
+        chief = chief_of(task for task, _ in self.training_tasks)
+        return None if chief is None else (chief, self.cluster[chief.type][chief.index])
 
     @property
     def is_chief(self) -> bool:
         """Whether this process writes checkpoints."""
         return self.chief is not None and self.chief[0] == self.task
-
-    @property
-    def trains(self) -> bool:
-        """Whether this process computes gradients."""
-        return any(task == self.task for task, _ in self.training_tasks)
 
     @property
     def evaluates(self) -> bool:
@@ -82,32 +83,43 @@ class Member:
         return self.task.type == PS
 
     @property
-    def position(self) -> int:
+    def rank(self) -> int:
         """Number of this process among the tasks that train."""
         return [task for task, _ in self.training_tasks].index(self.task)
 
     @property
-    def address(self) -> str:
-        """Where this process listens; empty where it does not."""
-        addresses = self.cluster.get(self.task.type, ())
-        return addresses[self.task.index] if self.task.index < len(addresses) else ""
+    def in_step(self) -> bool:
+        """Whether several tasks train and wait for each other in every step, as they do without parameter servers."""
+        return len(self.training_tasks) > 1 and not self.servers
 
     @property
     def is_alone(self) -> bool:
         """Whether this process trains without any other."""
-        return self.trains and len(self.training_tasks) == 1 and not self.servers
+        return self.task.trains and len(self.training_tasks) == 1 and not self.servers
+
+    @property
+    def address(self) -> str:
+        """Where this process listens; empty for an evaluator."""
+        addresses = self.cluster.get(self.task.type, ())
+        return addresses[self.task.index] if self.task.index < len(addresses) else ""
+
+    @property
+    def target(self) -> str:
+        """Where the sessions of this task are created; empty for a task that needs no server."""
+        return "" if self.is_alone else f"{self.protocol}://{self.address}"
 
     @property
     def needed(self) -> tuple[tuple[Task, str], ...]:
-        """The others without whom this process cannot take a step.
+        """The other tasks that this one cannot take a step without.
 
-        With parameter servers these are the servers, and the chief, who gives the variables their first values;
-        without, everybody who trains.
+        With parameter servers these are the servers and the chief, which initialises the variables; without them,
+        every task that trains.
         """
         with_servers = (*self.servers, *self.training_tasks[:1])
         others = with_servers if self.servers else self.training_tasks
         return tuple((task, address) for task, address in others if task != self.task)
 
-    def _placed(self, role: str) -> Iterator[tuple[Task, str]]:
-        for index, address in enumerate(self.cluster.get(role, ())):
-            yield Task(role, index), address
+    def _placed(self, *roles: str) -> Iterator[tuple[Task, str]]:
+        for role in roles:
+            for index, address in enumerate(self.cluster.get(role, ())):
+                yield Task(role, index), address

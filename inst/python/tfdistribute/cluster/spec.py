@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
@@ -11,6 +11,7 @@ from tfdistribute.errors import ArgumentError, ClusterError
 
 # The roles that stand in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator stands beside them.
 TRAINING_ROLES = ("chief", "worker", "ps")
+PS = "ps"
 EVALUATOR = "evaluator"
 
 # A task that still computes may take so many times start_timeout_s for its first step.
@@ -50,6 +51,18 @@ class Task(Description):
 
     def __str__(self) -> str:
         return f"{self.type} {self.index}"
+
+
+def chief_of(tasks: Iterable[Task]) -> Task | None:
+    """Return the task that writes checkpoints: the chief, or worker 0 if there is none.
+
+    Args:
+        tasks: The tasks of a cluster, in TensorFlow's order of roles.
+
+    Returns:
+        The chief; None if none of the tasks trains.
+    """
+    return next((task for task in tasks if task.trains), None)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from typing import Any
 
 from tfdistribute.cluster.addresses import Address, parse_address
 from tfdistribute.cluster.hosts import is_here, resolve
-from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, LocalCluster, Task
+from tfdistribute.cluster.spec import (
+    EVALUATOR,
+    Cluster,
+    ClusterSpec,
+    LocalCluster,
+    Task,
+    chief_of,
+)
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError, ClusterError
@@ -91,8 +98,10 @@ class Job(Description):
 
     @property
     def chief(self) -> Task:
-        """The task that leads: without a chief the first worker."""
-        return next(task for task in self.tasks if task.trains)
+        """The task that writes checkpoints."""
+        chief = chief_of(self.tasks)
+        assert chief is not None
+        return chief
 
     @property
     def is_script(self) -> bool:

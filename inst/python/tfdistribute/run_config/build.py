@@ -7,18 +7,16 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfdistribute import engine
+from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.strategies.device_names import cpus_named
-
-if TYPE_CHECKING:
-    from tfdistribute.engine.tasks.server import Seat
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def build(
     settings: RunSettings,
     devices: Devices,
     model_dir: str | None = None,
-    seat: Seat | None = None,
+    member: Member | None = None,
     alone: bool = True,
 ) -> Any:
     """Make TensorFlow's run configuration.
@@ -82,8 +80,8 @@ def build(
         settings: The run configuration, as preflight repaired it.
         devices: What ``resolve_devices`` named for these settings.
         model_dir: The model's directory, which goes before the settings' own.
-        seat: The task of a cluster as which this process trains, if it does.
-        alone: Whether this process works by itself, whatever TF_CONFIG says, where it has no seat.
+        member: The task of a cluster as which this process trains, if it does.
+        alone: Whether this process works by itself, whatever TF_CONFIG says; only without a member.
 
     Returns:
         A ``tf.estimator.RunConfig``.
@@ -106,7 +104,9 @@ def build(
             fields[name] = AUTO_STEPS
     fields["model_dir"] = model_dir or settings.model_dir
     fields["device_fn"] = _device_fn(settings.device_fn)
-    with _alone() if alone and seat is None else contextlib.nullcontext():
+    if member is not None and member.is_alone:
+        member = None
+    with _alone() if alone and member is None else contextlib.nullcontext():
         fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
         same = settings.eval_distribute == settings.train_distribute
         fields["eval_distribute"] = (
@@ -118,8 +118,8 @@ def build(
         config = config.replace(
             session_config=engine.session_config.make(session_config, config.session_config)
         )
-    if seat is not None and train is not None:
-        engine.tasks.settle(config, seat)
+    if member is not None and train is not None:
+        engine.tasks.assign_task(config, member)
     return config
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import EVALUATOR, LocalCluster
+from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input
@@ -25,7 +25,6 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.strategies import MultiWorker
 from tfdistribute.training.hooks import ModelHooks
 from tfdistribute.training.model_directory import (
     check_owner,
@@ -209,16 +208,14 @@ def _build(
     # Once before TensorFlow starts, and once when it has said which devices there are.
     preflight(settings, circumstances)
     devices = resolve_devices(settings)
-    in_step = isinstance(settings.train_distribute, MultiWorker)
-    workers = len(member.training_tasks) if member is not None and in_step else 1
+    workers = len(member.training_tasks) if member is not None and member.in_step else 1
     replicas = devices.replicas(verb) * workers
     circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
     settings = preflight(settings, circumstances).settings
-    seat = None if member is None or member.is_alone else seat_of(member, settings)
     limit_mb = _memory_limit_mb(settings)
     if limit_mb is not None:
         engine.devices.limit_gpu_memory(limit_mb)
-    config = build(settings, devices, model.model_dir, seat, alone)
+    config = build(settings, devices, model.model_dir, member, alone)
     if limit_mb is not None:
         engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
@@ -235,20 +232,6 @@ def _build(
 def _memory_limit_mb(settings: RunSettings) -> float | None:
     cluster = settings.cluster
     return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
-
-
-def seat_of(member: Member, settings: RunSettings) -> engine.tasks.Seat:
-    """Say as which task TensorFlow is to train."""
-    return engine.tasks.Seat(
-        cluster={role: list(each) for role, each in member.cluster.items() if role != EVALUATOR},
-        role=member.task.type,
-        index=member.task.index,
-        is_chief=member.is_chief,
-        in_step=not member.servers,
-        protocol=settings.protocol or "grpc",
-        trainers=len(member.training_tasks),
-        position=member.position if member.trains else None,
-    )
 
 
 def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circumstances:

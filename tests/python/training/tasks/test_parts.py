@@ -43,7 +43,7 @@ def member(role: str, index: int = 0, **more: tuple[str, ...]) -> Member:
 
 def test_a_member_knows_whom_it_needs() -> None:
     worker = member("worker", 1)
-    assert worker.position == 2
+    assert worker.rank == 2
     assert [str(task) for task, _ in worker.needed] == ["chief 0", "worker 0"]
     with_servers = member("worker", 1, ps=("127.0.0.1:4",))
     assert [str(task) for task, _ in with_servers.needed] == ["ps 0", "chief 0"]
@@ -51,7 +51,7 @@ def test_a_member_knows_whom_it_needs() -> None:
     without_chief = Member({"worker": CLUSTER["worker"]}, Task("worker"))
     assert without_chief.is_chief
     assert EVALUATOR.evaluates
-    assert not EVALUATOR.trains
+    assert not EVALUATOR.task.trains
     text = json.dumps({"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}})
     alone = Member.here({"TF_CONFIG": text})
     assert alone is not None
@@ -236,7 +236,7 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
         read(RunSettings, {"train_distribute": strategy}),
         TrainSpec(read(Input, cluster_task.source(1))),
     )
-    monkeypatch.setattr(parameter_server, "listen", lambda seat: None)
+    monkeypatch.setattr(parameter_server, "listen", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
     monkeypatch.setattr(parameter_server, "_LINGER_S", 0.01)
     server = member("ps", ps=("127.0.0.1:4",))

@@ -16,10 +16,11 @@ from typing import Any, cast
 import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
+from tfdistribute.cluster.member import Member
 from tfdistribute.engine.many_steps.consensus import Together
 from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
 from tfdistribute.engine.tasks import hooks as cluster_hooks
-from tfdistribute.engine.tasks.server import Seat
+from tfdistribute.engine.tasks.server import worker_context
 
 _POLL_S = 0.5
 
@@ -55,7 +56,7 @@ class Calls:
 
 def train(
     estimator: Any,
-    seat: Seat,
+    member: Member,
     calls: Calls,
     input_fn: Callable[..., Any],
     max_steps: int | None,
@@ -67,7 +68,7 @@ def train(
 
     Args:
         estimator: A ``tf.estimator.Estimator`` whose configuration is the task's.
-        seat: The task; its server listens.
+        member: The task; its server listens.
         calls: What is told.
         input_fn: What the estimator is to draw from.
         max_steps: Global step to stop at; None for no limit.
@@ -80,7 +81,7 @@ def train(
         TfdistributeError: what ``calls.before_session`` raised.
         tf.errors.OpError: a step failed.
     """
-    training = _Training(estimator, seat, calls, tuple(saving_listeners), steps_per_run)
+    training = _Training(estimator, member, calls, tuple(saving_listeners), steps_per_run)
     with training.in_place():
         estimator.train(input_fn, max_steps=max_steps, hooks=list(hooks))
 
@@ -91,13 +92,13 @@ class _Training:
     def __init__(
         self,
         estimator: Any,
-        seat: Seat,
+        member: Member,
         calls: Calls,
         listeners: tuple[Any, ...],
         steps_per_run: StepsPerRun,
     ) -> None:
         self._estimator = estimator
-        self._seat = seat
+        self._member = member
         self._calls = calls
         self._listeners = listeners
         self._steps_per_run: StepsPerRun = steps_per_run
@@ -109,8 +110,8 @@ class _Training:
         self._estimator._train_with_estimator_spec = self._run
         strategy = self._estimator.config.train_distribute
         context: Any = contextlib.nullcontext()
-        if strategy is not None and not self._seat.is_alone:
-            context = self._seat.context(strategy, self._estimator.config.session_config)
+        if strategy is not None and not self._member.is_alone:
+            context = worker_context(self._member, strategy, self._estimator.config.session_config)
         try:
             with context:
                 yield
@@ -130,7 +131,7 @@ class _Training:
         del global_step, saving_listeners
         _prepare_graph(self._estimator, spec)
         given = [*worker_hooks, *hooks, *spec.training_hooks]
-        if self._seat.is_chief:
+        if self._member.is_chief:
             given += spec.training_chief_hooks
         loss = None
         with tf.compat.v1.train.MonitoredSession(
@@ -141,17 +142,20 @@ class _Training:
         return loss
 
     def _all_hooks(self, spec: Any, given: list[Any]) -> list[Any]:
-        seat, config = self._seat, self._estimator.config
+        member, config = self._member, self._estimator.config
         own: list[Any] = [
             tf.compat.v1.train.NanTensorHook(spec.loss),
             cluster_hooks.NoteSteps(self._calls.at_session, self._calls.after_step),
             self._watch,
         ]
-        if "ps" in seat.cluster:
-            name = f"{seat.role} {seat.index}"
-            own.append(cluster_hooks.EndTogether(name, seat.is_chief, self._calls.others_train))
-        quiet = not seat.is_chief
-        own += cluster_hooks.summaries(config, spec.scaffold, seat.in_step, quiet)
+        if member.servers:
+            own.append(
+                cluster_hooks.EndTogether(
+                    str(member.task), member.is_chief, self._calls.others_train
+                )
+            )
+        quiet = not member.is_chief
+        own += cluster_hooks.summaries(config, spec.scaffold, member.in_step, quiet)
         savers = [hook for hook in given if isinstance(hook, tf.estimator.CheckpointSaverHook)]
         others = [hook for hook in given if hook not in savers]
         if quiet:
@@ -161,20 +165,22 @@ class _Training:
         return [*hooks, *self._step_runs(spec, hooks)]
 
     def _step_runs(self, spec: Any, hooks: list[Any]) -> list[Any]:
-        seat = self._seat
-        if self._steps_per_run == 1 or not seat.in_step:
+        member = self._member
+        if self._steps_per_run == 1 or member.servers:
             return []
         decision = None
-        if not seat.is_alone and seat.position is not None:
+        if not member.is_alone:
             strategy = self._estimator._train_distribution
-            decision = Together(strategy, seat.position, seat.trainers, self._calls.before_run)
+            decision = Together(
+                strategy, member.rank, len(member.training_tasks), self._calls.before_run
+            )
         return [StepRuns(self._steps_per_run, spec, [hooks], self._calls.note, decision)]
 
     def _savers(self, given: list[Any], scaffold: Any) -> list[Any]:
         config = self._estimator.config
-        if not self._seat.is_chief:
-            return cluster_hooks.beside_the_chief(config, scaffold) if self._seat.in_step else []
-        savers = given or cluster_hooks.of_the_chief(config, scaffold, self._seat.in_step)
+        if not self._member.is_chief:
+            return cluster_hooks.beside_the_chief(config, scaffold) if self._member.in_step else []
+        savers = given or cluster_hooks.of_the_chief(config, scaffold, self._member.in_step)
         told = cluster_hooks.TellSaves(self._estimator.model_dir, self._calls.after_save)
         for saver in savers[:1]:
             saver._listeners.extend([told, *self._listeners])
@@ -183,11 +189,11 @@ class _Training:
     def _creator(self, scaffold: Any) -> Any:
         make: Any = (
             functools.partial(cast("Any", _Chief), checkpoint_dir=self._estimator.model_dir)
-            if self._seat.in_step or self._seat.is_chief
+            if self._member.in_step or self._member.is_chief
             else _Worker
         )
         config = self._estimator._session_config
-        creator = make(scaffold=scaffold, master=self._seat.target, config=config)
+        creator = make(scaffold=scaffold, master=self._member.target, config=config)
         creator.calls = self._calls
         return creator
 

@@ -49,11 +49,6 @@ class Work:
     listener: Listener | None = None
 
     @property
-    def in_step(self) -> bool:
-        """Whether those who train wait for each other in every step."""
-        return isinstance(self.settings.train_distribute, MultiWorker)
-
-    @property
     def deadline_s(self) -> float:
         """Seconds to wait for a task that does not answer."""
         strategy, cluster = self.settings.train_distribute, self.settings.cluster
@@ -95,7 +90,7 @@ def joined(settings: RunSettings) -> Member | None:
         and not os.environ.get("TF_CONFIG")
     ):
         os.environ["TF_CONFIG"] = to_tf_config(cluster, cluster.task)
-    member = Member.here()
+    member = Member.here(protocol=settings.protocol)
     if member is None or (member.is_alone and not task_events.are_wanted()):
         return None
     return member

@@ -38,7 +38,7 @@ def of_task(input_fn: InputFunction, member: Member) -> InputFunction:
         A function without arguments.
     """
     context = engine.tf.distribute.InputContext(
-        num_input_pipelines=len(member.training_tasks), input_pipeline_id=member.position
+        num_input_pipelines=len(member.training_tasks), input_pipeline_id=member.rank
     )
 
     def read() -> Any:

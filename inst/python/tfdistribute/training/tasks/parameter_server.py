@@ -12,7 +12,6 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.ports import listener
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
-from tfdistribute.training.preparation import seat_of
 from tfdistribute.training.tasks.assignment import Work
 from tfdistribute.training.tasks.progress_file import began_here, mark_of_job
 
@@ -24,36 +23,36 @@ _LINGER_S = 3.0
 _served: dict[str, float] = {}
 
 
-def listen(seat: Any, config: Any = None) -> None:
+def listen(member: Member, config: Any = None) -> None:
     """Start the server of this task; a task without others has none.
 
     Args:
-        seat: The task.
+        member: The task.
         config: The ``tf.estimator.RunConfig`` of its training; None for a parameter server.
 
     Raises:
         ClusterError: the address cannot be listened at.
         PortError: another program listens there.
     """
-    if seat.is_alone:
+    if member.is_alone:
         return
     strategy = None if config is None else config.train_distribute
     session_config = None if config is None else config.session_config
-    address = seat.cluster[seat.role][seat.index]
+    address = member.address
     try:
-        engine.tasks.start_server(seat, strategy, session_config)
+        engine.tasks.start_server(member, strategy, session_config)
     except engine.tf.errors.OpError as error:
         place = parse_address(address)
         taken_by = None if place is None or place.port is None else listener(place.port)
         if taken_by is not None:
             raise PortError(
-                f"{seat.role} {seat.index} cannot listen at {address}: the port is taken by {taken_by}.",
+                f"{member.task} cannot listen at {address}: the port is taken by {taken_by}.",
                 "Give the task another port, or end the other program.",
                 argument="cluster",
                 value=address,
             ) from error
         raise ClusterError(
-            f"{seat.role} {seat.index} cannot listen at {address}: {error.message}",
+            f"{member.task} cannot listen at {address}: {error.message}",
             "Give the address of this machine, with a port above 1023.",
             argument="cluster",
             value=address,
@@ -78,7 +77,7 @@ def serve(work: Work, member: Member) -> History:
         LostPeerError: the chief never came, or is gone for longer than the deadline.
         PortError: another program listens at the task's address.
     """
-    listen(seat_of(member, work.settings))
+    listen(member)
     task_events.tell("serving")
     chief, came = member.chief, False
     seen = time.monotonic()

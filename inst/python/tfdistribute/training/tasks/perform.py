@@ -10,7 +10,7 @@ from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import nan_may_end
 from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
-from tfdistribute.training.preparation import Prepared, prepare_training, seat_of
+from tfdistribute.training.preparation import Prepared, prepare_training
 from tfdistribute.training.tasks import progress_file
 from tfdistribute.training.tasks.assignment import Work
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
@@ -115,7 +115,7 @@ def _end_of_data(work: Work, member: Member, prepared: Prepared, began: int) -> 
     sum as well.
     """
     facts = work.train.source.facts()
-    if not work.in_step or facts.rows is None or facts.global_batch_size is None:
+    if not member.in_step or facts.rows is None or facts.global_batch_size is None:
         return None
     pipelines = len(member.training_tasks)
     shard = Shard(pipelines, 0, pipelines * max(len(prepared.devices.train), 1))
@@ -131,20 +131,19 @@ def _in_session(
     work: Work, member: Member, prepared: Prepared, history: TaskHistory, done: int
 ) -> None:
     source, model_dir = work.train.source, prepared.model.model_dir
-    seat = seat_of(member, prepared.settings)
     with (
         explained(work.verb),
         finish_step_on_interrupt() as stop,
         reaching(
-            member, model_dir, work.in_step, work.deadline_s, stop, history.last_step
+            member, model_dir, member.in_step, work.deadline_s, stop, history.last_step
         ) as reach,
         source.serving(),
         nan_may_end(work.train.hooks),
     ):
-        listen(seat, prepared.estimator.config)
+        listen(member, prepared.estimator.config)
         engine.tasks.train(
             prepared.estimator,
-            seat,
+            member,
             _calls(model_dir, history, reach, stop),
             _input_fn(work, member, prepared, done),
             history.last_step,
@@ -158,7 +157,7 @@ def _in_session(
 
 def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:
     batch = work.train.source.facts().global_batch_size
-    sharers = len(member.training_tasks) if work.in_step else 1
+    sharers = len(member.training_tasks) if member.in_step else 1
     own = None if batch is None else batch // sharers
     return TaskHistory(batch, work.listener, max_steps, member.is_chief, own)
 
@@ -196,7 +195,7 @@ def _input_fn(work: Work, member: Member, prepared: Prepared, done: int) -> Any:
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = of_task(input_fn, member)
     # Out of step, nobody knows which steps were whose: the tasks have shared them evenly, as far as that goes.
-    own_steps = done if work.in_step else done // len(member.training_tasks)
+    own_steps = done if member.in_step else done // len(member.training_tasks)
     return from_step(input_fn, own_steps, replicas)
 
 
