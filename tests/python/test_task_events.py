@@ -12,7 +12,7 @@ import pytest
 
 from tfdistribute import bridge, task_events
 from tfdistribute.callbacks import Callback
-from tfdistribute.errors import CallbackError, InputError, LostPeerError
+from tfdistribute.errors import CallbackError, InputError, LostPeerError, as_values
 
 
 def events_in(path: Path) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_event_is_one_line_with_its_time(events: Path) -> None:
     before = time.time()
     bridge.call("task_event", {"event": "waiting", "fields": {"for": "peers"}})
-    task_events.tell("record", step=3, loss=float("nan"))
+    task_events.emit("record", step=3, loss=float("nan"))
     first, second = events_in(events)
     assert first.pop("time") >= before
     assert first == {"event": "waiting", "for": "peers"}
@@ -39,7 +39,7 @@ def test_an_event_is_one_line_with_its_time(events: Path) -> None:
 def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(task_events.EVENTS, raising=False)
     monkeypatch.chdir(tmp_path)
-    task_events.tell("note", text="nobody reads this")
+    task_events.emit("note", text="nobody reads this")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -47,25 +47,25 @@ def test_a_file_that_cannot_be_written_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(task_events.EVENTS, str(tmp_path / "missing" / "events"))
-    task_events.tell("note", text="lost")
+    task_events.emit("note", text="lost")
 
 
 def test_the_first_step_is_told_at_once_and_then_ten_a_second_at_most(
     events: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_events, "_told", {})
+    monkeypatch.setattr(task_events, "_emitted", {})
     began = time.monotonic()
     for step in range(1, 2001):
-        task_events.tell_step(step, loss=0.5)
+        task_events.emit_step(step, loss=0.5)
     told = [each["step"] for each in events_in(events)]
     assert told[0] == 1
     assert len(told) <= 2 + (time.monotonic() - began) / task_events.STEP_EVERY_S
 
 
 def test_a_failure_says_whether_a_restart_may_heal_it() -> None:
-    lost = task_events.failure(LostPeerError("worker 1 is gone.", "Train again."))
-    own = task_events.failure(InputError("A row is missing.", argument="input", value="x"))
-    foreign = task_events.failure(ValueError("odd"))
+    lost = as_values(LostPeerError("worker 1 is gone.", "Train again."))
+    own = as_values(InputError("A row is missing.", argument="input", value="x"))
+    foreign = as_values(ValueError("odd"))
     assert (lost["kinds"], lost["transient"]) == (["lost_peer", "training", "error"], True)
     assert (own["kind"], own["argument"], own["value"], own["transient"]) == (
         "input",
@@ -84,7 +84,7 @@ def test_a_failure_in_r_brings_the_calls_of_r_along() -> None:
     failing = Callback(lambda: {"error": "object 'a' not found", "traceback": "1: f()"}, ())
     with pytest.raises(CallbackError) as caught:
         failing()
-    assert task_events.failure(caught.value)["r_traceback"] == "1: f()"
+    assert as_values(caught.value)["r_traceback"] == "1: f()"
 
 
 def test_a_signal_shows_the_stacks_of_all_threads(run_python: Callable[..., Any]) -> None:
@@ -98,7 +98,7 @@ def waits_on_another_thread(): stop.wait()
 stop = threading.Event()
 thread = threading.Thread(target=waits_on_another_thread)
 thread.start()
-task_events.begin()
+task_events.emit_started()
 os.kill(os.getpid(), signal.SIGUSR1)
 stop.set()
 thread.join()

@@ -1,43 +1,59 @@
-"""Every error that tfdistribute raises, as one tree.
+"""The exception tree of tfdistribute.
 
 ::
 
     TfdistributeError
-    |-- ArgumentError          a value given by the user: wrong kind, out of range, unknown name
-    |-- BackendError           Python packages or TensorFlow are missing, or were started otherwise
-    |-- CallbackError          code of the user failed while TensorFlow was calling it
-    |-- ClusterError           who takes part: tasks, addresses, TF_CONFIG
-    |   `-- PortError            another program listens at the address of a task
+    |-- ArgumentError          a user's value has the wrong type, is out of range, or is an unknown name
+    |-- BackendError           Python packages or TensorFlow are missing or were started differently
+    |-- CallbackError          user code failed while TensorFlow was calling it
+    |-- ClusterError           tasks, addresses or TF_CONFIG do not form a cluster
+    |   `-- PortError            another program listens at a task's address
     |-- InputError             the data: columns, rows, missing values
-    |   `-- ShardingError      how a batch is divided over replicas and workers
+    |   `-- ShardingError      a batch cannot be divided over replicas and workers
     |-- ModelError             a model's description, or a model function that cannot be distributed
-    |   `-- ModelDirectoryError  what stands in model_dir: another model, no checkpoint, no permission
+    |   `-- ModelDirectoryError  model_dir is unusable: another model, no checkpoint, no permission
     |-- RunConfigError         settings that TensorFlow would accept and then fail on
     |-- StrategyError          devices and distribution strategies
-    |-- TrainingError          TensorFlow stopped while it trained, evaluated, predicted or exported
-    |   `-- LostPeerError        another task of the cluster ended, or never came
-    `-- UnsupportedError       can be described, cannot be performed here
+    |-- TrainingError          TensorFlow stopped while training, evaluating, predicting or exporting
+    |   `-- LostPeerError        another task of the cluster ended or never joined
+    `-- UnsupportedError       can be described but not performed here
 
-In R the same tree are condition classes: ``InputError`` is ``tfdistribute_input_error``, and all of them
-are ``tfdistribute_error``.
+R mirrors the tree as condition classes: ``InputError`` is ``tfdistribute_input_error``, and all of them
+are ``tfdistribute_error``. Errors cross processes and languages as plain values: ``as_values`` and ``from_values``.
 """
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+# The fields of an error as plain values.
+FIELDS = (
+    "kind",
+    "kinds",
+    "problem",
+    "remedy",
+    "argument",
+    "value",
+    "traceback",
+    "r_traceback",
+    "transient",
+)
+
 
 class TfdistributeError(Exception):
-    """A request that cannot be met, and the one thing to do about it.
+    """A request that cannot be met.
 
     Args:
-        problem: What was asked and why it cannot be, with the argument's name and its value.
-        remedy: The one thing to do, as a sentence.
-        argument: Name of the argument, as users write it; None where there is no single one.
+        problem: What was asked and why it is not possible, with the argument's name and value.
+        remedy: What to do, as one sentence.
+        argument: Name of the argument, as users write it; None if there is no single one.
         value: The value that was given, as text.
     """
 
     kind = "error"
-    # Whether another process or a lost connection is the reason, so that the same work may succeed when it is
-    # done again.
+    # True if another process or a lost connection is the cause: a retry may succeed.
     is_transient = False
 
     def __init__(
@@ -59,21 +75,21 @@ class TfdistributeError(Exception):
 
 
 class ArgumentError(TfdistributeError):
-    """A value given by the user is of the wrong kind, out of range, or an unknown name."""
+    """A user's value has the wrong type, is out of range, or is an unknown name."""
 
     kind = "argument"
 
 
 class BackendError(TfdistributeError):
-    """Python packages or TensorFlow are missing, or TensorFlow was started otherwise."""
+    """Python packages or TensorFlow are missing, or TensorFlow was started differently."""
 
     kind = "backend"
 
 
 class CallbackError(TfdistributeError):
-    """Code of the user failed while TensorFlow was calling it.
+    """User code failed while TensorFlow was calling it.
 
-    ``r_traceback`` is the text of R's calls, where the code was R's and R gave them.
+    ``r_traceback`` is R's backtrace as text, if the code was an R function.
     """
 
     kind = "callback"
@@ -81,13 +97,13 @@ class CallbackError(TfdistributeError):
 
 
 class ClusterError(TfdistributeError):
-    """The tasks, their addresses or TF_CONFIG do not make a cluster."""
+    """Tasks, addresses or TF_CONFIG do not form a cluster."""
 
     kind = "cluster"
 
 
 class PortError(ClusterError):
-    """Another program listens at the address where a task is to listen."""
+    """Another program listens at a task's address."""
 
     kind = "port"
     is_transient = True
@@ -100,7 +116,7 @@ class InputError(TfdistributeError):
 
 
 class ShardingError(InputError):
-    """A batch cannot be divided over replicas and workers as asked."""
+    """A batch cannot be divided over replicas and workers."""
 
     kind = "sharding"
 
@@ -112,7 +128,7 @@ class ModelError(TfdistributeError):
 
 
 class ModelDirectoryError(ModelError):
-    """What stands in model_dir is not what the verb needs."""
+    """model_dir is unusable: another model, no checkpoint, no permission."""
 
     kind = "model_directory"
 
@@ -124,32 +140,32 @@ class RunConfigError(TfdistributeError):
 
 
 class StrategyError(TfdistributeError):
-    """The devices do not exist, or the distribution strategy cannot use them."""
+    """Devices do not exist, or the distribution strategy cannot use them."""
 
     kind = "strategy"
 
 
 class TrainingError(TfdistributeError):
-    """TensorFlow stopped while it trained, evaluated, predicted or exported."""
+    """TensorFlow stopped while training, evaluating, predicting or exporting."""
 
     kind = "training"
 
 
 class LostPeerError(TrainingError):
-    """Another task of the cluster ended, or never came."""
+    """Another task of the cluster ended or never joined."""
 
     kind = "lost_peer"
     is_transient = True
 
 
 class UnsupportedError(TfdistributeError):
-    """Can be described, cannot be performed here."""
+    """The request can be described but not performed here."""
 
     kind = "unsupported"
 
 
 def error_kinds(error: type[TfdistributeError]) -> list[str]:
-    """List the kinds of an error class from the most special to the root.
+    """List the kinds of an error class from the most specific to the root.
 
     Args:
         error: A class of the tree.
@@ -161,3 +177,57 @@ def error_kinds(error: type[TfdistributeError]) -> list[str]:
         https://adv-r.hadley.nz/conditions.html, "Custom conditions".
     """
     return [base.kind for base in error.__mro__ if issubclass(base, TfdistributeError)]
+
+
+def as_values(error: BaseException) -> dict[str, Any]:
+    """Describe an error as plain values, for another process or for R.
+
+    Args:
+        error: Any exception; one outside the tree counts as a TrainingError.
+
+    Returns:
+        ``FIELDS``: the error's texts, ``kinds`` as ``error_kinds`` lists them, ``traceback`` (None if the error
+        was never raised), ``r_traceback`` (None without R code), and ``transient``: whether a retry may succeed.
+    """
+    known = (
+        error
+        if isinstance(error, TfdistributeError)
+        else TrainingError(f"{type(error).__name__}: {error}")
+    )
+    raised = error.__traceback__ is not None
+    return {
+        "kind": known.kind,
+        "kinds": error_kinds(type(known)),
+        "problem": known.problem,
+        "remedy": known.remedy,
+        "argument": known.argument,
+        "value": known.value,
+        "traceback": "".join(traceback.format_exception(error)) if raised else None,
+        "r_traceback": getattr(error, "r_traceback", None),
+        "transient": known.is_transient,
+    }
+
+
+def from_values(values: Mapping[str, Any]) -> TfdistributeError:
+    """Rebuild an error from ``as_values``.
+
+    Args:
+        values: The fields of an error; all but ``problem`` may be missing.
+
+    Returns:
+        An error of the class that ``kind`` names; a TrainingError for an unknown kind.
+    """
+    member = _classes(TfdistributeError).get(str(values.get("kind")), TrainingError)
+    return member(
+        str(values.get("problem")),
+        values.get("remedy"),
+        argument=values.get("argument"),
+        value=values.get("value"),
+    )
+
+
+def _classes(root: type[TfdistributeError]) -> dict[str, type[TfdistributeError]]:
+    found = {root.kind: root}
+    for child in root.__subclasses__():
+        found.update(_classes(child))
+    return found

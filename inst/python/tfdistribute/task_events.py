@@ -1,4 +1,4 @@
-"""What a task of a job tells the process that watches over it: JSON lines in a file. Plain Python.
+"""Events that a task of a job reports to its supervisor: JSON lines in a file, both ends of it.
 
 Nothing is written unless TFDISTRIBUTE_EVENTS names the file, so a script behaves the same with and without a job.
 """
@@ -12,140 +12,174 @@ import math
 import os
 import signal
 import time
-import traceback
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tfdistribute.errors import TfdistributeError, error_kinds
+from tfdistribute import errors
 
-EVENTS = "TFDISTRIBUTE_EVENTS"
+# Environment variables that the supervisor sets for each task: the job's private directory, the file of the task's
+# events, the number of restarts before, and the SHA-256 of the job's description.
 JOB = "TFDISTRIBUTE_JOB"
+EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
+DIGEST = "TFDISTRIBUTE_DIGEST"
 
-# A heartbeat more often than this tells nobody more.
+# Minimum interval between heartbeats.
 STEP_EVERY_S = 0.1
 
 _STDERR = 2
 
-# When this process last told a step, which one that was, and when it told that it failed.
-_told: dict[str, float] = {}
+_MAX_READ_BYTES = 1 << 22
+
+# When and with which number this process last emitted a step, and when it emitted a failure.
+_emitted: dict[str, float] = {}
 
 
-def are_wanted() -> bool:
-    """Say whether somebody watches over this process."""
+def is_supervised() -> bool:
+    """Return whether a supervisor reads the events of this process."""
     return bool(os.environ.get(EVENTS))
 
 
 def attempt() -> int:
-    """Say how often the job was restarted before this process: 0 for the first time, and outside of a job."""
+    """Return how often the job was restarted before this process started: 0 at first, and outside a job."""
     text = os.environ.get(ATTEMPT, "")
     return int(text) if text.isdecimal() else 0
 
 
-def begin() -> None:
-    """Say that this process is up, and let SIGUSR1 write the stacks of all threads to standard error.
+def emit_started() -> None:
+    """Emit "started", and let SIGUSR1 write the stacks of all threads to standard error."""
+    dump_stacks_on_signal()
+    emit("started", pid=os.getpid())
+
+
+def dump_stacks_on_signal() -> None:
+    """Let SIGUSR1 write the stacks of all threads to standard error. Idempotent.
 
     Source:
-        https://docs.python.org/3/library/faulthandler.html: written by C, so also while TensorFlow waits.
+        https://docs.python.org/3/library/faulthandler.html: the handler is C code, so it runs while TensorFlow waits.
     """
-    answer_to_signal()
-    tell("started", pid=os.getpid())
-
-
-def answer_to_signal() -> None:
-    """Let SIGUSR1 write the stacks of all threads to standard error; a second call changes nothing."""
-    # Embedded in R, sys.stderr is no file: the descriptor is.
+    # In a Python embedded in R, sys.stderr is not a file; the descriptor is.
     with contextlib.suppress(AttributeError, OSError):
         faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
-def tell(event: str, **fields: Any) -> None:
-    """Append one event, with the time.
+def emit(event: str, **fields: Any) -> None:
+    """Append one event with the current time.
 
-    A job does not end because its events cannot be written: a full disk says so by its checkpoints.
+    An event that cannot be written is dropped: a full disk must not end the job here.
 
     Args:
         event: Its name, such as "started", "waiting", "checkpoint", "note" or "finished".
-        fields: What it tells; numbers that JSON does not have become null.
+        fields: Plain values; numbers that JSON cannot represent become null.
     """
     path = os.environ.get(EVENTS)
     if not path:
         return
-    line = json.dumps(_plain({"event": event, "time": time.time(), **fields}), default=str) + "\n"
+    line = json.dumps(_json_values({"event": event, "time": time.time(), **fields}), default=str)
     with contextlib.suppress(OSError):
-        # One write of one line: readers see whole lines, and so do several writers.
+        # A single write of a whole line: concurrent writers and readers never see half a line.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.write(descriptor, line.encode())
+            os.write(descriptor, f"{line}\n".encode())
         finally:
             os.close(descriptor)
 
 
-def tell_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
-    """Tell the step that was trained last: the first at once, then ten a second at most.
+def emit_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
+    """Emit the last trained step, at most ten times a second.
 
-    A step that was trained before is told at once too: a new session has begun from a checkpoint.
+    A repeated step is emitted at once: a new session has started from a checkpoint.
 
     Args:
         step: The global step.
-        loss: Loss of the step, where it is known.
-        speed: Examples a second of this process, where they are known.
+        loss: Loss of the step, if known.
+        speed: Examples per second of this process, if known.
     """
     now = time.monotonic()
-    is_soon = now - _told.get("step", -math.inf) < STEP_EVERY_S
-    if not are_wanted() or (is_soon and step > _told["number"]):
+    is_soon = now - _emitted.get("step", -math.inf) < STEP_EVERY_S
+    if not is_supervised() or (is_soon and step > _emitted["number"]):
         return
-    _told["step"], _told["number"] = now, step
+    _emitted["step"], _emitted["number"] = now, step
     known = {"loss": loss, "examples_per_second": speed}
-    tell("step", step=step, **{name: value for name, value in known.items() if value is not None})
+    emit("step", step=step, **{name: value for name, value in known.items() if value is not None})
 
 
-def tell_failure(error: BaseException) -> None:
-    """Tell why this process ends without having done its work.
-
-    Args:
-        error: Of the package's tree, or any other.
-    """
-    _told["failed"] = time.monotonic()
-    tell("failed", **failure(error))
-
-
-def has_failed() -> bool:
-    """Say whether this process has told why it fails."""
-    return "failed" in _told
-
-
-def failure(error: BaseException) -> dict[str, Any]:
-    """Describe an error as plain values.
+def emit_failure(error: BaseException) -> None:
+    """Emit why this process ends before its work is done.
 
     Args:
-        error: Of the package's tree, or any other.
-
-    Returns:
-        kind, kinds, problem, remedy, argument, value, traceback, r_traceback where R has one, and transient: whether
-        another process or a lost connection was the reason, so that a restart may heal it.
+        error: Any exception.
     """
-    ours = error if isinstance(error, TfdistributeError) else None
-    described: dict[str, Any] = {
-        "kind": ours.kind if ours else "training",
-        "kinds": error_kinds(type(ours)) if ours else ["training", "error"],
-        "problem": ours.problem if ours else f"{type(error).__name__}: {error}",
-        "remedy": ours.remedy if ours else None,
-        "argument": ours.argument if ours else None,
-        "value": ours.value if ours else None,
-        "traceback": "".join(traceback.format_exception(error)),
-        "transient": bool(ours and ours.is_transient),
-    }
-    in_r = getattr(error, "r_traceback", None)
-    return {**described, "r_traceback": in_r} if in_r else described
+    _emitted["failed"] = time.monotonic()
+    emit("failed", **errors.as_values(error))
 
 
-def _plain(value: Any) -> Any:
+def has_emitted_failure() -> bool:
+    """Return whether this process has emitted a failure."""
+    return "failed" in _emitted
+
+
+class EventFile:
+    """The events of one task, read in the order in which they were written.
+
+    Lines that are not events are skipped: the task's own code may write to the file.
+
+    Args:
+        path: The file; it need not exist yet.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._position = 0
+        self._rest = b""
+
+    def read_new(self) -> list[dict[str, Any]]:
+        """Read the events written since the last call.
+
+        Returns:
+            Events as mappings with "event" and "time".
+        """
+        try:
+            if os.stat(self.path).st_size <= self._position:
+                return []
+            with open(self.path, "rb") as file:
+                file.seek(self._position)
+                read = file.read(_MAX_READ_BYTES)
+        except OSError:
+            return []
+        self._position += len(read)
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        return [event for line in lines if (event := _parse_event(line)) is not None]
+
+
+def whole_number(value: object) -> int | None:
+    """Return a field of an event as a whole number; None if it is not one."""
+    return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
+
+
+def number(value: object) -> float | None:
+    """Return a field of an event as a number; None if it is not one."""
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _parse_event(line: bytes) -> dict[str, Any] | None:
+    try:
+        found: object = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    event = cast("dict[str, Any]", found)
+    is_event = isinstance(event.get("event"), str) and isinstance(event.get("time"), (int, float))
+    return event if is_event else None
+
+
+def _json_values(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return {str(name): _plain(each) for name, each in items}
+        return {str(name): _json_values(each) for name, each in items}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in cast("list[Any]", value)]
+        return [_json_values(each) for each in cast("list[Any]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

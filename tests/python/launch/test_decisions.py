@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
-from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.errors import ArgumentError, ClusterError, from_values
 from tfdistribute.launch.deadlines import END_S, overdue
-from tfdistribute.launch.events import EventFile
-from tfdistribute.launch.failures import as_error, of_error, of_task
+from tfdistribute.launch.failures import error_failure, task_failure
 from tfdistribute.launch.host.affinity import shared_out
 from tfdistribute.launch.host.gpus import VISIBLE, dealt, own_gpus
 from tfdistribute.launch.host.logs import LogReader, level_of
@@ -21,6 +20,7 @@ from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, decide, pause_s
 from tfdistribute.launch.task_view import TaskView
+from tfdistribute.task_events import EventFile
 
 CHIEF, WORKER, SECOND = Task("chief"), Task("worker", 0), Task("worker", 1)
 PS, EVALUATOR = Task("ps"), Task("evaluator")
@@ -223,30 +223,30 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
 def test_events_are_read_line_by_line_and_what_is_none_is_passed_over(tmp_path: Any):
     path = tmp_path / "events"
     events = EventFile(str(path))
-    assert events.new() == []
+    assert events.read_new() == []
     path.write_bytes(b'{"event": "step", "time": 1, "step": 1}\n{"event": "st')
-    assert [event["event"] for event in events.new()] == ["step"]
+    assert [event["event"] for event in events.read_new()] == ["step"]
     with path.open("ab") as file:
         file.write(b'ep", "time": 2}\nnoise\n[1]\n\xff\n{"event": 3, "time": 1}\n{"event": "x"}\n')
-    assert events.new() == [{"event": "step", "time": 2}]
-    assert events.new() == []
+    assert events.read_new() == [{"event": "step", "time": 2}]
+    assert events.read_new() == []
 
 
 def test_failures_are_errors_again_of_the_kind_that_they_name():
     told = failed(WORKER, False, kind="sharding")
-    described = of_task(told, "worker-0.log")
+    described = task_failure(told, "worker-0.log")
     assert (described["task"], described["kind"], described["problem"]) == (
         "worker 0",
         "sharding",
         "no",
     )
-    error = as_error(described)
+    error = from_values(described)
     assert (error.kind, error.problem) == ("sharding", "no")
-    assert of_error(error)["kinds"] == ["sharding", "input", "error"]
-    assert as_error({"kind": "unheard of", "problem": "x"}).kind == "training"
-    assert "by SIGSEGV" in of_task(view(CHIEF, exit=-11), "log")["problem"]
+    assert error_failure(error)["kinds"] == ["sharding", "input", "error"]
+    assert from_values({"kind": "unheard of", "problem": "x"}).kind == "training"
+    assert "by SIGSEGV" in task_failure(view(CHIEF, exit=-11), "log")["problem"]
     before = TaskView(CHIEF, pid=4, exit=1)
-    assert of_task(before, "chief-0.log")["problem"] == (
+    assert task_failure(before, "chief-0.log")["problem"] == (
         "chief 0 (pid 4) ended with 1, before it could say that it runs."
     )
 
@@ -300,7 +300,7 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
         with pytest.raises(ArgumentError, match="no name of a job"):
             dataclasses.replace(plain, id=name)
     for host in ("a;b:1", "$(id):1", "a b:1", "`id`:1", "a|b", "-a:1"):
-        with pytest.raises(ClusterError, match="no address"):
+        with pytest.raises(ClusterError, match="not an address"):
             ClusterSpec(chief=(host,))
 
 

@@ -98,7 +98,7 @@ def stop_at_saves(stops: Stops, full_at: int | None) -> None:
 def main(directory: Path, options: dict[str, Any]) -> None:
     from tfdistribute import task_events
 
-    task_events.begin()
+    task_events.emit_started()
     stops = Stops(directory, options.get("stops", []))
     stops.reach("start")
     stop_at_saves(stops, options.get("full_at"))

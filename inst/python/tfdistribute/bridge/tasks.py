@@ -14,6 +14,6 @@ def task_event(event: str, fields: Mapping[str, Any] | None = None) -> None:
     A failure that Python has told already is not told again by R, which knows less of it.
     """
     if event == "started":
-        task_events.begin()
-    elif event != "failed" or not task_events.has_failed():
-        task_events.tell(event, **(fields or {}))
+        task_events.emit_started()
+    elif event != "failed" or not task_events.has_emitted_failure():
+        task_events.emit(event, **(fields or {}))

@@ -1,4 +1,4 @@
-"""Whether other tasks of a cluster can be reached. Plain Python."""
+"""Connection checks for the other tasks of a cluster."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.cluster.spec import Task
 
-Placed = Sequence[tuple[Task, str]]
+TasksWithAddresses = Sequence[tuple[Task, str]]
 
-# A host that does not answer at all is tried this long.
+# Timeout of one attempt to connect.
 _CONNECT_S = 2.0
 _POLL_S = 0.2
 
 
-def answers(address: str) -> bool:
-    """Say whether something listens at an address.
+def is_listening(address: str) -> bool:
+    """Return whether something listens at an address.
 
     Args:
         address: "host:port".
 
     Returns:
-        True when a connection could be made; it is closed at once.
+        True if a connection could be made; it is closed at once.
     """
     place = parse_address(address)
     if place is None or place.port is None:
@@ -35,38 +35,38 @@ def answers(address: str) -> bool:
     return False
 
 
-def silent(tasks: Placed) -> list[tuple[Task, str]]:
+def unreachable(tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
     """List the tasks at whose addresses nothing listens."""
-    return [(task, address) for task, address in tasks if not answers(address)]
+    return [(task, address) for task, address in tasks if not is_listening(address)]
 
 
 def wait_for(
-    tasks: Placed,
+    tasks: TasksWithAddresses,
     deadline_s: float,
-    told: Callable[[Placed], None] | None = None,
-    stopped: Callable[[], bool] | None = None,
+    on_missing: Callable[[TasksWithAddresses], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> list[tuple[Task, str]]:
-    """Wait until tasks can be reached.
+    """Wait until all tasks listen.
 
     Args:
         tasks: The tasks with their addresses.
-        deadline_s: Seconds to wait at most.
-        told: Called once with those that are missing, when there is something to wait for.
-        stopped: Says whether to give up before the deadline.
+        deadline_s: Maximum wait in seconds.
+        on_missing: Called once with the tasks that do not listen yet, if there are any.
+        should_stop: Returns True to give up before the deadline.
 
     Returns:
-        The tasks that did not come; empty where all are there.
+        The tasks that still do not listen; empty if all do.
     """
     end = time.monotonic() + deadline_s
-    missing = silent(tasks)
-    if missing and told is not None:
-        told(missing)
-    while missing and time.monotonic() < end and not (stopped and stopped()):
+    missing = unreachable(tasks)
+    if missing and on_missing is not None:
+        on_missing(missing)
+    while missing and time.monotonic() < end and not (should_stop and should_stop()):
         time.sleep(_POLL_S)
-        missing = silent(missing)
+        missing = unreachable(missing)
     return missing
 
 
-def named(tasks: Placed) -> str:
-    """Write tasks for a message: "worker 0 (host:port), worker 1 (host:port)"."""
+def format_tasks(tasks: TasksWithAddresses) -> str:
+    """Format tasks for a message: "worker 0 (host:port), worker 1 (host:port)"."""
     return ", ".join(f"{task} ({address})" for task, address in tasks)

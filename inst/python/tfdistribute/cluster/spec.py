@@ -1,4 +1,4 @@
-"""Who takes part: clusters and their tasks, as plain values. Plain Python."""
+"""Clusters and their tasks as plain values."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError, ClusterError
 
-# The roles that stand in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator stands beside them.
+# The roles in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator is not part of it.
 TRAINING_ROLES = ("chief", "worker", "ps")
 PS = "ps"
 EVALUATOR = "evaluator"
 
-# A task that still computes may take so many times start_timeout_s for its first step.
+# A task that is still computing may take this many times start_timeout_s for its first step.
 START_PATIENCE = 5
 ROLES = (*TRAINING_ROLES, EVALUATOR)
 
-# Where the tasks of a local cluster listen.
+# Networks that the tasks of a local cluster may use.
 NETWORKS = ("auto", "private", "open")
 
-# The least that fields of a local cluster can be.
-_LEAST = {
+# Minimum values of the fields of a local cluster.
+_MINIMUM = {
     "workers": 1,
     "ps": 0,
     "devices_per_worker": 1,
@@ -67,11 +67,11 @@ def chief_of(tasks: Iterable[Task]) -> Task | None:
 
 @dataclass(frozen=True)
 class Cluster(Description):
-    """Root of the family: who takes part in one training."""
+    """Base of all clusters: the tasks of one training."""
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Addresses by role, the evaluator's included; empty text where they are not known yet."""
+        """Addresses by role, including the evaluator's; empty text while they are unknown."""
         raise NotImplementedError
 
     @property
@@ -86,17 +86,17 @@ class Cluster(Description):
 
     @property
     def has_servers(self) -> bool:
-        """Whether variables are kept by parameter servers, so that workers do not wait for each other."""
+        """Whether parameter servers hold the variables, so that workers do not wait for each other."""
         return any(task.type == "ps" for task in self.tasks)
 
     def placed(self) -> Iterator[tuple[Task, str]]:
-        """Walk through the tasks with their addresses."""
+        """Iterate over the tasks with their addresses."""
         for role in ROLES:
             for index, address in enumerate(self.addresses.get(role, ())):
                 yield Task(role, index), address
 
     def __str__(self) -> str:
-        """Count the tasks in words: "a cluster of 3 tasks (chief 0, worker 0, evaluator 0)"."""
+        """Describe the cluster: "a cluster of 3 tasks (chief 0, worker 0, evaluator 0)"."""
         tasks = self.tasks
         return (
             f"a cluster of {len(tasks)} task{'' if len(tasks) == 1 else 's'} "
@@ -108,11 +108,11 @@ class Cluster(Description):
 class ClusterSpec(Cluster, kind="addresses"):
     """A cluster whose addresses are known.
 
-    What can be a mistake of the whole (a missing port, two chiefs) is left to ``checks``; only text that is no
-    address at all is refused here, because addresses reach command lines.
+    Only text that is not an address is refused here, because addresses reach command lines. Mistakes of the cluster as
+    a whole, such as a missing port or two chiefs, are found by ``checks``.
 
     Args:
-        chief: Addresses ("host:port") of the chief; one, where there is one.
+        chief: Address ("host:port") of the chief, if there is one.
         worker: Addresses of the workers.
         ps: Addresses of the parameter servers.
         evaluator: Hosts of the evaluator, with or without a port: it does not listen.
@@ -120,7 +120,7 @@ class ClusterSpec(Cluster, kind="addresses"):
         source: The environment variable that the cluster was read from; None for none.
 
     Raises:
-        ClusterError: text that is no address.
+        ClusterError: text is not an address.
     """
 
     chief: tuple[str, ...] = ()
@@ -131,11 +131,11 @@ class ClusterSpec(Cluster, kind="addresses"):
     source: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no address."""
+        """Refuse text that is not an address."""
         for task, address in self.placed():
             if parse_address(address) is None:
                 raise ClusterError(
-                    f"`{task.type}` holds {address!r}, which is no address.",
+                    f"`{task.type}` holds {address!r}, which is not an address.",
                     'Write "host:port" with letters, digits, dots and hyphens.',
                     argument=task.type,
                     value=address,
@@ -152,20 +152,20 @@ class LocalCluster(Cluster, kind="local"):
     """Processes of this machine, whose ports are chosen when they are started.
 
     Args:
-        workers: Processes that train: a chief, and workers from 0.
+        workers: Processes that train: a chief, and the workers 0, 1, ...
         ps: Parameter servers.
         evaluator: Whether another process evaluates.
         devices_per_worker: Devices of each process that trains.
-        memory_limit_mb: Memory that each process takes of each GPU, in megabytes; None for no limit.
+        memory_limit_mb: Memory that each process uses on each GPU, in megabytes; None for no limit.
         start_timeout_s: Seconds in which every task that trains must reach its first step; START_PATIENCE times as
-            many for one that computes all the while.
+            many for a task that is computing all the time.
         stall_timeout_s: Seconds without a step of any task after which the job counts as stalled.
-        restarts: How often tasks that were lost may be started again.
+        restarts: How often lost tasks may be restarted.
         network: "private" for a network that only the job's own processes see, "open" for this machine's, "auto"
-            for a private one where that can be had.
+            for a private one if the kernel allows it.
 
     Raises:
-        ArgumentError: a count below what a cluster needs, or a network of another name.
+        ArgumentError: a count or timeout is too small, or the network is unknown.
     """
 
     workers: int
@@ -179,18 +179,17 @@ class LocalCluster(Cluster, kind="local"):
     network: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the counts, the deadlines and the network's name."""
-        for name, least in _LEAST.items():
+        """Check the counts, the timeouts and the network."""
+        for name, least in _MINIMUM.items():
             if getattr(self, name) < least:
                 raise ArgumentError(
                     f"`{name}` must be at least {least}, not {getattr(self, name)}.",
-                    f"Give `{name}` as a {'number of seconds' if name.endswith('_s') else 'count'}.",
                     argument=name,
                     value=str(getattr(self, name)),
                 )
         if self.network not in NETWORKS:
             raise ArgumentError(
-                f"`network` is {self.network!r}, which is no kind of network.",
+                f"`network` is {self.network!r}, which is not supported.",
                 f"Use one of {', '.join(NETWORKS)}.",
                 argument="network",
                 value=self.network,
@@ -198,7 +197,7 @@ class LocalCluster(Cluster, kind="local"):
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Empty texts: ports are not chosen yet."""
+        """Empty text for every task: ports are not chosen yet."""
         counts = {
             "chief": 1,
             "worker": self.workers - 1,
@@ -208,22 +207,22 @@ class LocalCluster(Cluster, kind="local"):
         return {role: ("",) * count for role, count in counts.items() if count}
 
     def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
-        """Give every task that listens a port.
+        """Assign a port to every task that listens.
 
         Args:
-            ports: As many as there are tasks besides the evaluator.
+            ports: One for each task except the evaluator.
 
         Returns:
             The cluster on the loopback address.
         """
         left = iter(ports)
 
-        def given(role: str) -> tuple[str, ...]:
+        def addresses_of(role: str) -> tuple[str, ...]:
             return tuple(f"127.0.0.1:{next(left)}" for _ in self.addresses.get(role, ()))
 
         return ClusterSpec(
-            chief=given("chief"),
-            worker=given("worker"),
-            ps=given("ps"),
+            chief=addresses_of("chief"),
+            worker=addresses_of("worker"),
+            ps=addresses_of("ps"),
             evaluator=("127.0.0.1",) if self.evaluator else (),
         )

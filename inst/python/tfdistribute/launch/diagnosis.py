@@ -26,15 +26,15 @@ def of_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any
     Returns:
         The failure.
     """
-    if failures.is_clash(task.view):
+    if failures.is_port_conflict(task.view):
         error = PortError(
             clash(task),
             "End that program, or give the cluster other addresses.",
             argument="port",
             value=str(task.port),
         )
-        return with_log(failures.of_error(error, task.name), task)
-    failure = failures.of_task(task.view, task.log)
+        return with_log(failures.error_failure(error, task.name), task)
+    failure = failures.task_failure(task.view, task.log)
     if is_transient(task.view) and restarts:
         failure["problem"] += f" {_restarted(restarts)}"
     known = with_log(failure, task)
@@ -63,7 +63,7 @@ def of_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str, Any]
         argument="start_timeout_s",
         value=f"{late.seconds:g}",
     )
-    return failures.of_error(error, tasks[0].name)
+    return failures.error_failure(error, tasks[0].name)
 
 
 def of_stall(
@@ -87,7 +87,7 @@ def of_stall(
         argument="stall_timeout_s",
         value=f"{late.seconds:g}",
     )
-    return with_log(failures.of_error(error, tasks[0].name), tasks[0])
+    return with_log(failures.error_failure(error, tasks[0].name), tasks[0])
 
 
 def clash(task: TaskProcess) -> str:

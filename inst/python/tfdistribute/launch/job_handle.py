@@ -227,5 +227,5 @@ def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:
         "state": "failed",
         "message": error.problem,
         "ended": time.time(),
-        "failure": {**failures.of_error(error), "log_tail": None},
+        "failure": {**failures.error_failure(error), "log_tail": None},
     }

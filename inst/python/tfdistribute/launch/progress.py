@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from tfdistribute.launch.events import number, whole_number
+from tfdistribute.task_events import number, whole_number
 
 _COLUMNS = ("step", "loss", "seconds", "examples_per_second")
 

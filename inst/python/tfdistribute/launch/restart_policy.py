@@ -80,7 +80,7 @@ def decide(
     if not troubled:
         done = all(is_done(view, policy, views) for view in views)
         return Decision("succeed" if done else "go_on")
-    clash = next((view for view in troubled if failures.is_clash(view)), None)
+    clash = next((view for view in troubled if failures.is_port_conflict(view)), None)
     if clash is not None:
         can = policy.ports_can_change and port_attempts < PORT_ATTEMPTS
         return Decision(
@@ -113,7 +113,7 @@ def is_transient(view: TaskView) -> bool:
     if view.failed is not None:
         return bool(view.failed.get("transient"))
     # A server ends for no good reason. A signal came from outside, or from TensorFlow's own assertions.
-    return view.task.type == "ps" or failures.ended_by_signal(view.exit) is not None
+    return view.task.type == "ps" or failures.signal_of(view.exit) is not None
 
 
 def is_done(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError
+from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError, from_values
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import log_directories
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return CODES[supervise(read_job(path))["state"]]
     except TfdistributeError as error:
-        refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.of_error(error)}
+        refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.error_failure(error)}
         replace(os.path.join(directory, FILE), refusal)
         return CODES["refused"]
 
@@ -153,7 +153,7 @@ def _refusal(
         said = Path(directory, _LOG).read_text(encoding="utf-8", errors="replace").strip()
     private_directory.remove(directory)
     if state is not None:
-        return failures.as_error(state["failure"])
+        return from_values(state["failure"])
     return BackendError(
         f"The supervisor of the job did not start: {said.splitlines()[-1] if said else 'it said nothing'}",
         "See tfdistribute_sitrep() for what is missing.",

@@ -113,11 +113,11 @@ class Supervisor:
                 self._turn()
                 time.sleep(TICK_S)
         except TfdistributeError as error:
-            self._fail(failures.of_error(error))
+            self._fail(failures.error_failure(error))
         except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
             said = traceback.format_exc()
             problem = f"The supervisor failed: {type(error).__name__}: {error}"
-            self._fail({**failures.of_error(TrainingError(problem)), "traceback": said})
+            self._fail({**failures.error_failure(TrainingError(problem)), "traceback": said})
         self.team.end()
         self._look()
         self.state.ended = time.time()
@@ -181,7 +181,7 @@ class Supervisor:
         elif decision.action == "restart":
             assert decision.cause is not None
             cause = self.team[decision.cause]
-            why = str(failures.of_task(cause.view, cause.log)["problem"])
+            why = str(failures.task_failure(cause.view, cause.log)["problem"])
             self._start_again([self.team[task] for task in decision.tasks], why)
         elif decision.action == "other_ports":
             self._try_other_ports(decision)

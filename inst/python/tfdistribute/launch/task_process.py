@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.cluster.spec import Task
-from tfdistribute.launch.events import EventFile
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.task_view import TaskView
+from tfdistribute.task_events import EventFile
 
 # The part of one core's time that a process uses which does not merely wait.
 _BUSY = 0.03
@@ -128,7 +128,7 @@ class TaskProcess:
         """
         ended = self._exit_code()
         # Read after the end was seen: what it told last is there then.
-        events = self.events.new()
+        events = self.events.read_new()
         for event in events:
             self.view.take(event, now)
         if events:

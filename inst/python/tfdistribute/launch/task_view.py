@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute.cluster.spec import EVALUATOR, Task
-from tfdistribute.launch.events import number, whole_number
+from tfdistribute.task_events import number, whole_number
 
 
 @dataclass

@@ -103,7 +103,7 @@ def prepare_training(
         check_writable(model.model_dir)
         for text in checkpoints.repair(model.model_dir):
             warnings.warn(text, stacklevel=2)
-            task_events.tell("note", text=text)
+            task_events.emit("note", text=text)
     check_owner(model.model_dir, model.structure(), for_training=True)
     _check_beginning(model)
     prepared = _build(verb, model, settings, facts, member)

@@ -70,7 +70,7 @@ def test_waiting_ends_when_all_answer_or_at_the_deadline() -> None:
         assert peers.wait_for([there, missing], 0.3, told.append) == [missing]
         assert told == [[missing]]
         began = time.monotonic()
-        peers.wait_for([missing], 60, stopped=lambda: True)
+        peers.wait_for([missing], 60, should_stop=lambda: True)
         assert time.monotonic() - began < 5
 
 
@@ -79,7 +79,7 @@ def test_sessions_without_a_step_between_them_end_in_an_error(
 ) -> None:
     del tensorflow
     # Everybody answers, and nothing goes on: TensorFlow would make a session after the other for ever.
-    monkeypatch.setattr(peers, "answers", lambda address: True)
+    monkeypatch.setattr(peers, "is_listening", lambda address: True)
     reach = Reach(CHIEF, str(tmp_path), True, 1.5, lambda: False)
     with pytest.raises(LostPeerError, match="lost its connection .* before its first step"):
         for _ in range(100):
@@ -97,7 +97,7 @@ def test_a_worker_that_takes_long_to_end_is_not_told_that_the_data_was_short(
 ) -> None:
     del tensorflow
     monkeypatch.setattr("tfdistribute.training.tasks.peer_watch._QUIET_S", 0.0)
-    monkeypatch.setattr(peers, "answers", lambda address: True)
+    monkeypatch.setattr(peers, "is_listening", lambda address: True)
     worker = member("worker")
     progress_file.finish(str(tmp_path), progress_file.begin(str(tmp_path), CHIEF, 0), 8)
     for last_step, gives_up in ((8, False), (9, True), (None, True)):

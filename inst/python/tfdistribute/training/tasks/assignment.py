@@ -91,6 +91,6 @@ def joined(settings: RunSettings) -> Member | None:
     ):
         os.environ["TF_CONFIG"] = to_tf_config(cluster, cluster.task)
     member = Member.here(protocol=settings.protocol)
-    if member is None or (member.is_alone and not task_events.are_wanted()):
+    if member is None or (member.is_alone and not task_events.is_supervised()):
         return None
     return member

@@ -112,7 +112,7 @@ class _Evaluator:
         mark = mark_of_job(self._model_dir, self._member)
         if mark is None or mark.started in _seen_to_the_end:
             return None
-        supervised = task_events.are_wanted()
+        supervised = task_events.is_supervised()
         if supervised or mark.finished_step is None or began_here(mark):
             return mark
         # Either the chief was faster than this process, or this is the mark of an earlier training with the same
@@ -127,16 +127,16 @@ class _Evaluator:
     def _wait(self) -> None:
         if not self._waiting:
             self._waiting = True
-            task_events.tell("waiting", **{"for": "a checkpoint"})
+            task_events.emit("waiting", **{"for": "a checkpoint"})
         chief = self._member.chief
-        if task_events.are_wanted() or chief is None or not self._others_listen():
+        if task_events.is_supervised() or chief is None or not self._others_listen():
             return
-        if peers.answers(chief[1]):
+        if peers.is_listening(chief[1]):
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > self._work.deadline_s:
             raise LostPeerError(
                 f"{self._member.task} has waited {self._work.deadline_s:g} seconds for a checkpoint, and nothing "
-                f"answers at {peers.named([chief])}.",
+                f"answers at {peers.format_tasks([chief])}.",
                 "Start every task of the cluster, or look at the chief's log.",
                 argument="cluster",
                 value=chief[1],
@@ -165,7 +165,7 @@ class _Evaluator:
             self._prepared = prepare_use(
                 "evaluate", work.model, work.settings, spec.source, checkpoint
             )[0]
-            task_events.tell("tensorflow")
+            task_events.emit("tensorflow")
         prepared = self._prepared
         run = Run.here("evaluate", self._model_dir, self._history)
         metrics = prepared.estimator.evaluate(

@@ -41,7 +41,7 @@ class TaskHistory(History):
         self._loss = loss
         super().note_step(step, loss, in_record, at)
         if in_record and self._is_chief:
-            task_events.tell(
+            task_events.emit(
                 "record",
                 step=self.steps[-1],
                 loss=self.losses[-1],
@@ -57,20 +57,20 @@ class TaskHistory(History):
             self._began = time.monotonic()
         else:
             self._own_steps += taken
-        task_events.tell_step(step, self._loss, self._own_speed())
+        task_events.emit_step(step, self._loss, self._own_speed())
 
     def note(self, text: str) -> None:
         """Take, once, a sentence about what could not be done as it was told, and tell it."""
         known = text in self.notes
         super().note(text)
         if not known:
-            task_events.tell("note", text=text)
+            task_events.emit("note", text=text)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         """Take the metrics of one evaluation, and tell them."""
         super().note_evaluation(metrics)
         found = self.evaluations[-1]
-        task_events.tell("evaluation", step=int(found.get("global_step", 0)), metrics=found)
+        task_events.emit("evaluation", step=int(found.get("global_step", 0)), metrics=found)
 
     def _own_speed(self) -> float | None:
         seconds = time.monotonic() - self._began

@@ -78,21 +78,21 @@ def serve(work: Work, member: Member) -> History:
         PortError: another program listens at the task's address.
     """
     listen(member)
-    task_events.tell("serving")
+    task_events.emit("serving")
     chief, came = member.chief, False
     seen = time.monotonic()
     while True:
         time.sleep(_POLL_S)
-        if task_events.are_wanted() or chief is None:
+        if task_events.is_supervised() or chief is None:
             continue
         if _has_ended(work, member, came):
             time.sleep(_LINGER_S)
             return History()
-        if peers.answers(chief[1]):
+        if peers.is_listening(chief[1]):
             came, seen = True, time.monotonic()
         elif time.monotonic() - seen > work.deadline_s:
             raise LostPeerError(
-                f"{member.task} has waited {work.deadline_s:g} seconds for {peers.named([chief])}, which "
+                f"{member.task} has waited {work.deadline_s:g} seconds for {peers.format_tasks([chief])}, which "
                 f"{'does not answer any more' if came else 'never came'}.",
                 "Start every task of the cluster.",
                 argument="cluster",

@@ -121,7 +121,7 @@ class Reach:
         if mark is not None and mark.finished_step is not None and self.step == self._last_step:
             # All is done; this task has only to end, such as a hook of the user's.
             return False
-        missing = peers.silent(self._member.needed)
+        missing = peers.unreachable(self._member.needed)
         if missing:
             missing = peers.wait_for(missing, _CONFIRM_S)
         self.verdict = self.gone(missing) if missing else self._chief_has_ended()
@@ -149,7 +149,7 @@ class Reach:
         """Find out why a connection broke, where all train in step."""
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
-            missing = peers.silent(self._member.needed)
+            missing = peers.unreachable(self._member.needed)
             error = self._chief_has_ended() or (self.gone(missing) if missing else None)
             if error is not None:
                 return error
@@ -180,25 +180,25 @@ class Reach:
         return {
             str(task)
             for task, address in self._member.training_tasks
-            if task != self._member.task and peers.answers(address)
+            if task != self._member.task and peers.is_listening(address)
         }
 
     def _never_came(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
         return LostPeerError(
             f"{self._member.task} waited {self._deadline_s:g} seconds, and nothing answers at "
-            f"{peers.named(missing)}.",
+            f"{peers.format_tasks(missing)}.",
             "Start every task of the cluster, and see that hosts and ports in TF_CONFIG are right and reachable.",
             argument="cluster",
-            value=peers.named(missing),
+            value=peers.format_tasks(missing),
         )
 
     def gone(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
         """Make the error that names who is gone."""
         return LostPeerError(
-            f"{self._member.task} lost {peers.named(missing)}{self._after()}: it does not answer any more.",
+            f"{self._member.task} lost {peers.format_tasks(missing)}{self._after()}: it does not answer any more.",
             "Look at its log for the reason, then start all tasks again: training goes on from the last checkpoint.",
             argument="cluster",
-            value=peers.named(missing),
+            value=peers.format_tasks(missing),
         )
 
     def broken(self) -> LostPeerError:
@@ -253,7 +253,7 @@ def reaching(
             raise reach.lost() from error
         if not (broken or isinstance(error, _also_when_somebody_is_gone())):
             raise
-        missing = peers.silent(member.needed)
+        missing = peers.unreachable(member.needed)
         if missing:
             raise reach.gone(missing) from error
         if broken:
@@ -283,4 +283,4 @@ def _also_when_somebody_is_gone() -> tuple[type[Exception], ...]:
 
 
 def _tell_waiting(missing: Sequence[tuple[Task, str]]) -> None:
-    task_events.tell("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
+    task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})

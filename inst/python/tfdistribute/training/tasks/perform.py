@@ -45,15 +45,15 @@ def perform(work: Work, member: Member) -> History:
         PortError: another program listens at the task's address.
         TfdistributeError: as the verbs raise them.
     """
-    task_events.answer_to_signal()
+    task_events.dump_stacks_on_signal()
     try:
         _check(work)
         history = _part(work, member)
     except Exception as error:
-        task_events.tell_failure(error)
+        task_events.emit_failure(error)
         raise
     step = _last_step(work, member, history)
-    task_events.tell("finished", step=step, stopped_by=history.stopped_by)
+    task_events.emit("finished", step=step, stopped_by=history.stopped_by)
     return history
 
 
@@ -84,7 +84,7 @@ def _part(work: Work, member: Member) -> History:
 def _train(work: Work, member: Member) -> History:
     source, settings = work.train.source, work.settings
     prepared = prepare_training(work.verb, work.model, settings, source, member)
-    task_events.tell("tensorflow")
+    task_events.emit("tensorflow")
     model_dir = prepared.model.model_dir
     step = global_step(model_dir)
     began = progress_file.first_step(model_dir, member, step)
@@ -168,11 +168,11 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
         history.note_own_steps(step, taken)
 
     def at_session(step: int) -> None:
-        task_events.tell("session", step=step)
+        task_events.emit("session", step=step)
 
     def after_save(prefix: str, step: int) -> None:
         checkpoints.note(model_dir, prefix)
-        task_events.tell("checkpoint", step=step)
+        task_events.emit("checkpoint", step=step)
 
     return engine.tasks.Calls(
         before_session=reach.before_session,
