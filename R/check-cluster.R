@@ -1,23 +1,27 @@
-#' Find all mistakes of a cluster at once
+#' Check a cluster for mistakes
 #'
-#' TensorFlow accepts most mistakes of a cluster and then waits for ever. This lists them in less than a second: an
-#' address that two tasks have, localhost among remote hosts, a missing port, a port that is taken (with its owner's
-#' process id), no chief for parameter servers, two chiefs, an evaluator inside the `cluster`, a task that is not there,
-#' an unknown role, tasks that are told of different clusters, a host that is not found, TF_CONFIG that is not JSON
-#' (with the place) or was set after TensorFlow was started, and a batch that cannot be divided. Starts Python, but not
-#' TensorFlow, and sends nothing to other machines but questions to the name service.
+#' TensorFlow accepts most mistakes in a cluster and then waits forever. This function lists them all in less than a
+#' second. It starts Python, but not TensorFlow, and contacts other machines only for name lookups.
 #'
-#' @param cluster A [cluster()] or [local_cluster()]; or the TF_CONFIGs of one task or of several, as strings or a list
-#'   of strings; NULL for the TF_CONFIG of the environment.
-#' @param batch_size Examples of one training step over all replicas, a count; NULL checks no batch.
-#' @param devices_per_worker Devices of each process that trains, a count, where the cluster does not say.
-#' @return A tibble of class `tfdistribute_cluster_check` with a row per mistake and the columns `field` (where it is),
-#'   `severity` (`"error"`, or `"warning"` for what may only look so from this machine), `message` and `fix`. No rows
-#'   when all is well.
-#' @section Errors:
-#' `tfdistribute_argument_error`; mistakes of the cluster are rows.
-#' @inheritSection as_tf_config Source
-#' @seealso `python -m tfdistribute check` does the same on a command line.
+#' It reports:
+#' * addresses: the same one for two tasks, a missing port, a port in use (with the process id of its owner), localhost
+#'   among remote hosts, an unknown host;
+#' * tasks: parameter servers without a chief, two chiefs, an evaluator inside `cluster`, a task that does not exist, an
+#'   unknown role, tasks with different clusters;
+#' * TF_CONFIG: not JSON (with the position), or set after TensorFlow started;
+#' * a batch that cannot be divided evenly.
+#'
+#' @param cluster A [cluster()] or [local_cluster()]; the TF_CONFIG of one or several tasks, as strings or a list of
+#'   strings; or NULL (default) for the environment's TF_CONFIG.
+#' @param batch_size Global batch: examples of one training step over all replicas, a count; NULL checks no batch.
+#' @param devices_per_worker Devices of each training process, a count, if the cluster does not say.
+#' @returns A tibble of class `tfdistribute_cluster_check` with one row per mistake, and none if all is well. Columns:
+#'   `field` (where it is), `severity` (`"error"`, or `"warning"` if it may only look wrong from this machine),
+#'   `message` and `fix`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range. Mistakes in the
+#'   cluster are rows of the result.
+#' @inherit as_tf_config references
+#' @seealso `python -m tfdistribute check` does the same on the command line.
 #' @family clusters
 #' @examplesIf tfdistribute_available()
 #' cluster_check(cluster(

@@ -1,41 +1,42 @@
 #' Check that workers read every row once
 #'
-#' Runs the training pipelines of all workers one after another in this process and compares the rows that they read
-#' with the rows that one pipeline alone reads. It finds what TensorFlow does without a word: a function of your own
-#' that does not divide its data gives every worker every row; one that shuffles without a seed before it divides loses
-#' some rows and doubles others. Nothing is trained, and no other process starts.
+#' Runs the training pipelines of all workers one after another in this process, and compares their rows with those of a
+#' single pipeline. It finds mistakes about which TensorFlow is silent: a function of your own that does not shard its
+#' data gives every worker every row, and one that shuffles without a seed before sharding loses some rows and repeats
+#' others. It does not train and starts no other process.
 #'
-#' Rows are recognised by the values of all features and of the response. Rows that are twice in the data have to be
-#' read twice. The whole input is read once for every worker and once more, so that it has to end; where it is large,
-#' check a part of it that is built the same way.
+#' Rows are compared by the values of all features and of the response. A row that is twice in the data must be read
+#' twice. The whole input is read once per worker and once more, so it must end. For a large input, check a small part
+#' that is built the same way.
 #'
 #' @param input An input, such as [input_fn()] makes, or a function that returns a `tf.data.Dataset`.
-#' @param cluster How many workers there are, the chief included: a count, or a description of a cluster.
-#' @param replicas Devices of each worker, a count; they train in step with those of all workers. NULL: the workers
-#'   train out of step, as under [strategy_parameter_server()], and take whole batches in turns.
-#' @param epochs Passes over the rows to check, a count. A function of your own makes its own number of passes.
+#' @param cluster Number of workers including the chief, a count, or a description of a cluster.
+#' @param replicas Devices of each worker, a count; the workers train in step. NULL: the workers train out of step and
+#'   take whole batches in turn, as under [strategy_parameter_server()].
+#' @param epochs Passes over the rows to check, a count. A function of your own decides its own number of passes.
 #' @param x An audit.
 #' @param ... Ignored.
-#' @return A list of class `sharding_audit`:
-#' * `ok`: TRUE where every row is read as often as by one pipeline alone, and all workers that train in step have the
-#'   same number of steps.
-#' * `rows`: what one pipeline alone reads, a count.
-#' * `rows_missing`: rows that no worker reads; `rows_repeated`: readings of a row beyond those of one pipeline;
-#'   `rows_unknown`: rows that one pipeline alone does not read, as from a function that draws new numbers each time.
-#' * `steps_agree`: FALSE where a worker that trains in step ends before the others, which would wait for ever.
-#' * `workers`: a tibble with the columns `worker` (from 0), `rows`, `steps`, `smallest_batch` and `largest_batch`
-#'   (examples that one replica gets, NA without rows) and `seed` (of the shuffle, NA where the input does not say).
+#' @returns A list of class `sharding_audit`:
+#' * `ok`: TRUE if every row is read as often as by a single pipeline and workers that train in step take the same
+#'   number of steps.
+#' * `rows`: rows that a single pipeline reads, a count.
+#' * `rows_missing`: rows that no worker reads.
+#' * `rows_repeated`: reads of a row beyond those of a single pipeline.
+#' * `rows_unknown`: rows that a single pipeline does not read, for example from a function that draws random numbers.
+#' * `steps_agree`: FALSE if a worker that trains in step ends early; the others would wait for it forever.
+#' * `workers`: a tibble with columns `worker` (from 0), `rows`, `steps`, `smallest_batch` and `largest_batch` (examples
+#'   per replica, NA without rows) and `seed` (of the shuffle, NA if unknown).
 #' @section Errors:
-#' `tfdistribute_sharding_error`: the batch or the rows cannot be divided over so many replicas.
-#' `tfdistribute_input_error`: the input cannot be read, or does not end. `tfdistribute_argument_error`: `cluster`,
-#' `replicas` or `epochs` is no such value. `tfdistribute_callback_error`: a function of yours failed.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>: what each pipeline is told.
+#' * `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the replicas.
+#' * `tfdistribute_input_error`: the input cannot be read or does not end.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`: one of your functions failed.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
 #' @seealso [input_dataset()], [input_fn()]
 #' @examplesIf tfdistribute_available()
 #' check_sharding(input_fn(mpg ~ wt + hp, mtcars, batch_size = 6), 3)
 #'
-#' # Without looking at input_context, each of two workers reads everything.
+#' # This function ignores input_context, so each of two workers reads everything.
 #' everything <- input_dataset(function() {
 #'   tf <- reticulate::import("tensorflow")
 #'   tf$data$Dataset$range(40L)$batch(8L)

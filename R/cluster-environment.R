@@ -1,15 +1,13 @@
-#' The cluster that the environment describes
+#' Read the cluster from the environment
 #'
-#' Reads `TF_CONFIG`, by which cluster managers tell a process who takes part and which task it is. Starts Python, but
+#' Reads `TF_CONFIG`, the variable in which cluster managers tell a process its cluster and its task. Starts Python, but
 #' not TensorFlow.
 #'
-#' @return A [cluster()] with its `task`; its `source`, which is printed too, is the name of the variable that was read.
-#'   NULL where `TF_CONFIG` is not set, so that `run_config(cluster = cluster_from_environment())` means this process
-#'   alone.
-#' @section Errors:
-#' `tfdistribute_cluster_error` when `TF_CONFIG` is not JSON (with the place), not of TensorFlow's form, or names a task
-#' that its cluster does not have. [cluster_check()] lists all mistakes at once.
-#' @inheritSection as_tf_config Source
+#' @returns A [cluster()] with its `task` and, as `source`, the name of the variable. NULL if `TF_CONFIG` is not set, so
+#'   `run_config(cluster = cluster_from_environment())` then means this process alone.
+#' @section Errors: `tfdistribute_cluster_error`: `TF_CONFIG` is not JSON (the message gives the position), not in
+#'   TensorFlow's form, or names a task that its cluster does not have. [cluster_check()] lists all mistakes at once.
+#' @inherit as_tf_config references
 #' @family clusters
 #' @examplesIf tfdistribute_available()
 #' cluster_from_environment()

@@ -1,39 +1,38 @@
 #' Describe a cluster of processes on this machine
 #'
-#' Several processes on one machine that train together: a chief, `workers - 1` workers, and parameter servers and an
-#' evaluator where they are wanted. A plain R value: nothing is started. [train()], [train_and_evaluate()] and
-#' [launch()] start the processes for an estimator whose [run_config()] has the cluster, watch over them, and end
-#' them.
+#' Describes several processes on one machine that train together: a chief, `workers - 1` workers, and optional
+#' parameter servers and an evaluator. It is a plain R value and starts nothing. [train()], [train_and_evaluate()] and
+#' [launch()] start the processes for an estimator with this cluster in its [run_config()], supervise them and end them.
 #'
-#' The processes are R processes of their own, which this session is not one of. Ports are chosen when they are started.
-#' TensorFlow's ports have neither password nor encryption, and who reaches one can run code: in a private network only
-#' the processes of the job see them. Making one needs a Linux that lets users make namespaces. In an open network the
-#' ports can be reached from other machines unless a firewall closes them.
+#' The processes are separate R processes; this session is not one of them. Ports are chosen at the start. TensorFlow's
+#' ports are unauthenticated and unencrypted: anyone who can connect can run code. In a private network, only the
+#' processes of the job can connect; it needs a Linux that lets users create namespaces. In an open network, other
+#' machines can connect unless a firewall blocks the ports.
 #'
-#' A process that is lost is started again: with [strategy_multi_worker()] all that train, from the newest checkpoint;
-#' with [strategy_parameter_server()] only that one. An error of the model or the data is not repeated but raised.
+#' A lost process is restarted. With [strategy_multi_worker()] all training processes restart from the newest
+#' checkpoint; with [strategy_parameter_server()] only the lost one does. An error in the model or the data is raised,
+#' not retried.
 #'
-#' @param workers Processes that train, the chief included, a count.
+#' @param workers Processes that train, including the chief, a count.
 #' @param ps Parameter servers, a count.
-#' @param evaluator Whether one more process evaluates checkpoints, TRUE or FALSE.
-#' @param devices_per_worker Devices of each process that trains, a count. Where the machine has NVIDIA GPUs, each
-#'   process sees as many of its own (`CUDA_VISIBLE_DEVICES`), or shares them where there are fewer; the evaluator sees
-#'   one that is left over, parameter servers see none.
-#' @param memory_limit_mb Memory that a process takes of each GPU at most, in megabytes, so that several share one;
-#'   NULL for no limit. TensorFlow has no such limit for a CPU: without GPUs it is refused when the processes have
-#'   started.
-#' @param start_timeout_s Seconds that every process which trains has for its first step, a number, and up to five times
-#'   as many while it computes; else the job fails, and names those that never came.
+#' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.
+#' @param devices_per_worker Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
+#'   that many of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few; the evaluator sees one that is
+#'   left over, and parameter servers see none.
+#' @param memory_limit_mb Memory that a process may take on each GPU, in megabytes, so that several can share one; NULL
+#'   for no limit. TensorFlow cannot limit CPU memory: on a machine without GPUs the processes refuse this argument
+#'   after they have started.
+#' @param start_timeout_s Seconds that each training process has for its first step, a number; up to five times as long
+#'   while it is computing. Then the job fails and names the processes that never started.
 #' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.
-#' @param restarts How often processes may be started again, a count.
-#' @param network `"private"` for a network of the job's own, `"open"` for that of this machine, `"auto"` for a private
-#'   one where it can be had and the model is stored on this machine, else an open one, with a warning.
-#' @return A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>, where processes of one machine stand
-#' for several machines.
+#' @param restarts How often processes may be restarted, a count.
+#' @param network `"private"` for a network of the job's own, `"open"` for the machine's network. `"auto"` (default)
+#'   uses a private one if it is available and the model is stored on this machine, and otherwise an open one, with a
+#'   warning.
+#' @returns A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>, which also simulates
+#'   several machines with processes on one.
 #' @family clusters
 #' @examples
 #' local_cluster(workers = 2)

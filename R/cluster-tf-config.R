@@ -1,18 +1,17 @@
 #' Write TF_CONFIG for the tasks of a cluster
 #'
-#' The text by which TensorFlow learns who takes part and which task a process is, to be put into that process's
-#' environment. The evaluator stands outside the `cluster` dictionary, as TensorFlow wants it.
+#' Returns the JSON text from which TensorFlow learns which tasks are in the cluster and which of them a process is. Set
+#' it as the environment variable `TF_CONFIG` of that process. The evaluator is left out of the `cluster` dictionary, as
+#' TensorFlow requires.
 #'
-#' @param cluster A [cluster()], or a [local_cluster()], for which ports are looked for that are free now (starts
-#'   Python, but not TensorFlow).
-#' @param task One of the tasks, as in [cluster()]; NULL for all.
-#' @return For one task, JSON: a string of class `tfdistribute_tf_config_text`. For all, a list of them, named after the
-#'   tasks.
-#' @section Errors:
-#' `tfdistribute_cluster_error` for a task that the cluster does not have, or for one task of a [local_cluster()], whose
-#' ports are another choice in each call.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable"
+#' @param cluster A [cluster()] or [local_cluster()]. For a local cluster, ports are chosen that are free now, which
+#'   starts Python but not TensorFlow.
+#' @param task One of the tasks, as in [cluster()]; NULL (default) for all.
+#' @returns For one task, a JSON string of class `tfdistribute_tf_config_text`. For all tasks, a list of such strings
+#'   with the tasks as names.
+#' @section Errors: `tfdistribute_cluster_error`: the cluster does not have the task; or `task` is given for a
+#'   [local_cluster()], which has different ports in each call.
+#' @references <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable".
 #' @family clusters
 #' @examples
 #' two <- cluster(chief = "host-a:2222", worker = "host-b:2222", evaluator = "host-a")

@@ -2,31 +2,30 @@
 
 cluster_roles <- c("chief", "worker", "ps", "evaluator")
 
-#' Describe a cluster: the processes that train together
+#' Describe a cluster by the addresses of its tasks
 #'
-#' Says who takes part, and where. A plain R value: nothing is started, and no address is tried;
-#' [cluster_check()] lists all mistakes at once, [plan()] says what each task would do, and [as_tf_config()] writes the
-#' `TF_CONFIG` of each.
+#' Describes the tasks that train together and where they run. It is a plain R value: nothing is started and no address
+#' is contacted. [cluster_check()] lists all mistakes at once, [plan()] shows what each task would do, and
+#' [as_tf_config()] writes the `TF_CONFIG` of each.
 #'
-#' In a [run_config()], a cluster whose tasks are all on this machine is started by [train()], [train_and_evaluate()]
-#' and [launch()], if it does not say which task this process is. With `task`, this process trains as that task. A
-#' cluster on several machines is started by starting the same script on each, with the `TF_CONFIG` that
-#' [as_tf_config()] writes. [evaluate()], `predict()` and [export_savedmodel()] use this machine alone, whatever the
-#' cluster.
+#' [train()], [train_and_evaluate()] and [launch()] start a cluster in a [run_config()] if all of its tasks are on this
+#' machine and it has no `task`. With `task`, this process trains as that task. To train on several machines, start the
+#' same script on each, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
+#' [export_savedmodel()] ignore the cluster and use only this machine.
 #'
-#' @param chief Address of the task that leads and writes checkpoints, a string `"host:port"`; NULL: the first worker
-#'   does. Needed with `ps`.
-#' @param worker Addresses of further tasks that train, strings.
-#' @param ps Addresses of parameter servers, strings.
-#' @param evaluator Host of the task that evaluates checkpoints, a string; it needs no port, because it does not listen.
-#' @param task Which of the tasks this process is, a string such as `"worker 1"` (TensorFlow counts from 0), or a list
-#'   with `type` and `index`; NULL for none of them.
-#' @return A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
+#' @param chief Address of the task that leads and writes checkpoints, a string `"host:port"`. NULL makes the first
+#'   worker the chief. Required with `ps`.
+#' @param worker Addresses of the other training tasks, strings.
+#' @param ps Addresses of the parameter servers, strings.
+#' @param evaluator Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
+#' @param task The task that this process is, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with
+#'   `type` and `index`; NULL for none.
+#' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' `tfdistribute_cluster_error` for text that is no address, for example with characters that a shell would interpret;
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable"
+#' * `tfdistribute_cluster_error`: a string is not an address, for example because a shell would interpret one of its
+#'   characters; or no task trains.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @inherit as_tf_config references
 #' @family clusters
 #' @examples
 #' cluster(

@@ -1,23 +1,24 @@
 #' Give a model another run configuration
 #'
-#' The same model, with the same checkpoints, trained on other devices. Takes estimators of this package, objects that
-#' tfestimators made, and Python's own `tf.estimator.Estimator`. It trains nothing.
+#' Returns the same model, with the same checkpoints, set up to train on other devices. It accepts estimators of this
+#' package, objects made by tfestimators, and Python's `tf.estimator.Estimator`. It does not train.
 #'
-#' @param object An estimator, such as [dnn_regressor()] makes; an object of class `tf_estimator`, as tfestimators makes
-#'   it; or a Python `tf.estimator.Estimator`.
-#' @param config What [run_config()] returns. Where it has a `model_dir`, the copy has that; else it keeps the object's.
-#' @return The same kind of object: an estimator with the configuration; or a copy that holds a new Python Estimator,
-#'   which any code that takes one can train. What TensorFlow does wrong under strategies is repaired in it: sessions
-#'   get their devices, reported losses are means, Keras optimizers keep their step size, and functions of R stay on R's
-#'   thread. Trained by [train()] it takes many steps per run, by other code one. The original stays as it is.
+#' @param object An estimator, such as [dnn_regressor()] makes; an object of class `tf_estimator` from tfestimators; or
+#'   a Python `tf.estimator.Estimator`.
+#' @param config What [run_config()] returns. Its `model_dir`, if set, replaces the object's.
+#' @returns An object of the same kind; the original does not change. For an estimator of this package, a copy with the
+#'   configuration. Otherwise a copy that holds a new Python Estimator, which any code that accepts one can train. The
+#'   copy repairs what TensorFlow does wrong under strategies: sessions see their devices, reported losses are means,
+#'   Keras optimizers keep their step size, and R functions run on R's thread. It takes many steps per run if [train()]
+#'   trains it, and one step per run otherwise.
 #' @section Model functions:
-#' A model function that others wrote is taken to be written for one device: its loss is the mean over the examples that
-#' it sees. Where it divides by the number of devices itself, steps come out too small.
+#' A model function from other code is assumed to be written for one device: its loss is the mean over the examples that
+#' it sees. If it divides the loss by the number of devices itself, steps are too small.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_run_config_error`, `tfdistribute_strategy_error` or
-#' `tfdistribute_unsupported_error` for a configuration that the model, or this machine, cannot be trained under.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/RunConfig>
+#' * `tfdistribute_argument_error`: an argument has the wrong type.
+#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_unsupported_error`: the model, or
+#'   this machine, cannot train with the configuration.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/RunConfig>
 #' @seealso `vignette("coming-from-tfestimators")`
 #' @examples
 #' model <- linear_regressor(feature_columns(column_numeric("wt")))

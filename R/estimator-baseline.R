@@ -1,15 +1,15 @@
 #' Baseline models
 #'
-#' They ignore the features and learn the mean of the response, or the share of each class: what every other model must
-#' beat.
+#' Baseline models ignore the features. They learn the mean of the response, or the share of each class. Every other
+#' model should do better.
 #'
 #' @inheritParams linear_estimators
-#' @return A description of class `tfdistribute_baseline_regressor_estimator` or
+#' @returns A description of class `tfdistribute_baseline_regressor_estimator` or
 #'   `tfdistribute_baseline_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for a `label_vocabulary` that is not `n_classes` long.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/BaselineRegressor>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: `label_vocabulary` does not have `n_classes` elements.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/BaselineRegressor>
 #' @family estimators
 #' @examples
 #' baseline_regressor()

@@ -1,29 +1,24 @@
 #' Wide and deep models
 #'
-#' A linear part for what is to be remembered (categories and their combinations) and hidden layers for what is to be
-#' generalised, trained together, each with its own optimizer. Either part may be left out.
+#' A linear part, which memorises categories and their combinations, and hidden layers, which generalise, are trained
+#' together, each with its own optimizer. Either part can be left out.
 #'
-#' @inheritParams linear_estimators
-#' @param linear_feature_columns,dnn_feature_columns What each part reads, as [feature_columns()] returns it; NULL
-#'   leaves the part out. Categorical columns of the deep part must be wrapped in [column_indicator()] or
+#' @inheritParams dnn_estimators
+#' @param linear_feature_columns,dnn_feature_columns Columns that each part reads, as [feature_columns()] returns them;
+#'   NULL leaves the part out. In the deep part, categorical columns must be wrapped in [column_indicator()] or
 #'   [column_embedding()].
-#' @param linear_optimizer,dnn_optimizer What changes each part's weights: a name, a list, or a function. See
-#'   [optimizers].
-#' @param dnn_hidden_units Units of each hidden layer, counts.
-#' @param dnn_activation_fn What each hidden layer applies: a name or a function, as in [dnn_regressor()].
-#' @param dnn_dropout Share of units that each training step leaves out, a number below 1; NULL for none.
-#' @param input_layer_partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
-#' @param batch_norm Whether each hidden layer's values are normalised over the batch, TRUE or FALSE. Under a strategy
-#'   each device normalises over its own part of the batch.
-#' @param linear_sparse_combiner How several categories of one row are joined: `"sum"`, `"mean"` or `"sqrtn"`.
-#' @return A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
+#' @param linear_optimizer,dnn_optimizer Optimizer of each part: a name, a list or a function. See [optimizers].
+#' @param dnn_hidden_units,dnn_activation_fn,dnn_dropout As `hidden_units`, `activation_fn` and `dropout` in
+#'   [dnn_regressor()].
+#' @param linear_sparse_combiner How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @returns A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for no columns at all, columns that clash, a categorical
-#' column that is not wrapped, or a `label_vocabulary` that is not `n_classes` long;
-#' `tfdistribute_unsupported_error` for a partitioner.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: there are no columns, two columns have the same name, a categorical column of the deep
+#'   part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
+#' * `tfdistribute_unsupported_error`: a partitioner was given.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
 #' @family estimators
 #' @examples
 #' gear <- column_categorical_with_identity("gear", num_buckets = 6)

@@ -1,58 +1,59 @@
 # Estimators whose model function the user writes.
 
-#' A model of your own
+#' Make an estimator from a model function
 #'
-#' Trains a model function of R: it is given a batch as tensors and says, with TensorFlow's functions ([tf]), what is
-#' predicted, what the loss is, and what trains. It is written for one device and works the same under every strategy.
+#' Trains a model function written in R. The function takes a batch as tensors and uses TensorFlow's functions ([tf]) to
+#' return predictions, a loss and an optimizer. It is written for one device and works the same under every strategy.
 #'
-#' TensorFlow calls the function when a verb begins, once for each device, always on R's own thread. It builds the graph
-#' that TensorFlow then runs at every step, so R costs nothing while the model trains.
+#' TensorFlow calls the function at the start of a verb, once for each device, always on R's own thread. The function
+#' builds the graph that TensorFlow then runs at every step, so no R code runs during the steps.
 #'
-#' @param model_fn Function with any of the arguments
-#'   * `features`: named list of tensors, as the input gives them, or one tensor. A column of [input_fn()] has shape
+#' @param model_fn R or Python function with any of these arguments, or `...`:
+#'   * `features`: named list of tensors, or one tensor, as the input provides them. A column of [input_fn()] has shape
 #'     (batch), or (batch, width) if it holds several values per row.
-#'   * `labels`: the response, a tensor; NULL where there is none, as in `predict()`.
+#'   * `labels`: the response, a tensor; NULL if there is none, as in `predict()`.
 #'   * `mode`: `"train"`, `"eval"` or `"infer"`, see [mode_keys()].
-#'   * `params`: what was given as `params`.
+#'   * `params`: the value of `params`.
 #'   * `config`: the run configuration, a Python `tf.estimator.RunConfig`.
 #'
-#'   or `...`. It returns [estimator_spec()], or a named list with `loss`, `predictions` and `optimizer` (as in
-#'   [optimizers], or one of `tf$compat$v1$train`), and `eval_metric_ops` if it likes; those of `loss` and `predictions`
-#'   that the mode needs must be there. A Python function can be given as well.
-#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, else a temporary one.
+#'   It returns an [estimator_spec()], or a named list with `loss`, `predictions`, `optimizer` (as in [optimizers], or
+#'   one of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in the modes
+#'   that use them.
+#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one.
 #' @param config What [run_config()] returns, or NULL.
-#' @param params List of anything that `model_fn` wants to know. An R function gets it as it is: it does not pass
-#'   through Python.
-#' @param class Names that tell this model from others, strings: the first classes of the object, for methods of your
-#'   own, and what its checkpoints are known by.
-#' @param loss_reduction What the loss is over the devices of a strategy. `"sum_over_batch_size"`: `model_fn` computes
-#'   the mean over the examples it sees, as one would for one device. `"sum"`: it computes a sum over them, or has
-#'   divided the mean by the number of devices itself, as `tf$nn$compute_average_loss()` does.
-#' @param warm_start_from What the first training begins with, as in [linear_regressor()]: a path, an estimator or a
+#' @param params List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
+#' @param class Names that identify this model, strings. They become the first classes of the object, so that you can
+#'   define methods, and are recorded in its checkpoints.
+#' @param loss_reduction How `model_fn` reduces the loss on each device. `"sum_over_batch_size"` (default): to the mean
+#'   over the examples that it sees, as for one device. `"sum"`: to their sum, or to a mean that it has divided by the
+#'   number of devices, as `tf$nn$compute_average_loss()` does.
+#' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
 #'   list; NULL for new variables.
-#' @return A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
+#' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Several devices:
-#' With the loss as a mean and `loss_reduction` as it is, every optimizer follows the mean over all examples of a step,
-#' Keras's legacy ones included, and the reported loss is that mean. Where the function treats gradients itself, it sees
-#' those of its device: gradients clipped by their norm are clipped per device, and normalisation is over the device's
-#' examples. Each device must run the same code: `minimize()`, `all_reduce()` and metrics are where devices meet.
-#' Optimizers of the new Keras (`tf$keras$optimizers$Adam()`) do nothing in a graph, and are refused:
-#' `tf$keras$optimizers$legacy$Adam()` works, and so does returning the optimizer instead of calling it.
+#' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy ones, minimises
+#' the mean over all examples of a step, and that mean is reported. Code that handles gradients itself sees those of its
+#' own device: clipping by norm is per device, and normalisation is over the device's examples. Every device must run
+#' the same code, because `minimize()`, `all_reduce()` and metrics synchronise the devices. New Keras optimizers
+#' (`tf$keras$optimizers$Adam()`) have no effect in a graph and are refused. Use `tf$keras$optimizers$legacy$Adam()`, or
+#' return the optimizer instead of calling it.
 #'
-#' @section Parts of the model on devices of their own:
-#' `with(tf$device("CPU:1"), ...)` places what is built inside. Sessions get as many CPU devices as are named.
+#' @section Parts of the model on different devices:
+#' `with(tf$device("CPU:1"), ...)` places the operations built inside it. Sessions get as many CPU devices as are named.
 #'
 #' @section Numbers in R:
-#' TensorFlow wants whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as
-#' `x * 2` work on tensors with reticulate 1.32 or newer, or R's tensorflow package; `tf$multiply(x, 2)` always does.
+#' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as
+#' `x * 2` work on tensors with reticulate 1.32 or newer, or with R's tensorflow package; `tf$multiply(x, 2)` always
+#' works.
 #'
 #' @section Errors:
-#' `tfdistribute_argument_error` for arguments. When a verb runs, `tfdistribute_callback_error` where `model_fn` failed:
-#' its own error is the `parent`, and the backtrace leads to the line. `tfdistribute_model_error` where it returned
-#' something else, where devices ran different code, or for an optimizer that cannot train.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/Estimator>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, when a verb runs: `model_fn` failed. Its own error is the `parent`, and the
+#'   backtrace leads to the line.
+#' * `tfdistribute_model_error`, when a verb runs: `model_fn` returned something else, devices ran different code, or
+#'   the optimizer cannot train.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/Estimator>
 #' @seealso `vignette("custom-models")`
 #' @family estimators
 #' @examples

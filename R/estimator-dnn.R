@@ -1,23 +1,24 @@
 #' Deep models
 #'
-#' Hidden layers, each connected fully to the one before. Categorical columns must be wrapped in [column_indicator()] or
-#' [column_embedding()].
+#' Models with fully connected hidden layers. Categorical columns must be wrapped in [column_indicator()] or
+#' [column_embedding()]. Features are not scaled.
 #'
 #' @inheritParams linear_estimators
 #' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
-#' @param activation_fn What each hidden layer applies: a name (`r paste0('"', activations, '"', collapse = ", ")`),
-#'   or a function of a tensor.
+#' @param activation_fn Activation function of the hidden layers: a function of a tensor, or a name
+#'   (`r paste0('"', activations, '"', collapse = ", ")`).
 #' @param dropout Share of units that each training step leaves out, a number below 1; NULL for none.
-#' @param input_layer_partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
-#' @param batch_norm Whether each hidden layer's values are normalised over the batch, TRUE or FALSE. Under a strategy
-#'   each device normalises over its own part of the batch.
-#' @return A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`, and
-#'   `tfdistribute_estimator`.
+#' @param input_layer_partitioner Must be NULL: TensorFlow 2's canned models do not partition variables.
+#' @param batch_norm Whether the values of each hidden layer are normalised over the batch, TRUE or FALSE. Under a
+#'   strategy, each device normalises over its own part of the batch.
+#' @returns A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`,
+#'   and `tfdistribute_estimator`.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for columns that clash, a categorical column that is not
-#' wrapped, or a `label_vocabulary` that is not `n_classes` long; `tfdistribute_unsupported_error` for a partitioner.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: two columns have the same name, a categorical column is not wrapped, or
+#'   `label_vocabulary` does not have `n_classes` elements.
+#' * `tfdistribute_unsupported_error`: a partitioner was given.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
 #' @family estimators
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))

@@ -1,55 +1,56 @@
-#' Train a Keras model as an estimator
+#' Make an estimator from a Keras model
 #'
-#' Takes a compiled Keras model and trains it wherever an estimator can be trained: on one device, on several
-#' ([strategy_mirrored()], [strategy_central_storage()]), with [train_and_evaluate()], hooks and checkpoints. Losses,
-#' metrics and weights follow Keras's own `fit()`. It takes sequential and functional models of tf.keras (Keras 2), not
-#' subclasses of `Model`, and no callbacks of `fit()`: use [hooks].
+#' Takes a compiled Keras model and trains it like any estimator: on one or several devices ([strategy_mirrored()],
+#' [strategy_central_storage()]), with [train_and_evaluate()], hooks and checkpoints. Losses, metrics and weights match
+#' Keras's `fit()`. It supports sequential and functional models of tf.keras (Keras 2). It does not support subclasses
+#' of `Model`, nor callbacks of `fit()`: use [hooks].
 #'
-#' @param keras_model What is trained; one of
-#'   * a **function** without arguments that builds, compiles and returns a model. It is called by each verb, in the
-#'     process that performs the verb, so the estimator can be saved and sent to other processes. It may use R functions
-#'     as loss, metric or layer.
-#'   * a compiled **model object**, as the keras and tensorflow packages make it. It is written to the file
-#'     `keras/model.keras` in `model_dir` at once, with its weights; later changes of the object change nothing.
-#' @param keras_model_path A saved model instead: path of a `.keras` or `.h5` file, or of a SavedModel's directory.
-#'   Only load files that you trust: they can hold code.
-#' @param custom_objects Layers, losses, metrics and activation functions that Keras does not have: a named list of R
+#' @param keras_model The model, one of
+#'   * a **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own
+#'     process, so the estimator can be saved and sent to other processes. It may use R functions as loss, metric or
+#'     layer.
+#'   * a compiled **model object**, as the keras and tensorflow packages make it. It is saved at once, with its weights,
+#'     to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
+#' @param keras_model_path A saved model instead: path of a `.keras` or `.h5` file, or of a SavedModel directory. Such
+#'   files can contain code: load only files that you trust.
+#' @param custom_objects Layers, losses, metrics and activation functions that are not part of Keras: a named list of R
 #'   functions and Python objects, or NULL.
 #' @param model_dir,config As in [dnn_regressor()]; see [estimators].
-#' @return A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
+#' @returns A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
 #'   survives `saveRDS()`, unless `custom_objects` holds Python objects.
 #' @section Features:
-#' Features go to the model's inputs by name: an input `"wt"` reads the column `wt`; columns that no input reads are
-#' left out. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to the
-#' input's type.
+#' Features are matched to the model's inputs by name: an input `"wt"` reads the column `wt`. Columns that no input
+#' reads are ignored. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to
+#' the input's type.
 #'
-#' A model with one input, whose name is often not chosen, is also content with
-#' * the only feature, whatever its name, such as a matrix column, or
-#' * several columns of numbers which together have as many values per row as the input has units. They are put side by
-#'   side in the order of the input's features **when the model was trained**; later inputs may have another order.
-#'   Factors and strings are never put side by side.
+#' A model with one input also accepts, whatever their names,
+#' * a single feature, such as a matrix column, or
+#' * several columns of numbers that together have as many values per row as the input has units. They are combined in
+#'   the order that the features had **when the model was trained**; later inputs may have another order. Factors and
+#'   strings are never combined.
 #' @section Response:
-#' A model with one output takes the response of [input_fn()]; several outputs take it where only one has a loss, or a
-#' named list of responses from a function that returns a dataset (see [input_dataset()]). Keras's losses compare
-#' numbers: a factor needs `factors = "codes"`.
+#' A model with one output takes the response of [input_fn()]. A model with several outputs takes it if only one output
+#' has a loss; otherwise give a named list of responses from a function that returns a dataset (see [input_dataset()]).
+#' Keras's losses compare numbers: a factor needs `factors = "codes"`.
 #' @section Several devices:
-#' `batch_size` is the global batch, and with stochastic gradient descent the weights are those of one device. Batch
-#' normalisation normalises each device's share of the batch by itself, as Keras does.
+#' `batch_size` is the global batch. With stochastic gradient descent, the weights equal those of one device. Batch
+#' normalisation normalises each device's part of the batch separately, as in Keras.
 #' @section Weights:
-#' Training starts from the weights of the model, and goes on from the newest checkpoint once there is one. The weights
-#' that a function draws follow `tf_random_seed` of the run configuration.
+#' Training starts from the model's weights, or from the newest checkpoint if there is one. Weights that a function
+#' draws at random follow `tf_random_seed` of the run configuration.
 #' @section Optimizer:
-#' That of `compile()`. Estimators train with Keras's legacy optimizers: others are exchanged for the legacy one of the
-#' same name and settings, or refused by name where there is none.
+#' The optimizer is that of `compile()`. Estimators train with Keras's legacy optimizers: any other is replaced by the
+#' legacy one with the same name and settings, or refused if there is none.
 #' @section Predictions:
-#' A column for each output, by the output's name.
+#' One column per output, named after the output.
 #' @section Errors:
-#' `tfdistribute_argument_error`: no model, or two; a function with arguments; no such file; `custom_objects` without
-#' names. `tfdistribute_model_error`: the model is not compiled, no tf.keras model, or cannot be written to a file. When
-#' a verb runs, also `tfdistribute_input_error`: no feature for an input, or one of another shape or type; a response
-#' that the loss cannot compare. `tfdistribute_callback_error`: the function failed; its own error is the `parent`.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator>
+#' * `tfdistribute_argument_error`: there is no model, or two; the function has arguments; the file does not exist; or
+#'   `custom_objects` has no names.
+#' * `tfdistribute_model_error`: the model is not compiled, not a tf.keras model, or cannot be saved to a file.
+#' * `tfdistribute_input_error`, when a verb runs: an input has no feature, or one of another shape or type; or the loss
+#'   cannot use the response.
+#' * `tfdistribute_callback_error`, when a verb runs: the function failed. Its own error is the `parent`.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator>
 #' @family estimators
 #' @examples
 #' build <- function() {

@@ -1,32 +1,34 @@
 #' Linear models
 #'
-#' A weight per number and per category, and a bias: linear regression, logistic regression, and multinomial regression.
-#' Categorical columns are taken as they are. It does not scale features.
+#' Models with a weight for each number and each category, and a bias: linear, logistic and multinomial regression.
+#' Categorical columns need no wrapping. Features are not scaled.
 #'
-#' @param feature_columns What the model reads, as [feature_columns()] returns it.
+#' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
 #' @param model_dir Directory of the model's checkpoints, a string; NULL for `config$model_dir`, or else a temporary
 #'   one. See [estimators].
 #' @param label_dimension Numbers per row of the response, a count.
 #' @param n_classes Number of classes, a count of at least 2.
 #' @param weight_column Feature that holds the weight of each row in the loss, a string; NULL for equal weights.
-#' @param label_vocabulary Names of the classes, strings; NULL takes a factor's levels, and otherwise expects whole
-#'   numbers from 0.
-#' @param optimizer What changes the weights: a name, a list, or a function. See [optimizers].
+#' @param label_vocabulary Names of the classes, strings; NULL uses a factor's levels, or else expects whole numbers
+#'   from 0.
+#' @param optimizer Optimizer of the weights: a name, a list or a function. See [optimizers].
 #' @param config What [run_config()] returns; NULL for its defaults.
-#' @param partitioner Must be NULL: TensorFlow 2's ready-made models divide no variables.
-#' @param sparse_combiner How several categories of one row are joined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @param partitioner Must be NULL: TensorFlow 2's canned models do not partition variables.
+#' @param sparse_combiner How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
 #' @param loss_reduction `"sum_over_batch_size"` or `"sum"`. See [estimators].
-#' @param warm_start_from What the first training begins with: the `model_dir` of a trained model, a checkpoint or an
-#'   export (strings), or an estimator; or a list with one of these as `ckpt_to_initialize_from`, regular expressions of
-#'   the variables to take as `vars_to_warm_start`, and as `var_name_to_prev_var_name` a list of names in the
-#'   checkpoint, named by this model's. NULL begins with new variables. A model that has a checkpoint goes on from that.
-#' @return A description of class `tfdistribute_linear_regressor_estimator` or
+#' @param warm_start_from Initial weights of the first training: the path of a trained model's `model_dir`, of a
+#'   checkpoint or of an export; or an estimator; or a list with one of these as `ckpt_to_initialize_from`, and
+#'   optionally `vars_to_warm_start` (regular expressions for variables) and `var_name_to_prev_var_name` (a list of
+#'   names in the checkpoint, named by this model's variables). NULL for new variables. A model with a checkpoint
+#'   continues from that instead.
+#' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for columns that clash or a `label_vocabulary` that is not
-#' `n_classes` long; `tfdistribute_unsupported_error` for a partitioner.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/LinearRegressor>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: two columns have the same name, or `label_vocabulary` does not have `n_classes`
+#'   elements.
+#' * `tfdistribute_unsupported_error`: a partitioner was given.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/LinearRegressor>
 #' @family estimators
 #' @examples
 #' linear_regressor(feature_columns(column_numeric("wt", "hp")))

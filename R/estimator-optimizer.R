@@ -29,31 +29,32 @@ schedule_names <- c(
   "polynomial_decay"
 )
 
-#' How optimizers are given to estimators
+#' Optimizers of estimators
 #'
-#' The `optimizer` of an estimator says how its weights follow the gradients.
+#' The `optimizer` argument of an estimator determines how gradients change its weights. It is one of
 #'
-#' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. Its learning rate is then
-#'   TensorFlow's default for the kind of model: 0.2 for linear, 0.3 for baseline models, 0.001 for deep models (0.01
-#'   with `"sgd"`), and in combined models 0.001 for the deep and at most 0.005 for the linear part. These are small for
-#'   deep models: give your own.
-#' * A list of a name and settings, as Keras names them: `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All take
-#'   `r paste0("\x60", common_settings, "\x60", collapse = ", ")`.
-#' * A learning rate that changes with the step is a list too:
+#' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. The learning rate is then
+#'   TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models
+#'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep and at most 0.005 for the linear part. These are
+#'   small
+#'   for deep models: set your own.
+#' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
+#'   optimizers take `r paste0("\x60", common_settings, "\x60", collapse = ", ")`.
+#' * A list in which the learning rate is a schedule, itself a list:
 #'   `list("sgd", learning_rate = list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000,
-#'   decay_rate = 0.9))`. Names: `r paste0('"', schedule_names, '"', collapse = ", ")`.
-#' * An optimizer made in Python: a `tf$keras$optimizers$legacy` one, or a new one of the same name whose settings the
-#'   legacy one has too.
+#'   decay_rate = 0.9))`. Schedules: `r paste0('"', schedule_names, '"', collapse = ", ")`.
+#' * A Python optimizer: a `tf$keras$optimizers$legacy` one, or a new one if the legacy one of the same name has all its
+#'   settings.
 #' * A function without arguments that returns such an optimizer.
 #'
-#' An optimizer is made anew for each training, so an estimator can be trained many times and on several devices. A
-#' training that goes on from a checkpoint uses the learning rate that is given now, not the one of the checkpoint.
+#' Each training makes a new optimizer, so an estimator can be trained many times and on several devices. A training
+#' that continues from a checkpoint uses the learning rate given now, not that of the checkpoint.
 #'
 #' @section Errors:
-#' `tfdistribute_argument_error`: the name or a setting is not known. `tfdistribute_model_error`, when a verb runs: a
-#' Python object that canned models cannot use, such as a TensorFlow 1 optimizer.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/optimizers/legacy>
+#' * `tfdistribute_argument_error`: the name or a setting is unknown.
+#' * `tfdistribute_model_error`, when a verb runs: canned models cannot use the Python object, for example a TensorFlow
+#'   1 optimizer.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/optimizers/legacy>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt"))
 #' linear_regressor(columns, optimizer = "sgd")

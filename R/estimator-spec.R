@@ -1,27 +1,26 @@
-#' What a model function returns
+#' Specify the predictions, loss and optimizer of a model function
 #'
-#' Says what the model predicts, what its loss is and what trains it. For the model function of [estimator()], which may
-#' also return a plain named list of the same.
+#' The return value of a model function for [estimator()], which may also return a plain named list with the same
+#' elements.
 #'
 #' @param mode The `mode` that the model function was called with: `"train"`, `"eval"` or `"infer"`.
-#' @param predictions A tensor or a named list of tensors, a row for each example: what `predict()` gives. Needed in
-#'   mode `"infer"`.
-#' @param loss A scalar tensor. Needed in the modes `"train"` and `"eval"`.
-#' @param train_op Operation that changes the variables, as `optimizer$minimize()` returns it, or several in a list. In
-#'   mode `"train"` it is needed, or `optimizer`. If it does not count the global step, the step is counted for it.
-#' @param eval_metric_ops Named list of metrics for mode `"eval"`: what a function of `tf$compat$v1$metrics` returned (a
-#'   value and its update), or a `tf$keras$metrics` object that was updated. The loss is a metric in any case.
-#' @param training_hooks,evaluation_hooks,prediction_hooks,training_chief_hooks [Hooks][hooks] that belong to the model,
-#'   one or a list; TensorFlow's own hooks are taken too.
-#' @param ... `optimizer` (as in [optimizers], or one of `tf$compat$v1$train`) instead of `train_op`: all trainable
-#'   variables follow the loss, after the operations that layers collected under `"update_ops"`. `export_outputs` and
-#'   `scaffold`, as `tf$estimator$EstimatorSpec()` takes them.
-#' @return A list of class `tfdistribute_estimator_spec`.
+#' @param predictions A tensor or a named list of tensors with one row per example, for `predict()`. Required in mode
+#'   `"infer"`.
+#' @param loss A scalar tensor. Required in modes `"train"` and `"eval"`.
+#' @param train_op Operation that changes the variables, as `optimizer$minimize()` returns it, or a list of several.
+#'   Mode `"train"` requires it, or `optimizer`. If it does not increment the global step, this is done for it.
+#' @param eval_metric_ops Named list of metrics for mode `"eval"`: results of `tf$compat$v1$metrics` functions (a value
+#'   and its update), or updated `tf$keras$metrics` objects. The loss is always a metric.
+#' @param training_hooks,evaluation_hooks,prediction_hooks,training_chief_hooks [Hooks][hooks] of the model, one or a
+#'   list, including TensorFlow's own.
+#' @param ... `optimizer` (as in [optimizers], or one of `tf$compat$v1$train`), instead of `train_op`: it minimises the
+#'   loss over all trainable variables, after the operations that layers collected under `"update_ops"`. Also
+#'   `export_outputs` and `scaffold`, as in `tf$estimator$EstimatorSpec()`.
+#' @returns A list of class `tfdistribute_estimator_spec`.
 #' @section Errors:
-#' `tfdistribute_argument_error` for arguments. What is missing in a mode is told when a verb runs, as
-#' `tfdistribute_model_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/EstimatorSpec>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`, when a verb runs: something that the mode requires is missing.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/EstimatorSpec>
 #' @seealso [estimator()]
 #' @examples
 #' constant <- function(features, labels, mode) {

@@ -1,28 +1,28 @@
 # What all estimators have in common: the constructor, checks of their arguments, and how they are printed.
 
-#' Estimators: what is trained
+#' Estimators
 #'
-#' An estimator is a plain R value that says what is trained and where its checkpoints are. It can be printed, compared,
-#' saved and sent to other processes. Making one starts neither Python nor TensorFlow and reads no data; verbs such as
-#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()] do.
+#' An estimator is a plain R value that describes a model and the place of its checkpoints. It can be printed, compared,
+#' saved and sent to other processes. Making one reads no data and starts neither Python nor TensorFlow. Verbs do:
+#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()].
 #'
-#' * [linear_regressor()], [linear_classifier()]: a weight per number and per category.
+#' * [linear_regressor()], [linear_classifier()]: a weight for each number and each category.
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").
-#' * [baseline_regressor()], [baseline_classifier()]: no features; what every other model must beat.
-#' * [estimator()]: a model function of your own; [keras_model_to_estimator()]: a model of Keras.
+#' * [baseline_regressor()], [baseline_classifier()]: no features; every other model should do better.
+#' * [estimator()]: a model function of your own.
+#' * [keras_model_to_estimator()]: a Keras model.
 #'
 #' @section Classes of a classifier:
-#' Responses are whole numbers from 0 to `n_classes - 1` (also TRUE and FALSE), or strings. For a factor
-#' `label_vocabulary` is taken from its levels.
+#' Responses are whole numbers from 0 to `n_classes - 1` (or TRUE and FALSE), or strings. For a factor, its levels
+#' become the `label_vocabulary`.
 #' @section Where checkpoints are:
 #' In `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is chosen when the
-#' estimator is made, and deleted when R ends.
+#' estimator is made and deleted when R ends.
 #' @section Loss:
-#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does; with `"sum"`,
-#' which was TensorFlow 1's default, the size of a step grows with the batch.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/estimator>
+#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does. With `"sum"`, the
+#' default of TensorFlow 1, the size of a step grows with the batch.
+#' @references <https://www.tensorflow.org/guide/estimator>
 #' @examples
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), model_dir = "runs/cars")
 #' model
@@ -33,10 +33,10 @@ NULL
 #' Make an estimator
 #'
 #' @param kind Kind of the model, as in Python.
-#' @param ... Fields, already checked, named as the Python dataclass names them.
-#' @param model_dir,config As the user gave them.
-#' @return A description of class `tfdistribute_<kind>_estimator`, `tfdistribute_estimator`. The attribute
-#'   `temporary` says that model_dir was chosen here.
+#' @param ... Checked fields, named as in the Python dataclass.
+#' @param model_dir,config The user's arguments.
+#' @returns A description of class `tfdistribute_<kind>_estimator`, `tfdistribute_estimator`. Its attribute `temporary`
+#'   is TRUE if `model_dir` was chosen here.
 #' @noRd
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   config <- check_class(

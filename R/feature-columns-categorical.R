@@ -2,26 +2,24 @@
 
 category_dtypes <- c("string", "int32", "int64")
 
-#' A column of categories that are listed
+#' Categorical column with a list of categories
 #'
-#' Each value is one of the listed categories. Linear models learn a weight per category; for deep models wrap the
+#' Each value is one of the listed categories. Linear models learn a weight per category. For deep models, wrap the
 #' column in [column_indicator()] or [column_embedding()].
 #'
 #' @inheritParams column_numeric
-#' @param vocabulary_list The categories: strings or whole numbers, each once, such as `levels(x)`. The first has index
-#'   0\. Where it is not named, the last value given is taken if it holds several categories.
-#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype; NULL follows
+#' @param vocabulary_list The categories, in the order of their indices: strings or whole numbers without duplicates,
+#'   such as `levels(x)`. If it is not named, the last argument is used, if it has at least two elements.
+#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype; NULL for that of
 #'   `vocabulary_list`.
-#' @param default_value Index of the category that stands for values which are not listed, a whole number; -1 ignores
-#'   such values.
-#' @param num_oov_buckets Buckets for values that are not listed, a count; then `default_value` must be -1.
-#' @return A description of class `tfdistribute_categorical_with_vocabulary_list_feature_column`, or several in a list
-#'   of class `tfdistribute_feature_columns`.
+#' @param default_value Index of the category that replaces values which are not listed, a whole number from 0; -1
+#'   ignores such values.
+#' @param num_oov_buckets Buckets for values that are not listed, a count. Requires `default_value = -1`.
+#' @inherit column_numeric return
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for a category that is listed twice, or both
-#' `default_value` and `num_oov_buckets`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: a category is listed twice, or both `default_value` and `num_oov_buckets` are given.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
 #' @family feature columns
 #' @examples
 #' column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
@@ -74,24 +72,22 @@ unnamed_vocabulary <- function(selections) {
   last
 }
 
-#' A column of categories that stand in a file
+#' Categorical column with a file of categories
 #'
-#' Like [column_categorical_with_vocabulary_list()], for long lists. The file is read when a model is trained, not here.
+#' Like [column_categorical_with_vocabulary_list()], for long lists. The file is read when a model trains, not here.
 #'
-#' @inheritParams column_numeric
-#' @param vocabulary_file Path of a text file with one category a line.
+#' @inheritParams column_categorical_with_hash_bucket
+#' @param vocabulary_file Path of a text file with one category per line.
 #' @param vocabulary_size Number of lines to use, a count; NULL for all.
-#' @param num_oov_buckets Buckets for values that are not in the file, a count; then `default_value` must be NULL.
-#' @param default_value Index of the category that stands for values which are not in the file, a whole number; NULL
+#' @param num_oov_buckets Buckets for values that are not in the file, a count. Requires `default_value = NULL`.
+#' @param default_value Index of the category that replaces values which are not in the file, a whole number; NULL
 #'   ignores such values.
-#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
-#' @return A description of class `tfdistribute_categorical_with_vocabulary_file_feature_column`, or several in a list
-#'   of class `tfdistribute_feature_columns`.
+#' @inherit column_numeric return
 #' @section Errors:
-#' `tfdistribute_argument_error`, and `tfdistribute_model_error` for both `default_value` and `num_oov_buckets`. When a
-#' verb runs and the file is not there: `tfdistribute_input_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: both `default_value` and `num_oov_buckets` are given.
+#' * `tfdistribute_input_error`, when a verb runs: the file does not exist.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
 #' @family feature columns
 #' @examples
 #' file <- tempfile(fileext = ".txt")
@@ -134,20 +130,17 @@ column_categorical_with_vocabulary_file <- function(
   })
 }
 
-#' A column of categories by their hash
+#' Categorical column with hash buckets
 #'
-#' For categories that are too many or not known: each value falls into a bucket by its hash. Different values may share
-#' a bucket.
+#' For categories that are unknown or too many to list: the hash of a value determines its bucket. Different values may
+#' share a bucket.
 #'
 #' @inheritParams column_numeric
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
 #' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
-#' @return A description of class `tfdistribute_categorical_with_hash_bucket_feature_column`, or several in a list of
-#'   class `tfdistribute_feature_columns`.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket>
+#' @inherit column_numeric return
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket>
 #' @family feature columns
 #' @examples
 #' column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
@@ -167,21 +160,17 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
   })
 }
 
-#' A column of categories that are numbered
+#' Categorical column of numbered categories
 #'
-#' For features that hold whole numbers from 0 to `num_buckets - 1`, such as factors given by [input_fn()] with
+#' For features that hold whole numbers from 0 to `num_buckets - 1`, such as factors from [input_fn()] with
 #' `factors = "codes"`.
 #'
 #' @inheritParams column_numeric
 #' @param num_buckets Number of categories, a count.
-#' @param default_value Category that stands for numbers outside the range, a whole number; NULL makes them an error of
-#'   training.
-#' @return A description of class `tfdistribute_categorical_with_identity_feature_column`, or several in a list of class
-#'   `tfdistribute_feature_columns`.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity>
+#' @param default_value Category that replaces numbers out of range, a whole number; NULL makes training fail on them.
+#' @inherit column_numeric return
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity>
 #' @family feature columns
 #' @examples
 #' column_categorical_with_identity("gear", num_buckets = 6)

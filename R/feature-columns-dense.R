@@ -1,18 +1,18 @@
 # Columns made of other columns: weighted and crossed categories, and categories as vectors.
 
-#' A column of categories with weights
+#' Categorical column with weights
 #'
-#' Each row's category counts with the number that another feature holds.
+#' Multiplies each row's category by a number from another feature.
 #'
-#' @param categorical_column A column of categories, such as [column_categorical_with_vocabulary_list()] makes. Several
-#'   make several columns.
+#' @param categorical_column A categorical column, such as [column_categorical_with_vocabulary_list()] makes. Several
+#'   columns give several results.
 #' @param weight_feature_key Name of the feature that holds the weights, a string.
 #' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
-#' @return A description of class `tfdistribute_categorical_weighted_feature_column`.
+#' @inherit column_numeric return
 #' @section Errors:
-#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: the column is not categorical.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
 #' @family feature columns
 #' @examples
 #' word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 100)
@@ -35,21 +35,21 @@ column_categorical_weighted <- function(
   })
 }
 
-#' A column of combined categories
+#' Categorical column of combined features
 #'
-#' Every combination of the features' categories falls into a bucket by its hash: what one feature means may depend on
-#' another. For deep models wrap it in [column_indicator()] or [column_embedding()].
+#' The hash of each combination of categories determines its bucket, so that the effect of one feature can depend on
+#' another. For deep models, wrap the column in [column_indicator()] or [column_embedding()].
 #'
-#' @param keys At least two: names of features that hold strings or whole numbers, categorical columns, or
+#' @param keys At least two names of features that hold strings or whole numbers, categorical columns or
 #'   [column_bucketized()] columns; a character vector or a list.
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
-#' @param hash_key Key of the hash, a whole number; NULL for TensorFlow's.
-#' @return A description of class `tfdistribute_crossed_feature_column`.
+#' @param hash_key Key of the hash function, a whole number; NULL for TensorFlow's default.
+#' @inherit column_numeric return
 #' @section Errors:
-#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for keys that cannot be crossed: numeric columns, and
-#' columns with hash buckets (give the feature's name instead).
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: a key cannot be crossed, because it is a numeric column or has hash buckets. (Give the
+#'   feature's name instead of a column with hash buckets.)
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
 #' @family feature columns
 #' @examples
 #' column_crossed(c("cut", "color"), hash_bucket_size = 50)
@@ -74,17 +74,15 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
   )
 }
 
-#' A column of categories as counts
+#' Indicator column: categories as counts
 #'
-#' One number per category, which says how often the category occurs in the row: for deep models, and categories
-#' that are few. For many categories see [column_embedding()].
+#' Makes one number per category: how often the category occurs in the row. It is for deep models and few categories;
+#' for many categories, use [column_embedding()].
 #'
 #' @inheritParams column_categorical_weighted
-#' @return A description of class `tfdistribute_indicator_feature_column`.
-#' @section Errors:
-#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
+#' @inherit column_numeric return
+#' @inheritSection column_categorical_weighted Errors
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
 #' @family feature columns
 #' @examples
 #' species <- column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
@@ -99,26 +97,23 @@ column_indicator <- function(categorical_column) {
   })
 }
 
-#' A column of categories as learned vectors
+#' Embedding column: categories as learned vectors
 #'
-#' Each category becomes a vector of numbers that is learned with the model: for deep models, and categories that are
-#' many.
+#' Maps each category to a vector that is learned with the model. It is for deep models and many categories.
 #'
 #' @inheritParams column_categorical_weighted
 #' @param dimension Length of the vectors, a count.
-#' @param combiner How several categories of one row are joined: `"mean"`, `"sqrtn"` or `"sum"`.
-#' @param initializer Starting values: NULL for a truncated normal with standard deviation `1 / sqrt(dimension)`, a
-#'   name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape` and `dtype`. Names:
+#' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
+#' @param initializer Initial values: NULL for a truncated normal with standard deviation `1 / sqrt(dimension)`, a name,
+#'   a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape` and `dtype`. Names:
 #'   `r paste0('"', initializer_names, '"', collapse = ", ")`.
 #' @param ckpt_to_load_from Checkpoint that holds trained vectors, a path; together with `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
-#' @param max_norm Greatest length of a vector, a positive number; NULL for no limit.
+#' @param max_norm Maximum norm of a vector, a positive number; NULL for no limit.
 #' @param trainable Whether training changes the vectors, TRUE or FALSE.
-#' @return A description of class `tfdistribute_embedding_feature_column`.
-#' @section Errors:
-#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a column that is not categorical.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
+#' @inherit column_numeric return
+#' @inheritSection column_categorical_weighted Errors
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
 #' @family feature columns
 #' @examples
 #' city <- column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)

@@ -2,24 +2,22 @@
 
 number_dtypes <- c("float32", "float64", "int32", "int64")
 
-#' A column of numbers
+#' Numeric column
 #'
-#' Hands the numbers of a feature to the model as they are. It does not scale them: see `normalizer_fn`.
+#' Passes the numbers of a feature to the model. It does not scale them unless `normalizer_fn` does.
 #'
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
-#'   Several names make several columns.
-#' @param shape Dimensions of one row's value, counts; `1` for a vector of the data, `3` for a matrix of three columns.
+#'   Several names give several columns.
+#' @param shape Dimensions of one row's value, counts: `1` for a vector, `3` for a matrix with three columns.
 #' @param default_value Number (or numbers) for examples without the feature, when an exported model reads
-#'   `tf.train.Example`; NULL makes such examples an error. Missing values in R data are a matter of [input_fn()].
-#' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"` or `"int64"`; also a TensorFlow dtype such as
+#'   `tf.train.Example` messages; NULL makes such examples an error. For missing values in R data, see [input_fn()].
+#' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
 #' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
-#' @return A description of class `tfdistribute_numeric_feature_column`, or several in a list of class
-#'   `tfdistribute_feature_columns`.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/numeric_column>
+#' @returns A description of class `tfdistribute_<kind>_feature_column`, such as `tfdistribute_numeric_feature_column`,
+#'   and `tfdistribute_feature_column`. Several columns are returned as a list of class `tfdistribute_feature_columns`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/numeric_column>
 #' @family feature columns
 #' @examples
 #' column_numeric("wt")
@@ -51,19 +49,19 @@ column_numeric <- function(
   })
 }
 
-#' A column of numbers in ranges
+#' Bucketized column: numbers as ranges
 #'
-#' Turns each number into the range that it falls into. Linear models learn a weight per range; deep models take it as
-#' it is.
+#' Replaces each number by the range that it falls into. Linear models learn a weight per range; deep models take the
+#' column as it is.
 #'
-#' @param source_column A [column_numeric()] of one number per row. Several make several columns.
+#' @param source_column A [column_numeric()] with one number per row. Several columns give several results.
 #' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` makes three ranges: below 0, from 0 to below
 #'   10, and from 10.
-#' @return A description of class `tfdistribute_bucketized_feature_column`.
+#' @inherit column_numeric return
 #' @section Errors:
-#' `tfdistribute_argument_error`, or `tfdistribute_model_error` for a source that is no column of numbers.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: the source is not a numeric column.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
 #' @family feature columns
 #' @examples
 #' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))

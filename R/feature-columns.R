@@ -1,10 +1,10 @@
 # What feature columns have in common: names, checks, lists of columns, and how they are printed.
 
-#' Put feature columns together
+#' Combine feature columns
 #'
-#' Feature columns say how the features of an input become numbers for a model. They are plain R values: making them
-#' reads no data and starts neither Python nor TensorFlow. This function puts them into one list and sees that their
-#' names do not clash; it does not look at data.
+#' Feature columns describe how the features of an input become numbers for a model. They are plain R values: making
+#' them reads no data and starts neither Python nor TensorFlow. This function combines them into one list and checks
+#' that their names differ.
 #'
 #' Numbers: [column_numeric()], [column_bucketized()]. Categories: [column_categorical_with_vocabulary_list()],
 #' [column_categorical_with_vocabulary_file()], [column_categorical_with_hash_bucket()],
@@ -12,18 +12,17 @@
 #' models: [column_indicator()], [column_embedding()].
 #'
 #' @param ... Feature columns, or lists of them.
-#' @param names Names of features that tidyselect helpers such as [starts_with()] choose from: a character vector, or an
-#'   object with names or column names, such as the data frame. See [scoped_columns()].
-#' @return A list of class `tfdistribute_feature_columns`.
+#' @param names Names of features for tidyselect helpers such as [starts_with()]: a character vector, or an object with
+#'   names or column names, such as the data frame. See [scoped_columns()].
+#' @returns A list of class `tfdistribute_feature_columns`.
 #' @section Names:
-#' Features may have any name ("petal length"), also with letters outside ASCII. In the names of a model's variables,
-#' characters that TensorFlow does not take become `_`, and letters outside ASCII the letter u and their code.
+#' Features may have any name ("petal length"), including letters outside ASCII. In the names of a model's variables,
+#' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
 #' @section Errors:
-#' `tfdistribute_argument_error`: something is no feature column, or a helper finds nothing to choose from.
-#' `tfdistribute_model_error`: two columns have the same name, or names that become the same in TensorFlow, such as
-#' "a b" and "a_b".
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
+#' * `tfdistribute_argument_error`: something is not a feature column, or a helper has no names to select from.
+#' * `tfdistribute_model_error`: two columns have the same name, or names that become equal in TensorFlow, such as "a b"
+#'   and "a_b".
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
 #' @family feature columns
 #' @examples
 #' feature_columns(

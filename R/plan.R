@@ -1,31 +1,33 @@
-#' What each task of a training would do
+#' Show what each task of a training would do
 #'
-#' Shows, before anything is started, every task of a cluster: where it is, what it is for, which part of the data it
-#' reads, its batches, where it writes, and what starts it. Reads no data and starts Python, but not TensorFlow.
+#' Shows every task of a cluster before anything is started: its host, its role, which part of the data it reads, its
+#' batches, where it writes, and the command that starts it. It reads no data. It starts Python, but not TensorFlow.
 #'
-#' The tasks of a [local_cluster()] are started by [launch()] and the verbs that train. Those of a cluster on several
-#' machines run the same script, each with its `TF_CONFIG`.
+#' The tasks of a [local_cluster()] are started by [launch()] and the verbs that train. The tasks of a cluster on
+#' several machines all run the same script, each with its own `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param train_spec What it would be trained on: a [train_spec()] or an [input_fn()]; NULL where it is not known yet.
-#' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL likewise.
+#' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.
+#' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL if not known yet.
 #' @param cluster A [cluster()] or [local_cluster()]; by default that of the estimator's [run_config()]. NULL for this
 #'   process alone.
-#' @param devices_per_worker Devices of each process of a cluster that trains, a count, where the cluster does not say.
-#'   Without a cluster the strategy says how many there are.
-#' @param script File of the script that every task would run, a string; NULL for `"train.R"`, and for the verb that
+#' @param devices_per_worker Devices of each training process, a count, if the cluster does not say. Without a cluster,
+#'   the strategy determines the number of devices.
+#' @param script Path of the script that every task would run, a string; NULL for `"train.R"`, or for the verb that
 #'   starts the tasks of a [local_cluster()].
-#' @return A tibble of class `tfdistribute_plan`, a row per task: `task`, `host`, `port` (NA where it does not listen,
-#'   or on a port that is chosen at the start), `role`, `reads`, `global_batch_size` and `replica_batch_size` (NA where
-#'   they are not known), `writes`, `environment` (the `TF_CONFIG` that it gets, and nothing else of this process's
-#'   environment; NA where ports are not chosen yet) and `command`. Printing it warns where TensorFlow's ports would be
-#'   open to others.
+#' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
+#'   be open to others. Columns:
+#' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
+#' * `port`: NA if the task does not listen, or its port is chosen at the start.
+#' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
+#' * `environment`: the task's `TF_CONFIG`, NA if its ports are not chosen yet. The task inherits nothing else from this
+#'   process's environment.
 #' @section Errors:
-#' `tfdistribute_sharding_error` when the batch cannot be divided, `tfdistribute_strategy_error` for a strategy of one
-#' machine in a cluster, `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/distributed_training>; for the ports,
-#' <https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md>, "Use TensorFlow distributed training securely".
+#' * `tfdistribute_sharding_error`: the batch cannot be divided.
+#' * `tfdistribute_strategy_error`: the strategy is for one machine, but there is a cluster.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/guide/distributed_training>; on ports,
+#'   <https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md>, "Use TensorFlow distributed training securely".
 #' @family clusters
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "runs/cars")

@@ -1,62 +1,64 @@
-#' How a model is trained: strategy and settings
+#' Run configuration: strategy and settings of a training
 #'
-#' Every setting of TensorFlow's `tf.estimator.RunConfig`, by its name and with its default. Given to an estimator's
-#' constructor as `config`. A plain R value: neither Python nor TensorFlow is started.
+#' Has every setting of TensorFlow's `tf.estimator.RunConfig`, with the same names and defaults. Give it to an
+#' estimator's constructor as `config`. It is a plain R value: neither Python nor TensorFlow is started.
 #'
-#' @param train_distribute Strategy of training, such as [strategy_mirrored()]; NULL for one device without one.
-#' @param eval_distribute Strategy of evaluation; NULL (the default) evaluates on one device, which counts every row
-#'   exactly once. With a strategy the number of rows must be a multiple of `batch_size`.
+#' @param train_distribute Strategy for training, such as [strategy_mirrored()]; NULL (default) trains on one device
+#'   without a strategy.
+#' @param eval_distribute Strategy for evaluation. NULL (default) evaluates on one device and counts every row exactly
+#'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
 #' @param model_dir Directory of checkpoints and events, a string; NULL leaves it to the estimator.
-#' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for another one in each run.
-#' @param save_summary_steps Steps between two summaries for TensorBoard, a count; NULL for none; `"auto"` goes by time:
-#'   one at the first step, then one a second, and in a training that lasts one every hundredth of its time. In a
+#' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for a different one in each run.
+#' @param save_summary_steps Steps between summaries for TensorBoard, a count; NULL for none. `"auto"` (default) goes by
+#'   time: at the first step, then once a second, or after each hundredth of the elapsed time if that is longer. In a
 #'   cluster, where tasks write summaries together, and for tfestimators, `"auto"` is 100.
-#' @param save_checkpoints_steps Steps between two checkpoints, a count. Not together with `save_checkpoints_secs`.
-#' @param save_checkpoints_secs Seconds between two checkpoints, a number; 600 unless `save_checkpoints_steps` is
-#'   given. Both NULL: no checkpoints at all, and therefore nothing to evaluate or predict with.
+#' @param save_checkpoints_steps Steps between checkpoints, a count. Not together with `save_checkpoints_secs`.
+#' @param save_checkpoints_secs Seconds between checkpoints, a number; 600 unless `save_checkpoints_steps` is given. If
+#'   both are NULL, no checkpoints are written, and there is nothing to evaluate or predict with.
 #' @param session_config Settings of the session, a named list with the fields of `tf.compat.v1.ConfigProto`, such as
 #'   `list(gpu_options = list(allow_growth = TRUE), intra_op_parallelism_threads = 2)`. They are added to TensorFlow's
 #'   defaults.
-#' @param keep_checkpoint_max Newest checkpoints to keep, a count; 0 or NULL keeps all.
-#' @param keep_checkpoint_every_n_hours Hours between two checkpoints that are kept for good, a number.
-#' @param log_step_count_steps Steps between two records of the speed for TensorBoard, a count; NULL for none; `"auto"`
-#'   as for `save_summary_steps`.
-#' @param device_fn Function of one argument, an operation, that returns its device as a string; only
-#'   without a strategy.
-#' @param protocol Protocol of a cluster's server: `"grpc"` (also NULL) or `"grpc+verbs"`.
+#' @param keep_checkpoint_max Number of newest checkpoints to keep, a count; 0 or NULL keeps all.
+#' @param keep_checkpoint_every_n_hours Hours between checkpoints that are kept permanently, a number.
+#' @param log_step_count_steps Steps between records of the training speed for TensorBoard, a count; NULL for none;
+#'   `"auto"` as for `save_summary_steps`.
+#' @param device_fn Function of one argument, an operation, that returns its device as a string; only without a
+#'   strategy.
+#' @param protocol Protocol of a cluster's servers: `"grpc"` (also NULL) or `"grpc+verbs"`.
 #' @param session_creation_timeout_secs Seconds to wait for a session, a number.
-#' @param experimental_distribute Refused: use `train_distribute` and `eval_distribute`.
-#' @param experimental_max_worker_delay_secs Seconds by which the workers of a cluster start late at most, a count;
-#'   NULL for TensorFlow's own.
+#' @param experimental_distribute Not supported: use `train_distribute` and `eval_distribute`.
+#' @param experimental_max_worker_delay_secs Longest delay with which workers of a cluster start, in seconds, a count;
+#'   NULL for TensorFlow's default.
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
-#' @param cluster The processes that train together, a [local_cluster()] or [cluster()]; NULL for this one, or those of
-#'   `TF_CONFIG`, where it is set. [cluster_check()] lists its mistakes, [plan()] says what each process would do.
-#' @param steps_per_run Steps of training that TensorFlow takes at once, without coming back to Python, a count;
-#'   `"auto"` for as many as take a twentieth of a second. See "Steps per run".
+#' @param cluster The processes that train together: a [local_cluster()] or [cluster()]. NULL (default) uses the cluster
+#'   in `TF_CONFIG` if that is set, and otherwise only this process. [cluster_check()] lists mistakes, [plan()] shows
+#'   what each process would do.
+#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default) for as
+#'   many as take a twentieth of a second. See "Steps per run".
 #'
-#' @return A description of class `tfdistribute_run_config`. Printing shows what differs from the default.
+#' @returns A description of class `tfdistribute_run_config`. Printing it shows what differs from the defaults.
 #' @section Steps per run:
-#' On a small model most of a step's time is spent on starting it. `train()` and `train_and_evaluate()` therefore take
-#' many steps at once, inside TensorFlow, and none of it can be seen but the speed: weights are the same to the bit on
-#' one device, every row is used, and checkpoints, summaries, evaluations, [hooks] and the history are those of the same
-#' steps. `"auto"` begins with one step, takes more when a training has lasted a third of a second, and keeps a run
-#' to a twentieth of a second, so that Ctrl-C and the progress display do not wait.
+#' On a small model, most of a step's time is the overhead of starting it. `train()` and `train_and_evaluate()`
+#' therefore run many steps in one call, inside TensorFlow. Only the speed changes: on one device the weights are
+#' identical to the bit, every row is used, and checkpoints, summaries, evaluations, [hooks] and the history belong to
+#' the same steps. `"auto"` begins with one step per run, increases it after a third of a second of training, and limits
+#' a run to a twentieth of a second, so that Ctrl-C and the progress display respond.
 #'
-#' One step is taken per run, and the history's `notes` say why, where a hook looks at every step ([session_run_hook()]
-#' with `before_run` or `after_run` and without `every_n_steps`, or a hook of TensorFlow that this package does not
-#' know), and where a graph holds something that cannot be repeated inside a run, such as variables made with
-#' `use_resource = FALSE`.
+#' Each run has one step, and the history's `notes` give the reason, if
+#' * a hook looks at every step: a [session_run_hook()] with `before_run` or `after_run` but without `every_n_steps`, or
+#'   a TensorFlow hook that this package does not know;
+#' * the graph holds something that cannot be repeated within a run, such as variables made with `use_resource = FALSE`.
 #'
-#' Under [strategy_multi_worker()] all workers take the same steps in a run: each says how many it could take, and the
-#' least counts, so a hook of any worker that looks at every step makes it one step per run for all. With parameter
-#' servers each step is taken by itself.
+#' Under [strategy_multi_worker()] all workers take the same number of steps per run: the smallest number that any of
+#' them can take. If a hook on one worker looks at every step, all workers take one step per run. With parameter
+#' servers, each run has one step.
 #' @section Errors:
-#' `tfdistribute_argument_error` for a value that a setting does not take, `tfdistribute_run_config_error` for settings
-#' that exclude each other. What depends on the model, the data or the machine is checked by the verb, before it
-#' trains: `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error`,
-#' `tfdistribute_unsupported_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`: settings exclude each other.
+#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error`,
+#'   `tfdistribute_unsupported_error`, from a verb before it trains: the settings do not fit the model, the data or the
+#'   machine.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @seealso [as_python()] for TensorFlow's own object, which tfestimators accepts; [strategies].
 #' @examples
 #' run_config()

@@ -1,24 +1,21 @@
-#' What to train and to evaluate on
+#' Specify training and evaluation
 #'
-#' Descriptions for [train_and_evaluate()]; nothing is computed.
+#' Describe the data and limits of training and evaluation for [train_and_evaluate()]. Nothing is computed.
 #'
 #' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param max_steps Global step at which training stops, a count; NULL until the input ends.
-#' @param steps Batches of one evaluation, a count; NULL for all rows. (tfestimators stopped after 100 batches
-#'   without a word; here every row counts unless you say otherwise.)
+#' @param max_steps Global step at which training stops, a count; NULL (default) trains until the input ends.
+#' @param steps Batches per evaluation, a count; NULL (default) evaluates all rows. (tfestimators silently stopped after
+#'   100 batches.)
 #' @param name Name of the evaluation, a string or NULL.
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param exporters `tf.estimator.Exporter` objects, one or a list.
 #' @param start_delay_secs Seconds before the first evaluation, a count; only in a cluster.
-#' @param throttle_secs Least number of seconds between two evaluations, a count. Without a cluster an
-#'   evaluation follows a checkpoint, so `run_config(save_checkpoints_steps =)` counts too; one is always made
-#'   at the end.
-#' @return A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/EvalSpec>
+#' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
+#'   checkpoint, so `run_config(save_checkpoints_steps =)` matters too, and the end of training is always evaluated.
+#' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
+#'   <https://www.tensorflow.org/api_docs/python/tf/estimator/EvalSpec>
 #' @examples
 #' train_spec(input_fn(mpg ~ wt, mtcars, num_epochs = NULL), max_steps = 100)
 #' eval_spec(input_fn(mpg ~ wt, mtcars), throttle_secs = 10)

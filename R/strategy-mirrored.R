@@ -1,19 +1,18 @@
 #' Train on several devices of one machine, with a copy of the model on each
 #'
-#' Each device trains on its part of a batch; the gradients are summed after every step, so that all copies stay
-#' equal. The result is that of one device with the same `batch_size`. It does not use other machines.
+#' Each device computes gradients from its part of a batch. The gradients are summed after every step, so all copies
+#' stay equal. The result equals training on one device with the same `batch_size`. It does not use other machines.
 #'
-#' @param devices NULL for all GPUs (or the CPU, where there is none), a count, or a character vector or list of
-#'   names such as `"GPU:0"`. `devices = 2` on a machine without GPUs means two logical CPU devices.
-#' @param cross_device How gradients are summed: `"auto"` (NCCL between GPUs; on one device where a CPU takes part),
-#'   `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours), or `"one_device"` (all on the first device).
-#' @return A description of class `tfdistribute_mirrored_strategy`.
+#' @param devices NULL for all GPUs, or the CPU if there are none; a count; or a character vector or list of names such
+#'   as `"GPU:0"`. On a machine without GPUs, `devices = 2` means two logical CPU devices.
+#' @param cross_device How gradients are summed: `"auto"` (NCCL between GPUs, on one device if a CPU takes part),
+#'   `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours) or `"one_device"` (all on the first device).
+#' @returns A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
-#' `tfdistribute_argument_error` for an unknown `cross_device`, and `tfdistribute_strategy_error` for `devices` that
-#' name no CPU or GPU, name one twice, or are CPUs with `cross_device = "nccl"`. Whether the devices exist is seen by
-#' the verb that trains.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy>
+#' * `tfdistribute_argument_error`: `cross_device` is unknown.
+#' * `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, the same device twice, or a
+#'   CPU with `cross_device = "nccl"`. Whether the devices exist is checked when training starts.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy>
 #' @family strategies
 #' @examples
 #' strategy_mirrored()

@@ -1,20 +1,21 @@
-#' Train in several processes, with a copy of the model in each
+#' Train on several workers in step, with a copy of the model on each
 #'
-#' The processes of a cluster train in step: each computes gradients from its part of every batch, and all take the
-#' same step. With the same global batch and seed the result is that of one process, to six digits. It needs a
-#' cluster, see [run_config()]; each process uses all GPUs of its machine, or one CPU device. Use
-#' [strategy_mirrored()] for the devices of one machine, which is faster.
+#' The workers of a cluster train synchronously: each computes gradients from its part of every batch, and all apply the
+#' same update. With the same global batch and seed, the result equals that of one process to six digits. The strategy
+#' needs a cluster, see [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of
+#' one machine, [strategy_mirrored()] is faster.
 #'
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
-#' @param timeout_s Seconds to wait for another worker that does not answer, a positive number; NULL for as long as the
-#'   cluster says.
-#' @return A description of class `tfdistribute_multi_worker_strategy`.
+#' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
+#'   cluster's timeout.
+#' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
-#' `tfdistribute_argument_error`. When a verb runs: `tfdistribute_unsupported_error` without a cluster;
-#' `tfdistribute_strategy_error` for a cluster with parameter servers, or for `"nccl"` without GPUs;
-#' `tfdistribute_lost_peer_error` where another process never comes or is gone.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
+#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, or `communication` is `"nccl"`
+#'   without GPUs.
+#' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @family strategies
 #' @examples
 #' strategy_multi_worker(communication = "ring", timeout_s = 60)

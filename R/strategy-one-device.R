@@ -1,15 +1,15 @@
 #' Train on one device
 #'
-#' All variables and all computation on one device, through the same code path as with many: for trying out what
-#' will later run under [strategy_mirrored()]. It does not train faster than `train_distribute = NULL`.
+#' Places all variables and all computation on one device. It uses the same code path as the other strategies, so it can
+#' try out what will run under [strategy_mirrored()] later. It is not faster than `train_distribute = NULL`.
 #'
 #' @param device Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
-#' @return A description of class `tfdistribute_one_device_strategy`.
+#' @returns A description of class `tfdistribute_one_device_strategy`.
 #' @section Errors:
-#' `tfdistribute_argument_error` when `device` is not a string, `tfdistribute_strategy_error` when it names no
-#' CPU or GPU. Whether the device exists is seen by the verb that trains.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy>
+#' * `tfdistribute_argument_error`: `device` is not a string.
+#' * `tfdistribute_strategy_error`: `device` is not the name of a CPU or GPU. Whether the device exists is checked when
+#'   training starts.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy>
 #' @family strategies
 #' @examples
 #' strategy_one_device("CPU:0")

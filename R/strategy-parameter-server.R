@@ -1,15 +1,15 @@
-#' Train in several processes, with the variables in parameter servers
+#' Train on several workers out of step, with variables on parameter servers
 #'
-#' Chief and workers compute gradients, each from whole batches of its own, and change the variables out of step: a lost
-#' worker holds up nobody, and no two trainings are the same. It needs a cluster with a chief and parameter servers
-#' (`ps`), see [run_config()].
+#' Chief and workers train asynchronously: each computes gradients from whole batches of its own and updates the
+#' variables without waiting for the others. A lost worker delays no one, and no two trainings give the same result. The
+#' strategy needs a cluster with a chief and parameter servers (`ps`), see [run_config()].
 #'
-#' @return A description of class `tfdistribute_parameter_server_strategy`.
+#' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
-#' When a verb runs: `tfdistribute_unsupported_error` without a cluster, `tfdistribute_strategy_error` for a cluster
-#' without parameter servers, `tfdistribute_lost_peer_error` where another process never comes or is gone.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
+#' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
+#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has no parameter servers.
+#' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
+#' @references <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
 #' @family strategies
 #' @examples
 #' strategy_parameter_server()

@@ -1,26 +1,26 @@
 # What the strategies have in common: checks of devices, and how a strategy is printed.
 
-#' Strategies: where training runs, and how its gradients meet
+#' Distribution strategies
 #'
-#' A strategy is given to [run_config()] as `train_distribute`. The same model, data and `batch_size` train under
-#' each of them: `batch_size` counts the examples of one step over all devices. A strategy is a plain R value:
-#' making one starts neither Python nor TensorFlow, and does not look for the devices; the verb that trains does.
+#' A strategy says on which devices a model trains and how their gradients are combined. It is given to [run_config()]
+#' as `train_distribute`. The same model, data and `batch_size` work with every strategy: `batch_size` is the global
+#' batch, the examples of one step over all devices. A strategy is a plain R value. Making one starts neither Python nor
+#' TensorFlow, and does not check that the devices exist; the verb that trains does.
 #'
 #' * [strategy_one_device()]: everything on one device.
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
-#' * [strategy_central_storage()]: the variables on the CPU, the computation on each device of this machine.
-#' * [strategy_multi_worker()]: a copy of the model in each process of a cluster, in step.
-#' * [strategy_parameter_server()]: the variables in some processes of a cluster, the computation in others, out of
+#' * [strategy_central_storage()]: variables on the CPU, computation on each device of this machine.
+#' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster, in step.
+#' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers, out of
 #'   step.
 #' * [strategy_tpu()]: a TPU. It can be described; training with it raises `tfdistribute_unsupported_error`.
 #'
 #' @section Devices:
-#' `devices` is NULL for all GPUs (or the CPU, where there is none), a count, or names such as `"GPU:0"`,
-#' `"/gpu:1"`, `"cpu:0"` or `"/device:CPU:1"`. A count takes GPUs where there is one; on a machine without GPUs
-#' it takes as many logical CPU devices, which share the processor's cores.
+#' `devices` is a count, names such as `"GPU:0"`, `"/gpu:1"`, `"cpu:0"` or `"/device:CPU:1"`, or NULL for all GPUs, or
+#' the CPU if there are none. A count uses GPUs if there are any. On a machine without GPUs it creates logical CPU
+#' devices, which share the processor's cores.
 #'
-#' @section Source:
-#' <https://www.tensorflow.org/guide/distributed_training>
+#' @references <https://www.tensorflow.org/guide/distributed_training>
 #' @examples
 #' strategy_mirrored(devices = 2)
 #' strategy_one_device("CPU:0")
