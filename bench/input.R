@@ -27,22 +27,22 @@ python <- reticulate::py_run_string(
 from tfdistribute.inputs import Input
 
 KINDS = tuple(Input.kinds.values())
-MADE_BY = {kind: kind.packed_input_fn for kind in KINDS}
+MADE_BY = {kind: kind.input_fn for kind in KINDS}
 
 def held(make):
-    def packed_input_fn(self, purpose, seed=None):
-        function = make(self, purpose, seed)
+    def input_fn(self, purpose, seed=None, packed=False):
+        function = make(self, purpose, seed, packed)
 
         def repeated(input_context=None):
             return function(input_context).take(1).cache().repeat()
 
         return repeated
 
-    return packed_input_fn
+    return input_fn
 
 def hold_the_first_batch(hold):
     for kind in KINDS:
-        kind.packed_input_fn = held(MADE_BY[kind]) if hold else MADE_BY[kind]
+        kind.input_fn = held(MADE_BY[kind]) if hold else MADE_BY[kind]
 
 def write_parquet(columns, path):
     import pyarrow, pyarrow.parquet

@@ -119,7 +119,7 @@ def as_matrix(batch: Any) -> Any:
 
 def own(source: Input) -> Make:
     source.facts()
-    return lambda: source.packed_input_fn("train", 1)()
+    return lambda: source.input_fn("train", 1, packed=True)()
 
 
 def crossing(batches: Callable[[], Iterator[Any]]) -> Any:

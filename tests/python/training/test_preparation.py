@@ -13,7 +13,8 @@ from tfdistribute.errors import ShardingError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.train import seed_of, train
+from tfdistribute.training.preparation import run_seed
+from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
 
 MIRRORED = {"kind": "mirrored", "devices": 2}
@@ -61,11 +62,11 @@ def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_p
 
 
 def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
-    settings = RunSettings(tf_random_seed=0)
-    assert seed_of(source(4, 2, seed=7), settings) == 7
-    assert seed_of(source(4, 2), settings) == 0
+    seed = run_seed(RunSettings(tf_random_seed=0))
+    assert source(4, 2, seed=7).shuffle_seed(seed) == 7
+    assert source(4, 2).shuffle_seed(seed) == 0
 
 
 def test_without_any_seed_every_run_has_another():
     settings = RunSettings(tf_random_seed=None)
-    assert len({seed_of(source(4, 2), settings) for _ in range(5)}) > 1
+    assert len({run_seed(settings) for _ in range(5)}) > 1

@@ -9,9 +9,9 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks
-from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.preparation import prepare_use, run_seed
 from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import check_ends, seed_of
+from tfdistribute.training.train import check_ends
 
 
 def evaluate(
@@ -52,7 +52,7 @@ def evaluate(
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
     with explained("evaluate"), source.serving():
         metrics = prepared.estimator.evaluate(
-            source.packed_input_fn("evaluate", seed_of(source, settings)),
+            source.input_fn("evaluate", run_seed(settings), packed=True),
             steps=steps,
             hooks=[*prepared.session_hooks("evaluate"), *as_hooks(hooks, run)],
             checkpoint_path=checkpoint,

@@ -12,9 +12,8 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks
-from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.preparation import prepare_use, run_seed
 from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import seed_of
 
 
 def predict(
@@ -51,7 +50,7 @@ def predict(
     check_hooks(hooks, run)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     batches = prepared.estimator.predict(
-        source.packed_input_fn("predict", seed_of(source, settings)),
+        source.input_fn("predict", run_seed(settings), packed=True),
         hooks=as_hooks(hooks, run),
         checkpoint_path=checkpoint,
         yield_single_examples=False,

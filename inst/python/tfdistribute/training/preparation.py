@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -173,6 +175,21 @@ def _completed(model: Model, facts: InputFacts | None) -> Model:
     # Classes are numbered as they were when the model was trained, whatever levels this input has.
     model = model.with_signature(read_signature(model.model_dir))
     return model if facts is None else model.with_facts(facts)
+
+
+def run_seed(settings: RunSettings, job: str | None = None) -> int:
+    """Choose the seed of the order of rows, for inputs without one of their own.
+
+    Args:
+        settings: The run configuration.
+        job: Name of the job, which all of its tasks know; None in a process that trains alone.
+
+    Returns:
+        ``tf_random_seed``; without one, a seed made from the job's name, or another in each run.
+    """
+    if settings.tf_random_seed is not None:
+        return settings.tf_random_seed
+    return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 
 def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from tfdistribute.training.hooks import (
     record_interval,
 )
 from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
-from tfdistribute.training.preparation import Prepared, prepare_training
+from tfdistribute.training.preparation import Prepared, prepare_training, run_seed
 from tfdistribute.training.tensorflow_errors import explained
 from tfdistribute.training.variables import global_step
 
@@ -79,7 +78,7 @@ def train(
         prepared.many_steps(history.note),
     ):
         prepared.estimator.train(
-            source.packed_input_fn("train", seed_of(source, settings)),
+            source.input_fn("train", run_seed(settings), packed=True),
             steps=steps,
             max_steps=max_steps,
             hooks=training_hooks("train", prepared, history, stop, hooks),
@@ -127,14 +126,6 @@ def training_hooks(
         engine.hooks.StopOnRequest(stop),
         *as_hooks(hooks, Run.here(verb, prepared.model.model_dir, history)),
     ]
-
-
-def seed_of(source: Input, settings: RunSettings) -> int:
-    """Choose the seed of the input's order: its own, else the run configuration's, else another in each run."""
-    for seed in (getattr(source, "seed", None), settings.tf_random_seed):
-        if seed is not None:
-            return int(seed)
-    return secrets.randbelow(2**31)
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:

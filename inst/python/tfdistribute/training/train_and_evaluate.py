@@ -12,10 +12,10 @@ from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
 from tfdistribute.training.interrupts import finish_step_on_interrupt
-from tfdistribute.training.preparation import check_evaluation, prepare_training
+from tfdistribute.training.preparation import check_evaluation, prepare_training, run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import check_ends, seed_of, training_hooks
+from tfdistribute.training.train import check_ends, training_hooks
 
 
 def train_and_evaluate(
@@ -49,7 +49,7 @@ def train_and_evaluate(
     prepared = prepare_training("train_and_evaluate", model, settings, train_spec.source)
     check_evaluation(prepared, eval_spec.source.facts())
     history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
-    tf = engine.tf
+    tf, seed = engine.tf, run_seed(settings)
     with (
         explained("train_and_evaluate"),
         finish_step_on_interrupt() as stop,
@@ -62,14 +62,14 @@ def train_and_evaluate(
         tf.estimator.train_and_evaluate(
             prepared.estimator,
             tf.estimator.TrainSpec(
-                train_spec.source.packed_input_fn("train", seed_of(train_spec.source, settings)),
+                train_spec.source.input_fn("train", seed, packed=True),
                 max_steps=train_spec.max_steps,
                 hooks=training_hooks(
                     "train_and_evaluate", prepared, history, stop, train_spec.hooks
                 ),
             ),
             tf.estimator.EvalSpec(
-                eval_spec.source.packed_input_fn("evaluate", seed_of(eval_spec.source, settings)),
+                eval_spec.source.input_fn("evaluate", seed, packed=True),
                 steps=eval_spec.steps,
                 name=eval_spec.name,
                 hooks=[

@@ -316,7 +316,7 @@ def test_columns_that_do_not_fit_are_refused(
     columns: tuple[Column, ...], response: str | None, message: str
 ):
     with pytest.raises(InputError) as caught:
-        InMemory(columns, response)
+        InMemory(columns, response=response)
     assert caught.value.problem.startswith(message)
     assert caught.value.remedy
 

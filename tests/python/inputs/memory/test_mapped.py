@@ -42,7 +42,9 @@ def both(folder: Path, **settings: Any) -> tuple[InMemory, Mapped]:
     """The same columns in memory, and mapped."""
     directory = str(folder / "data")
     write_packed(columns(), directory, "y")
-    return InMemory(columns(), "y", **settings), Mapped(directory, "y", **settings)
+    return InMemory(columns(), response="y", **settings), Mapped(
+        directory, response="y", **settings
+    )
 
 
 def batches(source: Any, purpose: Any, shard: Shard) -> list[Any]:
@@ -149,7 +151,7 @@ def test_files_that_are_not_what_was_written_are_refused(tmp_path: Path, damage:
         case _:
             pass
     with pytest.raises(InputError, match="cannot be read"):
-        Mapped(str(directory), "y").facts()
+        Mapped(str(directory), response="y").facts()
 
 
 def test_a_disk_without_space_is_named_before_anything_is_written(

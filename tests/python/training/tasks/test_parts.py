@@ -314,12 +314,12 @@ def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.Monk
     source = read(Input, cluster_task.source(1))
     model = read(Model, {**cluster_task.MODELS["linear"](Path()), "model_dir": "m"})
     work = Work("train", model, RunSettings(tf_random_seed=None), TrainSpec(source))
-    seeds = {work.seed_of(source, member("worker", index)) for index in (0, 1)}
-    assert seeds == {work.seed_of(source, CHIEF)}
+    seeds = {work.run_seed(member("worker", index)) for index in (0, 1)}
+    assert seeds == {work.run_seed(CHIEF)}
     monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
-    assert work.seed_of(source, CHIEF) not in seeds
+    assert work.run_seed(CHIEF) not in seeds
     settings = RunSettings(tf_random_seed=3)
-    assert replace(work, settings=settings).seed_of(source, CHIEF) == 3
+    assert replace(work, settings=settings).run_seed(CHIEF) == 3
 
 
 def test_sparse_gradients_are_summed_otherwise_between_processes_only():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +97,7 @@ def audit_sharding(
     in_sync = 1 if replicas is None else workers * replicas
     expected = _Pipeline(source, seed)
     expected.run(1, 0, 1)
-    own_seed = _seed_of(source, seed)
+    own_seed = source.shuffle_seed(seed)
     lines: list[PipelineAudit] = []
     found: list[npt.NDArray[np.uint64]] = []
     for worker in range(workers):
@@ -149,13 +148,6 @@ class _Pipeline:
             max(sizes, default=None),
             seed,
         )
-
-
-def _seed_of(source: Input, seed: int) -> int | None:
-    if not hasattr(source, "seed") or getattr(source, "shuffle", None) is False:
-        return None
-    own = cast(int | None, getattr(source, "seed"))  # noqa: B009
-    return seed if own is None else own
 
 
 def _compare(

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.description import InputFunction, Purpose, RowInput
 from tfdistribute.inputs.files.blocks import RowStream, Source
 from tfdistribute.inputs.packed.chunks import batches_at_once, dataset_of_chunks
 from tfdistribute.inputs.packed.unpacking import taking_apart
@@ -18,28 +18,18 @@ from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 
 @dataclass(frozen=True, eq=False)
-class FileInput(Input):
+class FileInput(RowInput):
     """Rows of files.
 
-    A member opens its files in ``_open`` and says what it offers by a Source; everything else is here.
+    A member opens its files in ``_open``, which returns a Source; everything else is here.
 
     Args:
         paths: Paths or patterns.
         features: Names of the columns to use as features; None: all but the response.
-        response: Name of the column that is the label; None: there is none.
-        batch_size: Examples of one training step, summed over replicas.
-        num_epochs: Passes over the rows; None: without end. Predicting always takes one.
-        shuffle: Whether each epoch is shuffled; None: for training only. Predicting never shuffles.
-        seed: Seed of the shuffle; None: the run's.
     """
 
     paths: tuple[str, ...]
     features: tuple[str, ...] | None = None
-    response: str | None = None
-    batch_size: int = 128
-    num_epochs: int | None = 1
-    shuffle: bool | None = None
-    seed: int | None = None
 
     def _open(self) -> Source:
         """Find the files and read what they say of themselves; called once, without TensorFlow where it can be."""
@@ -101,47 +91,22 @@ class FileInput(Input):
             label_range=None if label is None else self._label_range(source),
         )
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
-
-        Args:
-            purpose: "predict" yields features only, once and in order.
-            seed: Seed of the run, where the input does not have its own.
-
-        Returns:
-            A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
-
-        Raises:
-            InputError: as ``facts``.
-            ShardingError: by the function, when the batch or the rows do not divide over the replicas.
-        """
-        return self._input_fn(purpose, seed, side_by_side=False)
-
-    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data, with numbers side by side."""
-        return self._input_fn(purpose, seed, side_by_side=True)
-
-    def _input_fn(self, purpose: Purpose, seed: int | None, side_by_side: bool) -> InputFunction:
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, packed: bool = False
+    ) -> InputFunction:
+        """Make the function that an Estimator calls for its data."""
         source, failure = self._source, self._failure
-        shuffled = purpose != "predict" and (
-            purpose == "train" if self.shuffle is None else self.shuffle
-        )
-        chosen = self.seed if self.seed is not None else seed
-        order_seed = (0 if chosen is None else chosen) if shuffled else None
-        epochs = 1 if purpose == "predict" else self.num_epochs
-        response, left_out = self.response, None
-        if purpose == "predict":
-            response, left_out = None, self.response
+        order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
         batch_size, parallel_calls = self.batch_size, self._parallel_calls()
         take_apart = self._taking_apart
 
         def file_input(input_context: InputContext | None = None) -> Any:
-            plan = RangePlan(rows, epochs, batch_size, Shard.of(input_context))
+            plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context))
             return dataset_of_chunks(
                 source.layout,
-                lambda: _Chunks(source, plan, order_seed, failure),
-                take_apart(source, response, left_out, side_by_side),
+                lambda: _Chunks(source, plan, order.seed, failure),
+                take_apart(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
 

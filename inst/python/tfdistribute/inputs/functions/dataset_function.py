@@ -31,19 +31,14 @@ class DatasetFunction(Input, kind="dataset_function"):
         """Say that nothing is known."""
         return InputFacts()
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
-
-        Args:
-            purpose: Not used: the function makes the dataset for one purpose.
-            seed: Not used: the function shuffles by itself.
-
-        Returns:
-            A function of ``input_context=None`` that returns what the user's function returned.
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, packed: bool = False
+    ) -> InputFunction:
+        """Make the function that an Estimator calls for its data; no argument is used.
 
         Raises:
-            InputError: by the function, when the user's function returned no dataset.
-            CallbackError: by the function, when the user's function failed.
+            InputError: by the function, if the user's function returned something else than a dataset.
+            CallbackError: by the function, if the user's function failed.
         """
         function = self.function
         with_context = takes(function, "input_context")

@@ -11,7 +11,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder
 from tfdistribute.inputs.packed.packing import Column, Packed, pack
 from tfdistribute.inputs.packed.unpacking import taking_apart
 from tfdistribute.sharding import InputContext, Shard, split
@@ -74,38 +74,22 @@ class Generator(Input, kind="generator"):
         if self._batches.interrupted:
             raise KeyboardInterrupt
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, packed: bool = False
+    ) -> InputFunction:
+        """Make the function that an Estimator calls for its data; the seed is not used.
 
-        Args:
-            purpose: "predict" yields features only, in one pass.
-            seed: Not used: the user's function shuffles by itself.
-
-        Returns:
-            A function of ``input_context=None`` that returns a ``tf.data.Dataset``. Sessions can draw from it
-            inside ``serving()`` only.
-
-        Raises:
-            InputError, CallbackError: by the function, as by ``facts``.
+        Sessions can draw from its dataset inside ``serving()`` only.
         """
-        return self._input_fn(purpose, side_by_side=False)
-
-    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data, with numbers side by side."""
-        return self._input_fn(purpose, side_by_side=True)
-
-    def _input_fn(self, purpose: Purpose, side_by_side: bool) -> InputFunction:
         served, batches = self._served, self._batches
-        epochs = 1 if purpose == "predict" else self.num_epochs
-        response = None if purpose == "predict" else self.response
-        left_out = self.response if purpose == "predict" else None
+        order = ReadingOrder.of(purpose, self.response, self.num_epochs)
 
         def generator_input(input_context: InputContext | None = None) -> Any:
             first = batches.first
             draw = served.in_graph(engine.tf.compat.v1.get_default_graph())
             shard = Shard.of(input_context)
-            take_apart = taking_apart(first, response, left_out, side_by_side)
-            return _dataset(first, lambda: _Slices(draw, epochs, shard), take_apart)
+            take_apart = taking_apart(first, order.label, order.dropped, packed)
+            return _dataset(first, lambda: _Slices(draw, order.epochs, shard), take_apart)
 
         return generator_input
 

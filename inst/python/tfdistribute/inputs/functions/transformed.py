@@ -41,16 +41,9 @@ class Transformed(Input, kind="transformed"):
     weights: str | None = None
     transform: Callable[..., Any] | None = None
 
-    @property
-    def seed(self) -> int | None:
-        """Seed of the source's own."""
-        return getattr(self.source, "seed", None)
-
-    @property
-    def shuffle(self) -> bool | None:
-        """Whether the source shuffles."""
-        # What shuffles by itself has no seed to tell of.
-        return getattr(self.source, "shuffle", None if hasattr(self.source, "seed") else False)
+    def shuffle_seed(self, seed: int) -> int | None:
+        """Return the seed of the source's training order."""
+        return self.source.shuffle_seed(seed)
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
         """Do what the source needs."""
@@ -77,20 +70,15 @@ class Transformed(Input, kind="transformed"):
         """
         return self._facts
 
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
-
-        Args:
-            purpose: "train", "evaluate" or "predict".
-            seed: Seed of the run, where the source does not have its own.
-
-        Returns:
-            A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, packed: bool = False
+    ) -> InputFunction:
+        """Make the function that an Estimator calls for its data; packed only if no function changes the features.
 
         Raises:
             CallbackError, InputError: by the function, as by ``facts`` and by the source.
         """
-        make = self.source.input_fn(purpose, seed)
+        make = self.source.input_fn(purpose, seed, packed and self.transform is None)
         if self.transform is None:
             return make
         change = _Change(self.transform, self.weights)
@@ -108,11 +96,6 @@ class Transformed(Input, kind="transformed"):
             return dataset.map(mapped).prefetch(_PREFETCHED_BATCHES)
 
         return transformed_input
-
-    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data; packed where no function changes the features."""
-        make = self.source.packed_input_fn if self.transform is None else self.input_fn
-        return make(purpose, seed)
 
 
 def _weighted(facts: InputFacts, name: str) -> InputFacts:

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose
-from tfdistribute.inputs.memory.packed_rows import PackedRows
+from tfdistribute.inputs.memory.packed_input import PackedInput
 from tfdistribute.inputs.packed.layout import Layout, lay_out
 from tfdistribute.inputs.packed.packing import Column, Packed, check_names, pack
 
@@ -30,55 +29,19 @@ COLUMNS = "columns.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Input, kind="mapped"):
+class Mapped(PackedInput, kind="mapped"):
     """Columns that ``write_packed`` wrote.
 
     Args:
         directory: Where.
-        response: Name of the column that is the label; None: there is none.
-        batch_size: Examples of one training step, summed over replicas.
-        num_epochs: Passes over the rows; None: without end. Predicting always takes one.
-        shuffle: Whether each epoch is shuffled; None: for training only. Predicting never shuffles.
-        seed: Seed of the shuffle; None: the run's.
     """
 
     directory: str
-    response: str | None = None
-    batch_size: int = 128
-    num_epochs: int | None = 1
-    shuffle: bool | None = None
-    seed: int | None = None
 
     @cached_property
-    def _rows(self) -> PackedRows:
-        return PackedRows(
-            map_packed(self.directory),
-            self.response,
-            self.batch_size,
-            self.num_epochs,
-            self.shuffle,
-            self.seed,
-        )
-
-    def facts(self) -> InputFacts:
-        """Say what is known about the data.
-
-        Raises:
-            InputError: the files are not there, or not what was written.
-        """
-        return self._rows.facts
-
-    def input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data; see ``PackedRows``.
-
-        Raises:
-            InputError: the files are not there, or not what was written.
-        """
-        return self._rows.input_fn(purpose, seed)
-
-    def packed_input_fn(self, purpose: Purpose, seed: int | None = None) -> InputFunction:
-        """Make the function that an Estimator calls for its data, with numbers side by side."""
-        return self._rows.input_fn(purpose, seed, side_by_side=True)
+    def packed(self) -> Packed:
+        """The columns, mapped when they are first needed."""
+        return map_packed(self.directory)
 
 
 def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,11 @@ from tfdistribute import task_events
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec, LocalCluster
 from tfdistribute.cluster.to_tf_config import to_tf_config
-from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import MultiWorker
 from tfdistribute.training.history import Listener
+from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks.progress_file import job_name
 
@@ -61,12 +60,9 @@ class Work:
         is_watched = bool(os.environ.get(task_events.JOB))
         return cluster.start_timeout_s * (START_PATIENCE if is_watched else 1)
 
-    def seed_of(self, source: Input, member: Member) -> int:
-        """Choose the seed of an input's order: the same in each task of a job, also after it was started again."""
-        for seed in (getattr(source, "seed", None), self.settings.tf_random_seed):
-            if seed is not None:
-                return int(seed)
-        return zlib.crc32(job_name(member).encode())
+    def run_seed(self, member: Member) -> int:
+        """Choose the seed of inputs: the same in each task of a job, also after a restart."""
+        return run_seed(self.settings, job_name(member))
 
 
 def joined(settings: RunSettings) -> Member | None:

@@ -169,7 +169,7 @@ class _Evaluator:
         prepared = self._prepared
         run = Run.here("evaluate", self._model_dir, self._history)
         metrics = prepared.estimator.evaluate(
-            spec.source.packed_input_fn("evaluate", work.seed_of(spec.source, self._member)),
+            spec.source.input_fn("evaluate", work.run_seed(self._member), packed=True),
             steps=spec.steps,
             hooks=[*prepared.session_hooks("evaluate"), *as_hooks(spec.hooks, run)],
             checkpoint_path=checkpoint,

@@ -189,8 +189,7 @@ def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest
 
 
 def _input_fn(work: Work, member: Member, prepared: Prepared, done: int) -> Any:
-    source = work.train.source
-    input_fn = source.packed_input_fn("train", work.seed_of(source, member))
+    input_fn = work.train.source.input_fn("train", work.run_seed(member), packed=True)
     replicas = max(len(prepared.devices.train), 1)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = of_task(input_fn, member)
