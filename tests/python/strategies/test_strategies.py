@@ -205,10 +205,10 @@ def test_describing_and_resolving_strategies_does_not_import_tensorflow(
 ):
     code = (
         "import sys\n"
-        "from tfdistribute.run_config import Circumstances, RunSettings, preflight\n"
+        "from tfdistribute.run_config import RunContext, RunSettings, preflight\n"
         "from tfdistribute.strategies import Mirrored\n"
         "Mirrored(2).resolve(4, 0)\n"
-        "preflight(RunSettings(train_distribute=Mirrored(2)), Circumstances('train'))\n"
+        "preflight(RunContext(RunSettings(train_distribute=Mirrored(2)), 'train'))\n"
         "print('tensorflow' in sys.modules)\n"
     )
     assert run_python(code, timeout_s=30).stdout.strip() == "False"

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.cluster.checks import Finding, check, check_tf_configs
+from tfdistribute.cluster.checks import check, check_tf_configs
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
 from tfdistribute.plan import Work, plan
+from tfdistribute.rules import Finding
 
 
 def check_cluster(

@@ -1,33 +1,41 @@
-"""Addresses of tasks: "host:port", as TF_CONFIG writes them. Plain Python."""
+"""Addresses of tasks ("host:port", as in TF_CONFIG), and the hosts behind them."""
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
+import socket
+import threading
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Nothing that a shell, ssh or a path would read as more than a name.
+# No character that a shell, ssh or a path would interpret.
 _ADDRESS = re.compile(
     r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?::([A-Za-z0-9]{0,9}))?"
 )
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 
+# A name service that is down would block for half a minute.
+LOOKUP_TIMEOUT_S = 0.5
+
 
 @dataclass(frozen=True)
 class Address:
-    """Where a task is reached.
+    """Host and port of a task.
 
     Args:
-        host: A name or a number, without brackets, in lower case.
-        port: 1 to 65535; None where the address has none that can be used.
+        host: A name or an IP address, without brackets, in lower case.
+        port: 1 to 65535; None if the address has no usable port.
     """
 
     host: str
     port: int | None
 
     @property
-    def is_number(self) -> bool:
-        """Whether the host is an IP address, which needs no name service."""
+    def is_ip_address(self) -> bool:
+        """Whether the host is an IP address, which needs no lookup."""
         try:
             ipaddress.ip_address(self.host)
         except ValueError:
@@ -36,30 +44,81 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host means, on every machine, the machine itself."""
-        if self.is_number:
+        """Whether the host is the loopback: on every machine, the machine itself."""
+        if self.is_ip_address:
             return ipaddress.ip_address(self.host).is_loopback
         return self.host in _LOOPBACK_NAMES
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """Equal for addresses that cannot both be had: all names of the loopback are one host."""
+        """Equal for conflicting addresses: all names of the loopback are one host."""
         return ("localhost" if self.is_loopback else self.host, self.port)
 
 
 def parse_address(text: str) -> Address | None:
-    """Take an address apart.
+    """Split an address into host and port.
 
     Args:
         text: Such as "host-a:2222", "10.0.0.1:2222" or "[::1]:2222"; the port may be missing.
 
     Returns:
-        Host and port; None where the text is no address, for example because it holds characters that a shell
-        would interpret.
+        Host and port; None if the text is not an address, for example because a shell would interpret a character
+        in it.
     """
     match = _ADDRESS.fullmatch(text)
     if match is None:
         return None
     host, port = match[1].lower().strip("[]"), match[2] or ""
     address = Address(host, int(port) if port.isdecimal() and 0 < int(port) < 65536 else None)
-    return None if match[1].startswith("[") and not address.is_number else address
+    return None if match[1].startswith("[") and not address.is_ip_address else address
+
+
+def resolve_hosts(
+    addresses: Iterable[Address], timeout_s: float = LOOKUP_TIMEOUT_S
+) -> dict[str, set[str]]:
+    """Look up hosts in parallel.
+
+    Args:
+        addresses: Addresses; their ports do not matter.
+        timeout_s: Seconds after which a host counts as not found.
+
+    Returns:
+        IP addresses by host, without the hosts that were not found.
+    """
+    found: dict[str, set[str]] = {}
+    searches: list[threading.Thread] = []
+    for address in {each.host: each for each in addresses}.values():
+        if address.is_ip_address:
+            found[address.host] = {address.host}
+        elif address.is_loopback:
+            found[address.host] = {"127.0.0.1"}
+        else:
+            # A lookup cannot be interrupted; a daemon thread does not keep the process alive.
+            search = threading.Thread(target=_look_up, args=(address.host, found), daemon=True)
+            search.start()
+            searches.append(search)
+    deadline = time.monotonic() + timeout_s
+    for search in searches:
+        search.join(max(deadline - time.monotonic(), 0))
+    return dict(found)
+
+
+def is_this_machine(ip_addresses: Iterable[str]) -> bool:
+    """Return whether one of these IP addresses belongs to this machine."""
+    return any(_is_own(address) for address in ip_addresses)
+
+
+def _look_up(host: str, found: dict[str, set[str]]) -> None:
+    # A malformed name raises UnicodeError.
+    with contextlib.suppress(OSError, UnicodeError):
+        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found[host] = {str(answer[4][0]) for answer in answers}
+
+
+def _is_own(address: str) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # A datagram socket can only be bound to an address of this machine; nothing is sent.
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as attempt:
+        attempt.bind((address, 0))
+        return True
+    return False

@@ -1,4 +1,4 @@
-"""What is known of a cluster and of this machine when a cluster is checked. Plain Python."""
+"""Facts about a cluster, and about this machine, that the cluster checks read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tfdistribute.cluster import hosts
-from tfdistribute.cluster.addresses import Address, parse_address
+from tfdistribute.cluster.addresses import (
+    Address,
+    is_this_machine,
+    parse_address,
+    resolve_hosts,
+)
 from tfdistribute.cluster.ports import Listener, listener
 from tfdistribute.cluster.spec import EVALUATOR, Cluster, ClusterSpec, Task
 from tfdistribute.cluster.tf_config import TfConfig
@@ -15,15 +19,15 @@ from tfdistribute.cluster.tf_config import TfConfig
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What the checks read.
+    """Facts that the checks read.
 
     Args:
         roles: Addresses by role, as in the ``cluster`` of TF_CONFIG; a role may be any text.
-        evaluator: Hosts of evaluators that stand outside of it.
-        task: The task of this process; None where there is none.
-        has_addresses: Whether addresses are known; not before a local cluster is started.
+        evaluator: Hosts of evaluators, which ``cluster`` does not list.
+        task: The task of this process; None if it has none.
+        has_addresses: Whether addresses are known; those of a local cluster are chosen at its start.
         devices_per_worker: Devices of each process that trains.
-        global_batch_size: Examples of one training step; None where it is not known.
+        global_batch_size: Examples of one training step; None if not known.
         others: Further TF_CONFIGs, which should have the same cluster.
         tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
     """
@@ -39,7 +43,7 @@ class ClusterFacts:
 
     @cached_property
     def texts(self) -> dict[Task, str]:
-        """Addresses of all tasks of the ``cluster``, as they are written."""
+        """Addresses of all tasks in ``cluster``, as written."""
         if not self.has_addresses:
             return {}
         return {
@@ -50,7 +54,7 @@ class ClusterFacts:
 
     @cached_property
     def addresses(self) -> dict[Task, Address]:
-        """The same, taken apart; what is no address is left out."""
+        """The same, parsed, without those that cannot be."""
         parsed = {task: parse_address(text) for task, text in self.texts.items()}
         return {task: address for task, address in parsed.items() if address is not None}
 
@@ -63,12 +67,12 @@ class ClusterFacts:
 
     @cached_property
     def ip_addresses(self) -> dict[str, set[str]]:
-        """IP addresses of the hosts that this machine finds."""
-        return hosts.resolve([*self.addresses.values(), *self.evaluator_addresses.values()])
+        """IP addresses of the hosts that this machine can find."""
+        return resolve_hosts([*self.addresses.values(), *self.evaluator_addresses.values()])
 
     def listener_on(self, address: Address) -> Listener | None:
-        """Say who already listens where a task of this machine is to; None also for other machines' tasks."""
-        if address.port is None or not hosts.is_here(self.ip_addresses.get(address.host, ())):
+        """Return the process that listens at an address of this machine; None for other machines."""
+        if address.port is None or not is_this_machine(self.ip_addresses.get(address.host, ())):
             return None
         return listener(address.port)
 
@@ -80,11 +84,11 @@ class ClusterFacts:
 def facts_of_cluster(
     cluster: Cluster, devices_per_worker: int = 1, global_batch_size: int | None = None
 ) -> ClusterFacts:
-    """Collect what a described cluster says of itself.
+    """Collect the facts of a described cluster.
 
     Args:
         cluster: A cluster.
-        devices_per_worker: Devices of each process that trains, where the cluster does not say.
+        devices_per_worker: Devices of each process that trains, unless the cluster has the number itself.
         global_batch_size: Examples of one training step.
 
     Returns:
@@ -108,7 +112,7 @@ def facts_of_tf_configs(
     global_batch_size: int | None = None,
     tf_config_is_late: bool = False,
 ) -> ClusterFacts:
-    """Collect what TF_CONFIG says, of one task or of several.
+    """Collect the facts of one TF_CONFIG or of several.
 
     Args:
         configs: The TF_CONFIGs, at least one.

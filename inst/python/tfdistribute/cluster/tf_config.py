@@ -1,4 +1,4 @@
-"""Read TF_CONFIG, by which TensorFlow learns of a cluster. Plain Python."""
+"""TF_CONFIG, the variable that describes a cluster to TensorFlow: reading and writing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
 from tfdistribute.errors import ClusterError
 
 REMEDY = (
@@ -99,6 +100,33 @@ def parse_tf_config(text: str) -> TfConfig | None:
     if not cluster and not task:
         return None
     return _with_task(cluster, task)
+
+
+def to_tf_config(cluster: ClusterSpec, task: Task) -> str:
+    """Write the TF_CONFIG of one task.
+
+    Args:
+        cluster: The cluster. Its evaluator is not listed in the ``cluster`` of TF_CONFIG, as TensorFlow requires.
+        task: One of its tasks.
+
+    Returns:
+        JSON, on one line.
+
+    Raises:
+        ClusterError: the cluster has no such task.
+
+    Source:
+        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment variable".
+    """
+    if task not in cluster.tasks:
+        raise ClusterError(
+            f"`task` is {task}, which the cluster does not have.",
+            f"Use one of {', '.join(str(each) for each in cluster.tasks)}.",
+            argument="task",
+            value=str(task),
+        )
+    roles = {role: list(each) for role, each in cluster.addresses.items() if role != EVALUATOR}
+    return json.dumps({"cluster": roles, "task": {"type": task.type, "index": task.index}})
 
 
 def _with_task(cluster: dict[str, tuple[str, ...]], task: dict[str, Any]) -> TfConfig:

@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfdistribute.cluster.addresses import Address, parse_address
-from tfdistribute.cluster.hosts import is_here, resolve
+from tfdistribute.cluster.addresses import (
+    Address,
+    is_this_machine,
+    parse_address,
+    resolve_hosts,
+)
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
@@ -236,6 +240,6 @@ def _elsewhere(cluster: ClusterSpec) -> str | None:
         address = parse_address(text)
         assert address is not None
         addresses.append(address)
-    found = resolve(addresses)
-    away = (each.host for each in addresses if not is_here(found.get(each.host, ())))
+    found = resolve_hosts(addresses)
+    away = (each.host for each in addresses if not is_this_machine(found.get(each.host, ())))
     return next(away, None)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
-from tfdistribute.cluster.to_tf_config import to_tf_config
+from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.affinity import own_cores, shared_out

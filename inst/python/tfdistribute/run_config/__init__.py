@@ -1,10 +1,10 @@
-"""How a model is trained: strategy and settings, checked by one table of rules, as a tf.estimator.RunConfig.
+"""Run configuration: strategy and settings, checked by one table of rules, as a tf.estimator.RunConfig.
 
 A verb goes through these steps::
 
     settings = settings.for_verb("train")
     devices = resolve_devices(settings)
-    settings = preflight(settings, Circumstances("train", devices=devices.all, ...)).settings
+    preflight(RunContext(settings, "train", devices=devices.all, ...))
     config = build(settings, devices)
 """
 
@@ -15,21 +15,20 @@ from tfdistribute.run_config.build import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.run_config.circumstances import Circumstances
-from tfdistribute.run_config.preflight import Preflight, findings, preflight
+from tfdistribute.run_config.preflight import check_strategy_of_cluster, preflight
+from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import RULES
 from tfdistribute.run_config.settings import TRAINING, RunSettings
 
 __all__ = [
     "RULES",
     "TRAINING",
-    "Circumstances",
     "Devices",
-    "Preflight",
+    "RunContext",
     "RunSettings",
     "build",
     "build_run_config",
-    "findings",
+    "check_strategy_of_cluster",
     "preflight",
     "resolve_devices",
     "session_hooks",

@@ -12,8 +12,8 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.run_config.circumstances import Circumstances
 from tfdistribute.run_config.preflight import preflight
+from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.strategies.device_names import cpus_named
@@ -77,7 +77,7 @@ def build(
     TensorFlow would have used without one.
 
     Args:
-        settings: The run configuration, as preflight repaired it.
+        settings: The run configuration.
         devices: What ``resolve_devices`` named for these settings.
         model_dir: The model's directory, which goes before the settings' own.
         member: The task of a cluster as which this process trains, if it does.
@@ -135,8 +135,7 @@ def build_run_config(settings: RunSettings) -> Any:
     Raises:
         TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
     """
-    circumstances = Circumstances("train_and_evaluate", tf_config=read_tf_config(os.environ))
-    settings = preflight(settings, circumstances).settings
+    preflight(RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ)))
     return build(settings, resolve_devices(settings), alone=False)
 
 

@@ -1,74 +1,47 @@
-"""Check settings by the table of rules before a verb begins. Plain Python."""
+"""Check of a run by the table of rules, before its verb begins."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tfdistribute.run_config.circumstances import Circumstances
-from tfdistribute.run_config.rules import RULES, Rule
+from tfdistribute.cluster.spec import Cluster
+from tfdistribute.run_config.rule import RunContext
+from tfdistribute.run_config.rules import RULES
 from tfdistribute.run_config.settings import RunSettings
+from tfdistribute.strategies import Strategy
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A rule that does not hold, and what was found."""
-
-    rule: Rule
-    message: str
-
-
-@dataclass(frozen=True)
-class Preflight:
-    """Settings that keep all rules.
+def preflight(run: RunContext) -> None:
+    """Refuse a run by the most fundamental rule that does not hold.
 
     Args:
-        settings: The settings after all repairs.
-        notes: What was repaired, one sentence each.
-    """
-
-    settings: RunSettings
-    notes: tuple[str, ...] = ()
-
-
-def preflight(settings: RunSettings, circumstances: Circumstances) -> Preflight:
-    """Repair the settings, or refuse them by the most fundamental rule that does not hold.
-
-    Args:
-        settings: What the user set.
-        circumstances: What is known.
-
-    Returns:
-        The settings to build, and notes on the repairs.
+        run: The settings, and what is known.
 
     Raises:
-        ClusterError: TF_CONFIG names a cluster that cannot be, or another one than the settings.
-        RunConfigError: settings, or settings and model, that do not go together.
-        ShardingError: the rows do not suffice for the replicas.
-        StrategyError: a strategy that does not suit the cluster.
-        UnsupportedError: settings for a cluster of which this process is no task.
+        ClusterError: TF_CONFIG has an impossible cluster, or another one than the settings.
+        RunConfigError: settings, or settings and model, that exclude each other.
+        ShardingError: too few rows for the replicas.
+        StrategyError: the strategy does not suit the cluster.
+        UnsupportedError: the settings have a cluster, and this process is not one of its tasks.
     """
-    notes: list[str] = []
-    for finding in findings(settings, circumstances):
-        rule = finding.rule
-        if rule.repair is None:
-            raise rule.refusal(finding.message, rule.remedy, argument=rule.field)
-        settings = rule.repair(settings, circumstances)
-        notes.append(f"{finding.message} {rule.remedy}")
-    return Preflight(settings, tuple(notes))
+    for rule in RULES:
+        for finding in rule.find(run):
+            raise rule.error(finding, run)
 
 
-def findings(settings: RunSettings, circumstances: Circumstances) -> list[Finding]:
-    """List every rule that does not hold, the most fundamental first. Raises nothing.
+def check_strategy_of_cluster(
+    strategy: Strategy | None, cluster: Cluster | None, verb: str = "train"
+) -> None:
+    """Refuse a strategy that the tasks of a cluster could not train with, before they are started.
+
+    Needs no TensorFlow.
 
     Args:
-        settings: What the user set.
-        circumstances: What is known.
+        strategy: Strategy of training.
+        cluster: The cluster; None for this process alone, which has no such rules.
+        verb: The verb that starts the tasks, or "plan", which allows a plan without a strategy.
 
-    Returns:
-        Findings in the table's order.
+    Raises:
+        StrategyError: the strategy uses one machine, or does not suit the roles of the cluster.
     """
-    return [
-        Finding(rule, rule.message(settings, circumstances))
-        for rule in RULES
-        if rule.broken(settings, circumstances)
-    ]
+    if cluster is not None:
+        settings = RunSettings(train_distribute=strategy, cluster=cluster)
+        preflight(RunContext(settings, verb, starts_tasks=True))

@@ -1,71 +1,143 @@
-"""A rule that settings must keep, and what is said about settings that break it. Plain Python."""
+"""Rows of the table of settings rules, and the run that they judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tfdistribute.cluster.spec import Cluster
+from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import RunConfigError, TfdistributeError
-from tfdistribute.run_config.circumstances import Circumstances
+from tfdistribute.rules import Finding
 from tfdistribute.run_config.settings import TRAINING, RunSettings
 from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice, Strategy
 
-Test = Callable[[RunSettings, Circumstances], bool]
-Text = Callable[[RunSettings, Circumstances], str]
-Repair = Callable[[RunSettings, Circumstances], RunSettings]
+
+@dataclass(frozen=True)
+class RunContext:
+    """What is known when a verb begins; the defaults mean "not known" or "no".
+
+    ``train_and_evaluate`` is checked twice: as itself with the training input, and as "evaluate" with the
+    evaluation input.
+
+    Args:
+        settings: The run configuration.
+        verb: "train", "evaluate", "predict", "train_and_evaluate", "export", or "plan".
+        tf_config: The TF_CONFIG of this process; None if it has none.
+        starts_tasks: Whether this process plans or starts the tasks of ``settings.cluster``, rather than being one.
+        v1_canned: Whether the model is one of tf.compat.v1.estimator's.
+        rows: Rows of this verb's input.
+        global_batch_size: Rows per step, over all replicas.
+        replicas: Replicas in sync of this verb's strategy.
+        devices: Canonical names of the devices that the strategies take.
+    """
+
+    settings: RunSettings
+    verb: str
+    tf_config: TfConfig | None = None
+    starts_tasks: bool = False
+    v1_canned: bool = False
+    rows: int | None = None
+    global_batch_size: int | None = None
+    replicas: int = 1
+    devices: tuple[str, ...] = ()
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """Strategy of training."""
+        return self.settings.train_distribute
+
+    @property
+    def trains(self) -> bool:
+        """Whether the verb trains."""
+        return self.verb in TRAINING
+
+    @property
+    def on_one_machine(self) -> bool:
+        """Whether training uses the devices of one machine."""
+        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage))
+
+    @property
+    def tasks(self) -> int:
+        """Processes of the cluster; 1 without one."""
+        if self.tf_config is not None:
+            return self.tf_config.tasks
+        return len(self._started.tasks) if self._started is not None else 1
+
+    @property
+    def training_tasks(self) -> int:
+        """Processes of the cluster that compute gradients; 1 without one."""
+        if self.tf_config is not None:
+            return self._listed("chief") + self._listed("worker")
+        return self._started.training_processes if self._started is not None else 1
+
+    @property
+    def servers(self) -> int:
+        """Parameter servers of the cluster."""
+        if self.tf_config is not None:
+            return self._listed("ps")
+        return len(self._started.addresses.get("ps", ())) if self._started is not None else 0
+
+    @property
+    def task(self) -> str:
+        """This process in words, such as "worker 1"."""
+        return "no task" if self.tf_config is None else self.tf_config.task
+
+    @property
+    def cluster_in_words(self) -> str:
+        """The cluster as users know it, and this process's task in it."""
+        if self.tf_config is None:
+            return "`cluster`"
+        return f"the cluster of TF_CONFIG (this process is {self.task})"
+
+    def _listed(self, role: str) -> int:
+        return 0 if self.tf_config is None else len(self.tf_config.cluster.get(role, ()))
+
+    @property
+    def _started(self) -> Cluster | None:
+        return self.settings.cluster if self.starts_tasks else None
 
 
 @dataclass(frozen=True)
-class Rule:
+class SettingsRule:
     """One row of the table.
 
     Args:
         field: The setting, as users write it.
         trap: Number of the trap of TensorFlow that the rule answers.
         rule: What must hold.
-        broken: Says whether it does not hold.
+        broken: Returns whether it does not hold.
         message: What was found, with values.
-        remedy: What the user does, or for a repair what was done.
-        repair: Makes the settings right; None where the rule refuses.
-        refusal: The error's class, where the rule refuses.
+        remedy: What the user does; a function if it depends on the run.
+        refusal: The error's class.
     """
 
     field: str
     trap: int
     rule: str
-    broken: Test
-    message: Text
-    remedy: str
-    repair: Repair | None = None
+    broken: Callable[[RunContext], bool]
+    message: Callable[[RunContext], str]
+    remedy: str | Callable[[RunContext], str]
     refusal: type[TfdistributeError] = RunConfigError
 
-    @property
-    def answer(self) -> str:
-        """Say what becomes of broken settings: "repaired" or "refused"."""
-        return "refused" if self.repair is None else "repaired"
+    def find(self, run: RunContext) -> Iterator[Finding]:
+        """Find the violation, if there is one."""
+        if self.broken(run):
+            remedy = self.remedy if isinstance(self.remedy, str) else self.remedy(run)
+            yield Finding(self.field, self.message(run), remedy)
+
+    def error(self, finding: Finding, run: RunContext) -> TfdistributeError:
+        """Make the error that refuses the run."""
+        value = getattr(run.settings, self.field, run.task)
+        shown = in_words(value) if isinstance(value, Strategy) else value
+        return self.refusal(
+            finding.message,
+            finding.fix,
+            argument=self.field,
+            value="NULL" if shown is None else str(shown),
+        )
 
 
-def word(strategy: Strategy | None) -> str:
+def in_words(strategy: Strategy | None) -> str:
     """Write a strategy as users do."""
-    return "no strategy" if strategy is None else f"strategy_{strategy.kind}()"
-
-
-def task(circumstances: Circumstances) -> str:
-    """Say which task this process is."""
-    return "no task" if circumstances.tf_config is None else circumstances.tf_config.task
-
-
-def on_one_machine(settings: RunSettings) -> bool:
-    """Say whether training uses the devices of one machine."""
-    return isinstance(settings.train_distribute, (Mirrored, OneDevice, CentralStorage))
-
-
-def trains(circumstances: Circumstances) -> bool:
-    """Say whether the verb trains."""
-    return circumstances.verb in TRAINING
-
-
-def unchanged(settings: RunSettings, circumstances: Circumstances) -> RunSettings:
-    """Repair nothing here: it is done elsewhere, and leaves a note only."""
-    del circumstances
-    return settings
+    return "NULL" if strategy is None else f"strategy_{strategy.kind}()"

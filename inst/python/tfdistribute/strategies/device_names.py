@@ -40,12 +40,12 @@ def canonical(name: str, argument: str) -> str:
     return f"/device:{match[1].upper()}:{int(match[2])}"
 
 
-def kind_of(device: str) -> str:
+def device_type(device: str) -> str:
     """Say what a canonical name is a name of: "CPU" or "GPU"."""
     return device.split(":")[1]
 
 
-def index_of(device: str) -> int:
+def device_index(device: str) -> int:
     """Say which device of its kind a canonical name means, counted from 0."""
     return int(device.split(":")[2])
 
@@ -59,7 +59,9 @@ def cpus_named(devices: Iterable[str]) -> int:
     Returns:
         The highest CPU number plus 1; 0 where no CPU is named.
     """
-    return max((index_of(device) + 1 for device in devices if kind_of(device) == "CPU"), default=0)
+    return max(
+        (device_index(device) + 1 for device in devices if device_type(device) == "CPU"), default=0
+    )
 
 
 def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
@@ -138,7 +140,7 @@ def require(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
         StrategyError: a GPU that this machine does not have, or a CPU that cannot be had.
     """
     argument = asked.strip("`").split(" ")[0]
-    wanted_gpus = max((index_of(d) + 1 for d in devices if kind_of(d) == "GPU"), default=0)
+    wanted_gpus = max((device_index(d) + 1 for d in devices if device_type(d) == "GPU"), default=0)
     if wanted_gpus > gpus:
         there = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
         last = f"GPU:{wanted_gpus - 1}"

@@ -8,7 +8,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import checked_devices, chosen_devices, kind_of, short
+from tfdistribute.strategies.device_names import checked_devices, chosen_devices, device_type, short
 
 CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
 
@@ -72,7 +72,7 @@ class Mirrored(Strategy, kind="mirrored"):
             )
 
     def _check_nccl(self, devices: tuple[str, ...]) -> None:
-        on_cpu = [device for device in devices if kind_of(device) == "CPU"]
+        on_cpu = [device for device in devices if device_type(device) == "CPU"]
         if self.cross_device == "nccl" and on_cpu:
             raise StrategyError(
                 f'`cross_device = "nccl"` sums over GPUs only, and {short(on_cpu[0])} is a CPU.',

@@ -19,8 +19,8 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import (
     TRAINING,
-    Circumstances,
     Devices,
+    RunContext,
     RunSettings,
     build,
     preflight,
@@ -45,7 +45,7 @@ class Prepared:
     Args:
         model: The model's description, completed by what the input and the model_dir say.
         estimator: The tf.estimator.Estimator.
-        settings: The settings after the preflight's repairs.
+        settings: The settings that the verb uses.
         devices: The devices of the strategies.
         model_hooks: Makes the hooks that the model itself describes.
     """
@@ -204,12 +204,9 @@ def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
         RunConfigError: a rule of the preflight table refuses the evaluation.
     """
     prepared.model.check(facts)
-    circumstances = _circumstances("evaluate", prepared.model, facts)
+    context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
-    preflight(
-        prepared.settings,
-        replace(circumstances, replicas=replicas, devices=prepared.devices.evaluate),
-    )
+    preflight(replace(context, replicas=replicas, devices=prepared.devices.evaluate))
 
 
 def _build(
@@ -221,14 +218,13 @@ def _build(
     alone: bool = True,
 ) -> Prepared:
     settings = settings.for_verb(verb)
-    circumstances = _circumstances(verb, model, facts)
-    # Once before TensorFlow starts, and once when it has said which devices there are.
-    preflight(settings, circumstances)
+    context = _run_context(verb, model, settings, facts)
+    # Once before TensorFlow starts, and once when its devices are known.
+    preflight(context)
     devices = resolve_devices(settings)
     workers = len(member.training_tasks) if member is not None and member.in_step else 1
     replicas = devices.replicas(verb) * workers
-    circumstances = replace(circumstances, replicas=replicas, devices=devices.all)
-    settings = preflight(settings, circumstances).settings
+    preflight(replace(context, replicas=replicas, devices=devices.all))
     limit_mb = _memory_limit_mb(settings)
     if limit_mb is not None:
         engine.devices.limit_gpu_memory(limit_mb)
@@ -251,12 +247,14 @@ def _memory_limit_mb(settings: RunSettings) -> float | None:
     return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
 
 
-def _circumstances(verb: str, model: Model, facts: InputFacts | None) -> Circumstances:
-    return Circumstances(
-        verb=verb,
+def _run_context(
+    verb: str, model: Model, settings: RunSettings, facts: InputFacts | None
+) -> RunContext:
+    return RunContext(
+        settings,
+        verb,
         tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
         v1_canned=model.is_v1_canned(),
         rows=facts.rows if facts else None,
-        epochs=facts.epochs if facts else None,
         global_batch_size=facts.global_batch_size if facts else None,
     )

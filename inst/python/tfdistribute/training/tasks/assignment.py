@@ -10,7 +10,7 @@ from typing import Any
 from tfdistribute import task_events
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec, LocalCluster
-from tfdistribute.cluster.to_tf_config import to_tf_config
+from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import MultiWorker
