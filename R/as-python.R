@@ -1,18 +1,21 @@
-#' TensorFlow's own object for a description
+#' Convert a description to TensorFlow's own object
 #'
-#' For code that talks to TensorFlow itself, such as constructors of tfestimators. Starts Python and TensorFlow. The
-#' verbs of this package do this by themselves.
+#' For code that calls TensorFlow directly, such as constructors of tfestimators. Starts Python and TensorFlow. The
+#' verbs of this package convert descriptions themselves.
 #'
-#' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Functions of Python take these as they are.
+#' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions called from R also accept
+#'   these directly.
 #' @param ... Not used.
-#' @return For a [run_config()], a Python `tf.estimator.RunConfig`; for a hook, a `tf.estimator.SessionRunHook`; for a
-#'   [parse_example_spec], a dictionary. It cannot be saved, nor sent to another process.
+#' @returns For a [run_config()], a Python `tf.estimator.RunConfig`; for a hook, a `tf.estimator.SessionRunHook`; for a
+#'   [parse_example_spec], a dictionary. It cannot be saved or sent to another process.
 #' @section Errors:
-#' `tfdistribute_strategy_error` for devices that this machine does not have, `tfdistribute_run_config_error` for
-#' settings that TensorFlow does not take, `tfdistribute_unsupported_error` for a strategy that this version does not
-#' train with, such as a TPU's, `tfdistribute_backend_error` without TensorFlow.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
+#' * `tfdistribute_argument_error`: `x` is something else.
+#' * `tfdistribute_strategy_error`: this machine does not have the devices.
+#' * `tfdistribute_run_config_error`: TensorFlow does not accept the settings.
+#' * `tfdistribute_unsupported_error`: this version cannot train with the strategy, such as a TPU's; or TensorFlow has
+#'   no such hook.
+#' * `tfdistribute_backend_error`: TensorFlow is not installed.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @examplesIf tfdistribute_available()
 #' config <- as_python(run_config(strategy_mirrored(devices = 2)))
 #' config$train_distribute$num_replicas_in_sync

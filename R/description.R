@@ -1,12 +1,8 @@
 # A description is a plain R list with a kind and a family: it prints, compares, saves and travels.
 
-#' Make a description
-#'
-#' @param family Family, as in Python: `"strategy"`, `"feature_column"`, `"input"`, `"estimator"`.
-#' @param kind Member of the family; the word by which Python recognises it.
-#' @param ... Fields, already checked, named as the Python dataclass names them.
-#' @return A list of class `tfdistribute_<kind>_<family>`, `tfdistribute_<family>`.
-#' @noRd
+# A list of class tfdistribute_<kind>_<family> and tfdistribute_<family>. `family` is as in Python: "strategy",
+# "feature_column", "input", "estimator". Python recognises the member by its `kind`. The fields are checked, and named
+# as in the Python dataclass.
 new_description <- function(family, kind, ...) {
   structure(
     list(kind = kind, ...),

@@ -8,21 +8,11 @@ error_parents <- list(
   lost_peer = "training"
 )
 
-#' Raise a classed condition
-#'
-#' Texts are data: braces in them are not evaluated.
-#'
-#' @param kind Kind of the error, as in `errors.py`: `"argument"`, `"input"`, ...
-#' @param problem What was asked and why it cannot be, with the argument's name and value.
-#' @param remedy The one thing to do; NULL where there is none.
-#' @param argument,value Name and value of the argument, for programs that catch the condition.
-#' @param parent The condition that led here, if any.
-#' @param traceback Python's traceback as one string, if any.
-#' @param trace Backtrace of R where the parent happened, if it is known.
-#' @param details One more line of the message, if any.
-#' @param fields Named list of further fields.
-#' @return Does not return.
-#' @noRd
+# Raise a classed condition of a `kind` as in errors.py: "argument", "input", ... `problem` is what was asked and why
+# it cannot be, with the argument's name and value, `remedy` the one thing to do, and `details` one more line.
+# `argument`, `value` and `fields` are for programs that catch the condition. `parent` is the condition that led here;
+# `trace` is R's backtrace there, and `traceback` Python's as one string. Texts are data: braces in them are not
+# evaluated.
 abort_tfdistribute <- function(
   kind,
   problem,

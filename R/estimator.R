@@ -30,14 +30,8 @@
 #' @name estimators
 NULL
 
-#' Make an estimator
-#'
-#' @param kind Kind of the model, as in Python.
-#' @param ... Checked fields, named as in the Python dataclass.
-#' @param model_dir,config The user's arguments.
-#' @returns A description of class `tfdistribute_<kind>_estimator`, `tfdistribute_estimator`. Its attribute `temporary`
-#'   is TRUE if `model_dir` was chosen here.
-#' @noRd
+# An estimator from checked fields, named as in the Python dataclass, and the user's `model_dir` and `config`. Its
+# attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   config <- check_class(
     config,

@@ -1,23 +1,21 @@
 #' Evaluate a trained model
 #'
-#' Computes the model's metrics with every row counted once. It does not train, and does not use the
-#' training strategy, so that an odd last batch counts as it should. `loss` is the mean over all rows for ready-made
-#' models without a `weight_column` and for Keras models; with weights, and for a model function of your own, it is
-#' TensorFlow's mean over batches.
+#' Computes the model's metrics and counts every row once. It does not train, and ignores the training strategy, so that
+#' a smaller last batch is weighted correctly. For Keras models and for canned models without a `weight_column`, `loss`
+#' is the mean over all rows. With weights, and for your own model function, it is TensorFlow's mean over batches.
 #'
 #' @inheritParams train
-#' @param input_fn What to evaluate on: an [input_fn()] with a response, or a function that returns a
+#' @param input_fn Data for the evaluation: an [input_fn()] with a response, or a function that returns a
 #'   `tf.data.Dataset`.
 #' @param steps Batches to evaluate, a count; NULL for all.
-#' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] gives it; NULL for the newest.
-#' @param name Name of the evaluation, where a model is evaluated on several data sets; a string or NULL.
-#' @param simplify TRUE for a tibble of one row, FALSE for a named list.
-#' @return The metrics: a tibble with one row and a column for each metric, doubles; `loss` and `global_step`
-#'   are among them.
+#' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
+#' @param name Name of the evaluation, to tell several data sets apart; a string or NULL.
+#' @param simplify TRUE for a tibble with one row, FALSE for a named list.
+#' @returns The metrics, including `loss` and `global_step`: a tibble with one row and a column of doubles per metric.
 #' @section Errors:
-#' `tfdistribute_model_directory_error` where the model was not trained; else as [train()].
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate>
+#' * `tfdistribute_model_directory_error`: the model has not been trained.
+#' * Those of [train()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))

@@ -1,33 +1,35 @@
 #' Export a trained model for serving
 #'
-#' Writes a SavedModel that TensorFlow Serving and `tf.saved_model.load` read, and that answers with the numbers of
-#' `predict()`. It is written as a whole or not at all: when the export fails, what stood there before is still there.
+#' Writes a SavedModel for TensorFlow Serving and `tf.saved_model.load`. It returns the same numbers as `predict()`. The
+#' export is written completely or not at all: if it fails, what was there before is unchanged.
 #'
 #' @inheritParams evaluate
-#' @param export_dir_base Directory of the export; with `versioned` the directory that holds the versions. A directory
-#'   that holds something else than an export is never replaced.
-#' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for requests of
-#'   another kind; NULL takes `input`.
-#' @param assets_extra Files to copy beside the model: a list of source paths, named by their path below `assets.extra`
-#'   in the export; or NULL.
+#' @param export_dir_base Directory of the export, or, with `versioned`, of its versions. A directory that holds
+#'   anything but an export is never replaced.
+#' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for other kinds of
+#'   requests; NULL uses `input`.
+#' @param assets_extra Files to copy next to the model: a list of source paths, named by their paths below
+#'   `assets.extra` in the export; or NULL.
 #' @param as_text TRUE to write the graph as text.
-#' @param overwrite TRUE to replace an export that stands there already.
-#' @param versioned TRUE to write into a new directory below `export_dir_base`, named by the time in seconds.
-#' @param input What a request to the exported model holds. An [input_fn()]: a tensor for each feature that the model
-#'   reads, by name; the data itself is not used. [feature_columns()]: serialised `tf.train.Example` messages with the
-#'   features of these columns. NULL: messages with the model's own columns, or, where the model has none, a tensor for
-#'   each feature that it was trained on.
-#' @return Invisibly the directory that holds the SavedModel, a string.
+#' @param overwrite TRUE to replace an existing export.
+#' @param versioned TRUE to write to a new directory below `export_dir_base`, named by the time in seconds.
+#' @param input Content of a request to the exported model. An [input_fn()]: one tensor per feature that the model
+#'   reads, by name; its data is not used. [feature_columns()]: serialised `tf.train.Example` messages with the features
+#'   of these columns. NULL: messages with the model's own columns, or, if the model has none, one tensor per feature
+#'   that it was trained on.
+#' @returns Invisibly, the directory of the SavedModel, a string.
 #' @section Requests:
-#' Signatures are TensorFlow's: `predict` gives all predictions. Without a name (`serving_default`) a regressor gives
-#' `outputs`, and a classifier `scores` and `classes`, for messages in the input `inputs`; for tensors it gives all
-#' predictions. Messages hold whole numbers as `int64_list`, other numbers as `float_list`, strings as `bytes_list`.
+#' Signatures are TensorFlow's. `predict` returns all predictions. The default signature (`serving_default`) also
+#' returns all predictions if requests are tensors. If they are messages, in the input `inputs`, it returns `outputs`
+#' for a regressor, and `scores` and `classes` for a classifier. Messages hold whole numbers as `int64_list`, other
+#' numbers as `float_list` and strings as `bytes_list`.
 #' @section Errors:
-#' `tfdistribute_model_directory_error` where the model was not trained, the export stands there already, or something
-#' else does; `tfdistribute_input_error` where `input` lacks a feature; `tfdistribute_model_error` where columns read
-#' one feature in two ways; `tfdistribute_unsupported_error` where nothing says what a request holds.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
+#' * `tfdistribute_model_directory_error`: the model has not been trained, or the directory holds an export (with
+#'   `overwrite = FALSE`) or something else.
+#' * `tfdistribute_input_error`: `input` lacks a feature.
+#' * `tfdistribute_model_error`: columns read the same feature in two ways.
+#' * `tfdistribute_unsupported_error`: the content of a request is unknown.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
 #' @seealso [classifier_parse_example_spec()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))

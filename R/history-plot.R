@@ -1,20 +1,18 @@
 #' Plot the history of a training
 #'
-#' Losses of training as a line, evaluations as points, one panel for each metric that both have.
+#' Draws training losses as a line and evaluations as points, with one panel per metric.
 #'
 #' @param x A [history][history].
 #' @param y Ignored.
-#' @param metrics Names of the metrics to show; NULL for the loss, and the other metrics of evaluations when there
-#'   are two evaluations or more.
-#' @param method `"ggplot2"`, `"base"`, or `"auto"`: ggplot2 where it is installed.
-#' @param smooth TRUE to add a smoothed line of the training loss (with ggplot2, from ten points on).
+#' @param metrics Names of the metrics to show. NULL (default) shows the loss, and the other metrics if there are at
+#'   least two evaluations.
+#' @param method `"ggplot2"`, `"base"`, or `"auto"` for ggplot2 if it is installed.
+#' @param smooth TRUE adds a smoothed line of the training loss (with ggplot2, from ten points on).
 #' @param theme_bw TRUE for ggplot2's black and white theme.
 #' @param ... Ignored.
-#' @return A ggplot object, or with `"base"` invisibly the data that was drawn.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' The same arguments as tfestimators' `plot()` of a history.
+#' @returns A ggplot object; with `"base"`, invisibly the data that was drawn.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @references The arguments are those of tfestimators' `plot()` of a history.
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))

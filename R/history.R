@@ -1,24 +1,22 @@
-#' The history of a training
+#' History of a training
 #'
-#' What [train()] and [train_and_evaluate()] return: the true mean loss of a batch every ten steps and at the
-#' first and last step, the speed between these points, and the metrics of every evaluation. It is a plain R
-#' value; nothing of it stays in Python.
+#' [train()] and [train_and_evaluate()] return a history: the mean loss of a batch at the first, the last and every
+#' tenth step, the speed between these points, and the metrics of every evaluation. It is a plain R value and holds no
+#' Python objects. For canned models, TensorFlow itself reports the sum of the losses over replicas; the history has
+#' their mean.
 #'
 #' @param x,object A history.
 #' @param row.names,optional Ignored.
 #' @param ... Ignored.
-#' @return `as.data.frame()` gives one row for each value with columns `step` (integer), `metric` (string),
-#'   `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` gives a list with the steps, the
-#'   first and last loss, the examples per second and the last evaluation. The list itself has `losses` (a tibble:
-#'   `step`, `loss`, `seconds` since the first step, `examples_per_second`), `evaluations` (a tibble: `global_step`
-#'   and a column for each metric), `examples_per_second`, `global_step`, `model_dir`, `stopped_by` (the
-#'   hook that ended training before its steps or its data did, or NULL) and `notes` (what could not be done as it was
-#'   told, a sentence each). That of a job, see [launch()], has `tasks`,
-#'   `restarts` and `steps_lost` too.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' TensorFlow reports the sum of the losses over replicas for canned models; this is their mean.
+#' @returns `as.data.frame()` returns one row per value, with columns `step` (integer), `metric` (string), `value`
+#'   (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a list with the steps, the first and last
+#'   loss, the examples per second and the last evaluation. A history itself is a list of
+#' * `losses`: a tibble with `step`, `loss`, `seconds` since the first step and `examples_per_second`.
+#' * `evaluations`: a tibble with `global_step` and a column per metric.
+#' * `examples_per_second`, `global_step`, `model_dir`.
+#' * `stopped_by`: the hook that ended training before its steps or its data did, or NULL.
+#' * `notes`: sentences about what could not be done as requested.
+#' * `tasks`, `restarts`, `steps_lost`: of a job only, see [launch()].
 #' @seealso [plot.tfdistribute_history()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))

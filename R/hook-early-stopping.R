@@ -1,36 +1,35 @@
-#' End training when a metric does not improve any more
+#' Stop training when a metric stops improving
 #'
-#' Looks at a metric now and then, and ends training when its best value is `patience_steps` steps old. The last
-#' step's checkpoint is written, and `history$stopped_by` says what was best and when. Weights are those of the last
-#' step, not of the best one.
+#' Checks a metric regularly, and ends training when its best value is `patience_steps` steps old. Training ends with a
+#' checkpoint, and `history$stopped_by` gives the best value and its step. The final weights are those of the last step,
+#' not of the best one.
 #'
 #' It works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
-#' (TensorFlow's own `stop_if_no_decrease_hook()` fails under a mirrored strategy and takes no seconds.) Between
-#' several processes only the training's loss by steps is the same for all, so only that is taken there, and no
-#' parameter servers.
+#' (TensorFlow's `stop_if_no_decrease_hook()` fails under a mirrored strategy and does not take seconds.) In a cluster,
+#' only the training loss by steps is the same in all processes, so only that is supported there, and not with parameter
+#' servers.
 #'
-#' A metric of evaluations needs [train_and_evaluate()] and evaluations that are made often enough: after each
-#' checkpoint (see `save_checkpoints_steps` of [run_config()]), but not more often than `throttle_secs` of
-#' [eval_spec()], which is ten minutes unless you say otherwise.
+#' A metric of evaluations needs [train_and_evaluate()] with frequent evaluations: they follow each checkpoint (see
+#' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], by default ten minutes.
 #'
-#' @param monitor Name of the metric, a string: `"loss"`, or what evaluations give, such as `"accuracy"` or
+#' @param monitor Name of the metric, a string: `"loss"`, or a metric of evaluations such as `"accuracy"` or
 #'   `"average_loss"`.
 #' @param patience_steps Steps without an improvement after which training ends, a count.
-#' @param min_delta What a value must differ by from the best one to be an improvement, a number of at least 0.
-#' @param mode `"min"` where less is better, `"max"` where more is; `"auto"`: `"max"` for names with accuracy, auc,
+#' @param min_delta Smallest difference from the best value that is an improvement, a number of at least 0.
+#' @param mode `"min"` if lower is better, `"max"` if higher is. `"auto"`: `"max"` for names with accuracy, auc,
 #'   precision or recall, else `"min"`.
-#' @param data `"training"` for the mean loss of the training batches since the last look, `"evaluation"` for
-#'   metrics of evaluations; `"auto"`: `"training"` for `"loss"`, else `"evaluation"`.
-#' @param min_steps Global step before which nothing counts and training does not end, a count.
-#' @param every_n_steps,every_secs Steps (a count) or seconds between two looks, not both. NULL: each evaluation is
-#'   looked at, and the loss of training ten times in `patience_steps`.
-#' @return A description of class `tfdistribute_early_stopping_hook`.
-#' @section Errors: `tfdistribute_argument_error`: an argument is no such value; [train()] is given a metric of
-#' evaluations; evaluations have no such metric. `tfdistribute_unsupported_error`: the tasks of a cluster would end
-#' at different steps.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook> and
-#' `callback_early_stopping()` of keras.
+#' @param data `"training"` for the mean loss of the training batches since the last check, `"evaluation"` for metrics
+#'   of evaluations. `"auto"`: `"training"` for `"loss"`, else `"evaluation"`.
+#' @param min_steps Global step before which nothing is checked, a count.
+#' @param every_n_steps,every_secs Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
+#'   the training loss ten times in `patience_steps`.
+#' @returns A description of class `tfdistribute_early_stopping_hook`.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range; [train()] is given a metric of
+#'   evaluations; or evaluations do not have the metric.
+#' * `tfdistribute_unsupported_error`: the tasks of a cluster would stop at different steps.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook>,
+#'   `callback_early_stopping()` of keras.
 #' @family hooks
 #' @examples
 #' # The mean training loss has not fallen for 500 steps.

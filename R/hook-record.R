@@ -1,16 +1,14 @@
 # Hooks that change what every training records and shows anyway.
 
-#' Record the loss more or less often
+#' Record the loss at another interval
 #'
-#' Training records the loss every ten steps; this hook sets another interval. The record is the [history][history]
-#' that the verb returns. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
+#' Training records the loss every ten steps in the [history][history] that the verb returns. This hook changes the
+#' interval. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
-#' @param every_n_step Steps between two entries, a count. The first and the last step are recorded in any case.
-#' @return A description of class `tfdistribute_history_saver_hook`.
-#' @section Errors:
-#' `tfdistribute_argument_error` where `every_n_step` is no count.
-#' @section Source:
-#' `hook_history_saver()` of tfestimators.
+#' @param every_n_step Steps between records, a count. The first and the last step are always recorded.
+#' @returns A description of class `tfdistribute_history_saver_hook`.
+#' @section Errors: `tfdistribute_argument_error`: `every_n_step` is not a count.
+#' @references `hook_history_saver()` of tfestimators.
 #' @family hooks
 #' @examples
 #' hook_history_saver(every_n_step = 1)
@@ -21,14 +19,11 @@ hook_history_saver <- function(every_n_step = 10) {
 
 #' Show the progress of training
 #'
-#' Training shows its progress unless `options(tfdistribute.progress = FALSE)` is set; with this hook it does in any
-#' case. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
+#' Training shows its progress unless `options(tfdistribute.progress = FALSE)` is set; with this hook, it always does.
+#' It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
-#' @return A description of class `tfdistribute_progress_bar_hook`.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' `hook_progress_bar()` of tfestimators.
+#' @returns A description of class `tfdistribute_progress_bar_hook`.
+#' @references `hook_progress_bar()` of tfestimators.
 #' @family hooks
 #' @examples
 #' hook_progress_bar()

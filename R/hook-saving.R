@@ -1,24 +1,22 @@
 # Hooks that write files.
 
-#' Write checkpoints at intervals of their own
+#' Write checkpoints at another interval
 #'
-#' In the model's own directory the hook takes the place of the checkpoints that [run_config()] asks for. In another
-#' directory it writes further ones, the five newest of which are kept; the model's own stay as they are. (In
-#' TensorFlow a saver for another directory leaves `model_dir` without checkpoints.) A checkpoint is also written
-#' before the first step and after the last.
+#' In the model's own directory, the hook replaces the checkpoints of [run_config()]. In another directory, it writes
+#' additional ones and keeps the newest five. (In TensorFlow, a saver for another directory leaves `model_dir` without
+#' checkpoints.) A checkpoint is also written before the first step and after the last.
 #'
 #' @param checkpoint_dir Directory, a string; NULL for the model's.
-#' @param save_secs Seconds between two checkpoints, a number.
-#' @param save_steps Steps between two checkpoints, a count. One of the two is given.
-#' @param saver A Python `tf.compat.v1.train.Saver`, or NULL for one that saves all variables.
-#' @param checkpoint_basename First part of the files' names, a string.
-#' @param scaffold A Python `tf.compat.v1.train.Scaffold` whose saver is used, or NULL. Not together with `saver`.
+#' @param save_secs Seconds between checkpoints, a number.
+#' @param save_steps Steps between checkpoints, a count. Exactly one of `save_secs` and `save_steps` is required.
+#' @param saver A Python `tf.compat.v1.train.Saver`; NULL saves all variables.
+#' @param checkpoint_basename First part of the file names, a string.
+#' @param scaffold A Python `tf.compat.v1.train.Scaffold` with the saver to use, or NULL. Not together with `saver`.
 #' @param listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
-#' @return A description of class `tfdistribute_checkpoint_saver_hook`.
-#' @section Errors:
-#' `tfdistribute_argument_error` where an argument is no such value, or a verb that does not train is given the hook.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/CheckpointSaverHook>
+#' @returns A description of class `tfdistribute_checkpoint_saver_hook`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the hook is
+#'   given to a verb that does not train.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/CheckpointSaverHook>
 #' @family hooks
 #' @examples
 #' hook_checkpoint_saver("backup", save_steps = 1000)
@@ -48,22 +46,20 @@ hook_checkpoint_saver <- function(
   )
 }
 
-#' Write summaries for TensorBoard at intervals of their own
+#' Write summaries for TensorBoard at another interval
 #'
-#' Besides those that [run_config()] asks for with `save_summary_steps`.
+#' Writes summaries in addition to those of `save_summary_steps` in [run_config()].
 #'
-#' @param save_steps Steps between two summaries, a count.
-#' @param save_secs Seconds between two summaries, a number. One of the two is given.
-#' @param output_dir Directory, a string; NULL for the model's.
-#' @param summary_writer A Python `SummaryWriter` in place of `output_dir`, or NULL.
+#' @inheritParams hook_step_counter
+#' @param save_steps Steps between summaries, a count.
+#' @param save_secs Seconds between summaries, a number. Exactly one of `save_steps` and `save_secs` is required.
 #' @param scaffold A Python `tf.compat.v1.train.Scaffold` whose summaries are written, or NULL.
 #' @param summary_op A summary tensor or its name, or several; NULL for all summaries of the graph. Not together with
 #'   `scaffold`.
-#' @return A description of class `tfdistribute_summary_saver_hook`.
-#' @section Errors:
-#' `tfdistribute_argument_error` where an argument is no such value, or the graph has no such summary.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SummarySaverHook>
+#' @returns A description of class `tfdistribute_summary_saver_hook`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the graph does
+#'   not have the summary.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SummarySaverHook>
 #' @family hooks
 #' @examples
 #' hook_summary_saver(save_steps = 50, output_dir = "logs")
@@ -95,20 +91,19 @@ hook_summary_saver <- function(
   )
 }
 
-#' Write the steps per second for TensorBoard
+#' Write the training speed for TensorBoard at another interval
 #'
-#' Training writes them every `log_step_count_steps` of [run_config()] already; this hook does it at an interval and
-#' in a place of its own. The examples per second are in the [history][history].
+#' Writes the steps per second in addition to those of `log_step_count_steps` in [run_config()]. The examples per second
+#' are in the [history][history].
 #'
-#' @param every_n_steps Steps between two entries, a count; not used where `every_n_secs` is given alone.
-#' @param every_n_secs Seconds between two entries, a number. One of the two is given.
+#' @param every_n_steps Steps between records, a count; ignored if only `every_n_secs` is given.
+#' @param every_n_secs Seconds between records, a number.
 #' @param output_dir Directory, a string; NULL for the model's.
-#' @param summary_writer A Python `SummaryWriter` in place of `output_dir`, or NULL.
-#' @return A description of class `tfdistribute_step_counter_hook`.
-#' @section Errors:
-#' `tfdistribute_argument_error` where an argument is no such value.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook>
+#' @param summary_writer A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
+#' @returns A description of class `tfdistribute_step_counter_hook`.
+#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or both intervals
+#'   are given.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook>
 #' @family hooks
 #' @examples
 #' hook_step_counter(every_n_secs = 10)

@@ -1,28 +1,25 @@
 #' Call R functions before, during and after the steps
 #'
-#' The functions run on R's own thread, between TensorFlow's steps, and cost about a tenth of a millisecond each:
-#' leave out those that you do not need. An error in one of them stops the verb and is raised;
-#' `context$request_stop()` in `after_run` ends training with a checkpoint, and `history$stopped_by` tells of it.
+#' The functions run on R's own thread, between TensorFlow's steps, and cost about a tenth of a millisecond each: omit
+#' those that you do not need. An error in one of them stops the verb and is raised. `context$request_stop()` in
+#' `after_run` ends training with a checkpoint, and `history$stopped_by` records it.
 #'
-#' @param begin Function without arguments, called before there is a session, while operations can still be added to
-#'   the graph.
-#' @param after_create_session Function of `session` (a `tf.compat.v1.Session`) and `coord` (a
-#'   `tf.train.Coordinator`), both Python objects.
+#' @param begin Function without arguments, called before there is a session, while operations can still be added to the
+#'   graph.
+#' @param after_create_session Function of `session` (a `tf.compat.v1.Session`) and `coord` (a `tf.train.Coordinator`),
+#'   both Python objects.
 #' @param before_run Function of `context` (a Python `tf.estimator.SessionRunContext`), called before each step. It
 #'   returns what to fetch with the step, as [session_run_args()], or NULL.
-#' @param after_run Function of `context` and `values`, called after each step. `values` is a list: `results`, the
-#'   values that were fetched as a list of R values by their names (or NULL); `options` and `run_metadata`, Python
-#'   objects.
+#' @param after_run Function of `context` and `values`, called after each step. `values` is a list of `results`, the
+#'   fetched values as a named list (or NULL), and the Python objects `options` and `run_metadata`.
 #' @param end Function of `session`, called when the session ends without an error.
-#' @param every_n_steps Call `before_run` and `after_run` at the first step, and at those global steps that this number
-#'   divides, a count; NULL for every step. Between them many steps may be taken at once: see "Steps per run" in
-#'   [run_config()].
-#' @return A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
+#' @param every_n_steps Calls `before_run` and `after_run` only at the first step and at global steps that are multiples
+#'   of this count; NULL for every step. In between, many steps may run at once: see "Steps per run" in [run_config()].
+#' @returns A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
-#' `tfdistribute_argument_error` where an argument is no function that can be called like this. When a verb runs,
-#' `tfdistribute_callback_error` where a function fails; its own error is the `parent`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
+#' * `tfdistribute_argument_error`: an argument is not a function that accepts these arguments.
+#' * `tfdistribute_callback_error`, when a verb runs: a function failed. Its own error is the `parent`.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
 #' @family hooks
 #' @examples
 #' # Ends training when a batch has a loss below 0.1.
@@ -58,17 +55,16 @@ session_run_hook <- function(
   )
 }
 
-#' Say what to fetch with a step
+#' Tensors to fetch with a step
 #'
-#' For `before_run` of [session_run_hook()]. The values come to `after_run` as `values$results`, by the same names.
+#' The return value of `before_run` in a [session_run_hook()]. The hook's `after_run` gets the values as
+#' `values$results`, with the same names.
 #'
-#' @param ... Names of tensors or Python tensors, with the names to have them by; a tensor given by its name needs
+#' @param ... Tensors, as names or Python objects, each with a name for its value. A tensor given by its name needs
 #'   none. See "Tensors by name" in [hooks].
-#' @return A list of class `tfdistribute_session_run_args`.
-#' @section Errors:
-#' `tfdistribute_argument_error` where something is neither a name nor a Python object.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
+#' @returns A list of class `tfdistribute_session_run_args`.
+#' @section Errors: `tfdistribute_argument_error`: an argument is neither a name nor a Python object.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
 #' @family hooks
 #' @examples
 #' session_run_args("loss", step = "global_step")

@@ -1,17 +1,16 @@
 # Hooks that say at which step training begins and ends.
 
-#' End training at a step
+#' Stop training at a step
 #'
-#' Ends [train()] or [train_and_evaluate()] after a number of steps, with a checkpoint. [train()] has `steps` and
-#' `max_steps` for this; as a hook it also ends an input that repeats without end. `history$stopped_by` tells of it.
+#' Ends [train()] or [train_and_evaluate()] after a number of steps, with a checkpoint, even if the input repeats
+#' without end. `history$stopped_by` records it. [train()] also has `steps` and `max_steps`.
 #'
-#' @param num_steps Steps from where this training starts, a count.
-#' @param last_step Global step, a count. One of the two is given.
-#' @return A description of class `tfdistribute_stop_at_step_hook`.
-#' @section Errors: `tfdistribute_argument_error` where not exactly one of the two is given, or it is no count, or
-#' where a verb that does not train is given the hook.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook>
+#' @param num_steps Steps from the start of this training, a count.
+#' @param last_step Global step, a count. Exactly one of `num_steps` and `last_step` is required.
+#' @returns A description of class `tfdistribute_stop_at_step_hook`.
+#' @section Errors: `tfdistribute_argument_error`: an argument is not a count, not exactly one is given, or the hook is
+#'   given to a verb that does not train.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook>
 #' @family hooks
 #' @examples
 #' hook_stop_at_step(num_steps = 100)
@@ -25,19 +24,18 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
   )
 }
 
-#' Begin training when others have brought the model to a step
+#' Wait for other tasks to train the model to a step
 #'
-#' For asynchronous training, where workers begin one after another. Where no other task trains the model, the step
-#' would never come: that is an error at once, not an endless wait. In a cluster waiting is given up after ten minutes
-#' without a step.
+#' For asynchronous training in which workers start one after another. If no other task trains the model, this is an
+#' error at once instead of an endless wait. In a cluster, waiting ends with an error after ten minutes without a step.
 #'
-#' @param wait_until_step Global step at which this task begins, a count.
-#' @return A description of class `tfdistribute_global_step_waiter_hook`.
+#' @param wait_until_step Global step at which this task starts, a count.
+#' @returns A description of class `tfdistribute_global_step_waiter_hook`.
 #' @section Errors:
-#' `tfdistribute_argument_error` where `wait_until_step` is no count, or a verb that does not train is given the hook.
-#' When training, `tfdistribute_training_error` where the step does not come.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook>
+#' * `tfdistribute_argument_error`: `wait_until_step` is not a count, or the hook is given to a verb that does not
+#'   train.
+#' * `tfdistribute_training_error`, while training: the step is not reached.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook>
 #' @family hooks
 #' @examples
 #' hook_global_step_waiter(500)

@@ -1,22 +1,23 @@
 # Hooks that look at tensors.
 
-#' Show values of tensors while a model trains
+#' Show the values of tensors while a model trains
 #'
-#' The values are messages of R ([message()]), so [sink()], knitr and [suppressMessages()] treat them as such.
+#' The values appear as R messages ([message()]), which [sink()], knitr and [suppressMessages()] handle as usual.
 #'
-#' @param tensors Names of tensors or Python tensors: a character vector or a list, with the names to show them by.
-#'   See "Tensors by name" in [hooks].
-#' @param every_n_iter Steps between two messages, a count. The first step is shown.
-#' @param every_n_secs Seconds between two messages, a number. At most one of the two is given.
-#' @param formatter Function of a named list of the values that returns the message, a string; NULL for "step 10:
-#'   loss = 0.25".
-#' @param at_end TRUE to show the last step too. Alone, only the last step is shown.
-#' @return A description of class `tfdistribute_logging_tensor_hook`.
+#' @param tensors Names of tensors or Python tensors: a character vector or a list, optionally with names to show. See
+#'   "Tensors by name" in [hooks].
+#' @param every_n_iter Steps between messages, a count. The first step is always shown.
+#' @param every_n_secs Seconds between messages, a number. Not together with `every_n_iter`; one of them is required
+#'   unless `at_end` is TRUE.
+#' @param formatter Function of a named list of values that returns the message, a string; NULL for "step 10: loss =
+#'   0.25".
+#' @param at_end TRUE to show the last step too; without an interval, only the last step is shown.
+#' @returns A description of class `tfdistribute_logging_tensor_hook`.
 #' @section Errors:
-#' `tfdistribute_argument_error` where an argument is no such value, or (when a verb runs) where the graph has no such
-#' tensor. `tfdistribute_callback_error` where `formatter` fails; its own error is the `parent`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or, when a verb runs, the graph
+#'   does not have the tensor.
+#' * `tfdistribute_callback_error`, when a verb runs: `formatter` failed. Its own error is the `parent`.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook>
 #' @family hooks
 #' @examples
 #' hook_logging_tensor("loss", every_n_iter = 100)
@@ -82,21 +83,21 @@ tensor_value <- function(value) {
   paste0("[", paste(shown, collapse = ", "), if (length(value) > 6) ", ...", "]")
 }
 
-#' End training when a value is not a number
+#' Stop training when a value is not a number
 #'
-#' Training always fails when its own loss becomes NaN. With this hook it ends without an error instead, or the same
-#' is asked of another tensor. Weights that were trained on a NaN loss are not saved: the newest checkpoint is the
-#' last one that was written before. `history$stopped_by` tells of it.
+#' Training always fails if its own loss becomes NaN. With this hook it can end without an error instead, or the check
+#' applies to another tensor. Weights trained on a NaN loss are not saved: the newest checkpoint is the last one before.
+#' `history$stopped_by` records it.
 #'
-#' @param loss_tensor Name of a tensor or a Python tensor; `"loss"` is the loss that is trained on. See "Tensors by
-#'   name" in [hooks].
-#' @param fail_on_nan_loss TRUE for an error, FALSE for an end without one.
-#' @return A description of class `tfdistribute_nan_tensor_hook`.
-#' @section Errors: `tfdistribute_argument_error` where an argument is no such value, the graph has no such tensor,
-#' or a verb that does not train is given the hook; when training, `tfdistribute_training_error` where the value is
-#' not a number.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/NanTensorHook>
+#' @param loss_tensor Name of a tensor or a Python tensor; `"loss"` is the training loss. See "Tensors by name" in
+#'   [hooks].
+#' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without one.
+#' @returns A description of class `tfdistribute_nan_tensor_hook`.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, the graph does not have the
+#'   tensor, or the hook is given to a verb that does not train.
+#' * `tfdistribute_training_error`, while training: the value is not a number.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/NanTensorHook>
 #' @family hooks
 #' @examples
 #' hook_nan_tensor(fail_on_nan_loss = FALSE)

@@ -1,29 +1,28 @@
 # What the hooks have in common: how verbs take them, and how they are printed.
 
-#' Hooks: what takes part in every step
+#' Hooks
 #'
-#' A hook is given to [train()], [evaluate()], [predict()][predict.tfdistribute_estimator], [train_spec()] or
-#' [eval_spec()] as `hooks`, alone or in a list. It is a plain R value that starts nothing; R functions may be in it.
-#' TensorFlow's own hooks, such as `tf$estimator$StopAtStepHook(last_step = 10L)`, are taken too.
+#' A hook takes part in every step of a verb. It is given to [train()], [evaluate()],
+#' [predict()][predict.tfdistribute_estimator], [train_spec()] or [eval_spec()] as `hooks`, alone or in a list. It is a
+#' plain R value that starts nothing and may contain R functions. TensorFlow's own hooks, such as
+#' `tf$estimator$StopAtStepHook(last_step = 10L)`, work too.
 #'
-#' * [hook_early_stopping()] and [hook_stop_at_step()] end training, [hook_nan_tensor()] does when a value is not a
-#'   number, [hook_global_step_waiter()] lets it begin later.
+#' * [hook_early_stopping()], [hook_stop_at_step()] and [hook_nan_tensor()] end training; [hook_global_step_waiter()]
+#'   delays its start.
 #' * [hook_history_saver()], [hook_progress_bar()] and [hook_logging_tensor()] record and show.
 #' * [hook_checkpoint_saver()], [hook_summary_saver()] and [hook_step_counter()] write files.
 #' * [session_run_hook()] calls R functions.
 #'
-#' Hooks run on R's own thread, under every strategy of one machine. What happens in a hook stops the verb when it
-#' is an error; nothing is swallowed. Checkpoints that were written before stay, and training goes on from there.
+#' Hooks run on R's own thread, under every strategy of one machine. An error in a hook stops the verb and is raised.
+#' Earlier checkpoints are kept, and training can continue from them.
 #'
-#' @section Tensors by name: Where a hook looks at a tensor, it is a name or a Python object. `"loss"` is the loss
-#' that is trained on, over all devices; `"global_step"` the step; else the name of a variable as [variable_names()]
-#' gives it, or of any tensor of the graph. A value that every replica has is replica 0's.
+#' @section Tensors by name:
+#' A tensor is given by name or as a Python object. `"loss"` is the training loss over all devices, and `"global_step"`
+#' the step. Any other name is that of a variable, as in [variable_names()], or of a tensor in the graph of
+#' `tf.estimator`. The error for an unknown name suggests similar ones. A value that every replica has is that of
+#' replica 0.
 #'
-#' @section Which tensors there are:
-#' The graph is that of `tf.estimator`; a name that it does not have is refused with names that sound like it.
-#'
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
 #' @examples
 #' hook_stop_at_step(last_step = 1000)
 #' hook_early_stopping(patience_steps = 200)

@@ -1,19 +1,17 @@
 #' Describe examples in Arrow files
 #'
-#' For files in Arrow's file format, which is also called IPC or Feather 2. They are read piece by piece while a model
-#' trains; only the record batches at hand are in memory. Every row is read once per epoch, whatever the number of
-#' devices and workers. Making the input does not look at the files: a verb does. Streams and Feather 1 are refused.
+#' For Arrow's file format, also called IPC or Feather 2. Streams and Feather 1 are not supported. The files are read
+#' piece by piece while a model trains; only the current record batches are in memory. Every row is read once per epoch,
+#' with any number of devices and workers. The files are not opened until a verb runs.
 #'
-#' **Record batches are the blocks** that are shuffled: one is read at once, so that what is in memory grows with the
-#' largest one.
+#' **Record batches are the blocks** that are shuffled. Each is read whole, so memory use grows with the largest one.
 #'
 #' @inheritParams input_parquet
-#' @inherit input_parquet return
+#' @inherit input_fn return
 #' @inheritSection input_parquet Types
-#' @inheritSection input_fixed_length Order and division of rows
+#' @inheritSection input_fixed_length Order and sharding of rows
 #' @inheritSection input_parquet Errors
-#' @section Source:
-#' <https://arrow.apache.org/docs/python/ipc.html>
+#' @references <https://arrow.apache.org/docs/python/ipc.html>
 #' @seealso [input_parquet()], [input_csv()], [check_sharding()]
 #' @examples
 #' input_arrow(c("2023.feather", "2024.feather"), response = "price", types = list(zip = "string"))

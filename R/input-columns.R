@@ -4,14 +4,8 @@ input_column <- function(data, name) {
   if (is.matrix(data)) data[, name] else data[[name]]
 }
 
-#' Describe one column
-#'
-#' @param values Vector, factor, array or list of vectors; one element, row or slice per example.
-#' @param name Its name.
-#' @param factors Whether factors become `"labels"` or `"codes"`.
-#' @param is_response Whether it is what is learnt.
-#' @return List of `name`, `type` (as in `columns.py`), `shape` of one example, and `levels` or NULL.
-#' @noRd
+# Describe a column, which has one element, row or slice per example: `name`, `type` (as in columns.py), `shape` of one
+# example, and `levels` or NULL. `factors` is "labels" or "codes".
 describe_column <- function(values, name, factors, is_response) {
   if (is.list(values) && !is.object(values)) {
     values <- stack_rows(values, name)

@@ -1,38 +1,30 @@
 #' Describe examples in CSV files
 #'
-#' Reads the files block by block while a model trains; a file may be larger than memory. Every row is read once per
-#' epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does. It first
-#' counts the rows in one fast pass over each file, whose result is kept for as long as the file does not change.
+#' The files are read block by block while a model trains; they may be larger than memory. Every row is read once per
+#' epoch, with any number of devices and workers. The files are not opened until a verb runs. It first counts the rows
+#' in one fast pass over each file, and keeps the count until the file changes.
 #'
-#' The first line of every file names its columns, which may stand in another order. Text is UTF-8; fields that hold the
-#' delimiter, quotes or newlines are quoted as RFC 4180 says, and as [utils::write.csv()] does. Compressed files are
-#' refused.
+#' The first line of every file names its columns, in any order. Text is UTF-8. Fields that hold the delimiter, quotes
+#' or newlines are quoted as in RFC 4180 and by [utils::write.csv()]. Compressed files are not supported.
 #'
 #' @inheritParams input_parquet
 #' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
-#'   `"logical"`, `"date"` or `"datetime"`. What is not given is inferred from the first megabyte of the first file that
-#'   has rows, and is then fixed for all.
-#' @param na Strings that stand for missing values. In quotes they are strings like any other.
-#' @param delim What stands between fields, one ASCII character.
-#' @param on_bad_row What to do with a row that cannot be used because it has too many or too few fields, a value that
-#'   does not fit its column's type, text that is not UTF-8, or a missing value that `impute` does not fill: `"error"`,
-#'   or `"skip"`. Skipping takes a pass that parses all files each time a verb runs, and each verb warns at its end how
-#'   many rows were left out.
-#' @inherit input_parquet return
+#'   `"logical"`, `"date"` or `"datetime"`. Other types are inferred from the first megabyte of the first file with
+#'   rows, and apply to all files.
+#' @param na Strings that mean a missing value, unless they are quoted.
+#' @param delim Character between fields, one ASCII character.
+#' @param on_bad_row What to do with a row that has too many or too few fields, a value that does not fit its column's
+#'   type, text that is not UTF-8, or a missing value that `impute` does not fill: `"error"` or `"skip"`. Skipping
+#'   parses all files once more each time a verb runs. The verb ends with a warning that gives the number of skipped
+#'   rows.
+#' @inherit input_fn return
 #' @section Types:
-#' Inferred are whole numbers (int32, or int64 where the first of them do not fit), other numbers (float32), `true` and
-#' `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
-#' 2024-01-31 12:00:00 (seconds since then as float64, UTC), and strings.
-#' @inheritSection input_fixed_length Order and division of rows
-#' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
-#' missing, cannot be read, has no rows, lacks a column, has rows that cannot be used, or was changed while it was read;
-#' the text names the file and the line. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the
-#' replicas. `tfdistribute_backend_error`: Python's pyarrow is missing.
-#' A verb that skips rows raises a warning of class `tfdistribute_skipped_rows_warning` with the fields `count` and
-#' `places` (the first five).
-#' @section Source:
-#' <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
+#' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
+#' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
+#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings.
+#' @inheritSection input_fixed_length Order and sharding of rows
+#' @inheritSection input_parquet Errors
+#' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
 #' @seealso [input_parquet()], which is faster; [check_sharding()]
 #' @examples
 #' path <- tempfile(fileext = ".csv")

@@ -44,13 +44,7 @@ input_arguments <- function() {
   setdiff(names(formals(input_fn.data.frame)), c("object", "..."))
 }
 
-#' Names of the columns that a selection means
-#'
-#' @param selection Quosure of the user's argument.
-#' @param data Data frame, list or matrix.
-#' @param argument Name of the argument.
-#' @return Names in the order of the selection; none for NULL.
-#' @noRd
+# Names of the columns that the quosure `selection` selects, in its order; none for NULL.
 select_columns <- function(selection, data, argument) {
   columns <- if (is.matrix(data)) {
     rlang::set_names(as.list(seq_len(ncol(data))), colnames(data))

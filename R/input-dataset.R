@@ -1,21 +1,20 @@
-#' Describe examples by a function of your own
+#' Describe examples by a function that returns a dataset
 #'
-#' For data that comes from files or a pipeline of your own. Verbs take the function itself as well. Nothing is divided,
-#' shuffled or repeated for you: **each batch is one replica's**, so one training step over four devices takes four; and
-#' with several workers each must read its own share, which `input_context` tells it.
+#' For data from a `tf.data` pipeline of your own. Verbs also accept the function itself. Nothing is sharded, shuffled
+#' or repeated for you. **Each batch belongs to one replica**, so one training step on four devices takes four batches.
+#' With several workers, each must read its own shard, which it learns from `input_context`.
 #'
 #' @param fn Function that returns a `tf.data.Dataset` of batches, either `list(features, labels)` or features, where
-#'   features is a named list of tensors. It is called when a verb runs, without arguments, or with `input_context`
-#'   (a `tf.distribute.InputContext`, NULL without a strategy) if it has an argument of that name.
-#' @param weights Name of the feature that says how much each row counts, a string, or NULL; see [input_transform].
-#' @param transform Function of features and labels, which is applied to the dataset, or NULL; see [input_transform].
-#' @return A description of class `tfdistribute_input`.
+#'   features is a named list of tensors. Each verb calls it without arguments, or, if it has an argument
+#'   `input_context`, with a `tf.distribute.InputContext` (NULL without a strategy).
+#' @param weights Name of the feature that holds the weight of each row, a string, or NULL; see [input_transform].
+#' @param transform Function that changes the features and labels of the dataset, or NULL; see [input_transform].
+#' @returns A description of class `tfdistribute_input`.
 #' @section Errors:
-#' `tfdistribute_input_error`: `fn` is no function, or has an argument that nobody gives it; when a verb runs: it
-#' returned no dataset (without a strategy, tensors will do). `tfdistribute_callback_error`: it failed; its own error is
-#' the `parent`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
+#' * `tfdistribute_input_error`: `fn` is not a function, has an argument that it is not called with, or, when a verb
+#'   runs, does not return a dataset. (Tensors are accepted without a strategy.)
+#' * `tfdistribute_callback_error`, when a verb runs: `fn` failed. Its own error is the `parent`.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
 #' @seealso [input_fn()] for data in R.
 #' @examples
 #' input_dataset(function(input_context) {
@@ -46,11 +45,7 @@ input_dataset <- function(fn, weights = NULL, transform = NULL) {
   transformed_input(source, weights, transform)
 }
 
-#' Take what a verb was given for its data
-#'
-#' @param x Input description or function.
-#' @return An input description.
-#' @noRd
+# The input description of what a verb was given as data.
 as_input <- function(x) {
   if (inherits(x, "tfdistribute_input")) {
     return(x)

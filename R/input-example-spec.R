@@ -1,26 +1,26 @@
 # What the messages in TFRecord files hold, as the columns of a model read them.
 
-#' What messages must hold for a model
+#' Derive the columns of TFRecord messages from a model
 #'
-#' Derives the `columns` of [input_tfrecord()] from feature columns, for files that other programs wrote. A plain R
-#' value, which can be changed like any vector. It does not look at files.
+#' Derives the `columns` of [input_tfrecord()] from feature columns, for files that other programs wrote. The result is
+#' a plain vector that you can change. No file is read.
 #'
-#' Numeric columns read floating-point numbers unless they have another `dtype`, categorical ones strings or whole
-#' numbers as their `dtype` or vocabulary says, each one value per message; a numeric column with a `shape` reads as
-#' many. Features that are crossed by their names alone are strings. Where two columns read one feature as number and as
-#' whole number, the messages hold whole numbers.
+#' Numeric columns read floating-point numbers unless they have another `dtype`. Categorical columns read strings or
+#' whole numbers, according to their `dtype` or vocabulary. Each reads one value per message; a numeric column with a
+#' `shape` reads as many as that. Features that are only crossed are strings. If two columns read a feature as a number
+#' and as a whole number, it is a whole number.
 #'
-#' @param feature_columns What the model reads, as [feature_columns()] returns it.
-#' @param response Name of the response in the messages, a string; NULL where there is none.
-#' @param response_type Its dtype: `"float32"`, `"int64"` (classes by number) or `"string"` (classes by name), with its
-#'   shape where it has one, as in `"float32[3]"`.
+#' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
+#' @param response Name of the response in the messages, a string; NULL if there is none.
+#' @param response_type Dtype of the response: `"float32"`, `"int64"` (class numbers) or `"string"` (class names),
+#'   optionally with a shape, as in `"float32[3]"`.
 #' @param weights Name of the weights in the messages, a string, or NULL.
-#' @return A named character vector of dtypes, for `columns` of [input_tfrecord()].
+#' @returns A named character vector of dtypes, for `columns` of [input_tfrecord()].
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` where the response or the weights are also a feature, or a
-#' feature is read as string and as number.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: the response or the weights are also a feature, or a feature is read both as string and
+#'   as number.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec>
 #' @seealso [classifier_parse_example_spec()] for TensorFlow's own parsing functions.
 #' @examples
 #' columns <- feature_columns(

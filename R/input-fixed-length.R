@@ -1,46 +1,41 @@
-#' Describe examples in binary files of fixed length
+#' Describe examples in binary files with fixed-length records
 #'
-#' Reads packed numbers in blocks of about a megabyte while a model trains; the files may be larger than memory. It is
-#' the fastest way from a disk: [write_fixed_length()] makes such files. Making the input does not look at the files:
-#' a verb does. It does not read compressed files.
+#' The files hold packed numbers, as [write_fixed_length()] writes them. They are read in blocks of about a megabyte
+#' while a model trains, and may be larger than memory. This is the fastest input from disk. The files are not opened
+#' until a verb runs. Compressed files are not supported.
 #'
-#' @section Order and division of rows:
-#' Every row is read once per epoch. Each worker reads a contiguous range of the rows of its own, chosen before anything
-#' is shuffled; ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
+#' @section Order and sharding of rows:
+#' Every row is read once per epoch. Before anything is shuffled, each worker gets a contiguous range of the rows; the
+#' sizes of the ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
 #' repeated or padded: see "Last batch" of [input_fn()].
 #'
-#' Shuffled, the blocks of a worker's range (about 1 MB of a file, a row group of Parquet, a record batch of Arrow) are
-#' put into a random order, taken together into windows of 64 MB, and the rows of each window are put into a random
-#' order. So:
+#' Shuffling puts the blocks of a worker's range (about 1 MB of a file, a row group of Parquet, a record batch of Arrow)
+#' into random order, groups them into windows of 64 MB, and shuffles the rows of each window. Therefore:
 #'
-#' * A range of up to 64 MB, as it is in memory, is shuffled completely: every order is as likely as any other.
-#' * In a larger one a row can come anywhere in the epoch, but in company: the rows of one block always come in the same
-#'   window, which is with less than 64 MB of rows between them, mixed with the rows of blocks from anywhere. A block
-#'   beyond 64 MB is a window of its own.
-#' * Data that is sorted, by class or by day, should therefore be shuffled once before it is written.
+#' * A range of up to 64 MB in memory is shuffled completely: every order is equally likely.
+#' * In a larger range, a row can come anywhere in the epoch, but the rows of one block stay in the same window, mixed
+#'   with rows from random other blocks. A block larger than 64 MB is a window of its own.
+#' * Data that is sorted, for example by class or by day, should be shuffled once before it is written.
 #'
-#' The order is drawn anew for each epoch and worker, from the seed and their numbers: the same seed gives the same
-#' order. Two windows are in memory. Evaluating and predicting keep the order of the files.
+#' Each epoch and worker has another order, which depends only on the seed and their numbers. Two windows are in memory.
+#' Evaluation and prediction keep the order of the files.
 #'
-#' @inheritParams input_fn
-#' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] made, files, or
+#' @inheritParams input_parquet
+#' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] wrote, files, or
 #'   patterns such as `"data/part-*.bin"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`.
-#' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
-#' @param features Names of the columns to use as features, strings; NULL: all but the response.
-#' @param columns What a record holds, for files without an index: a named vector of dtypes in the order of the
-#'   record, each with its shape where it has one, such as `c(label = "uint8", pixels = "uint8[28, 28]")`.
-#'   Little-endian numbers of the dtypes float16, float32, float64 (read as float32), int8, uint8, int16, uint16,
-#'   int32 (read as int32), uint32, int64 (read as int64) and bool. NULL takes the index.
-#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
-#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
+#' @param columns Columns of a record, for files without an index: a named vector of dtypes in the order of the record,
+#'   optionally with shapes, such as `c(label = "uint8", pixels = "uint8[28, 28]")`. Numbers are little-endian: float16,
+#'   float32, float64 (read as float32), int8, uint8, int16, uint16, int32 (read as int32), uint32, int64 (read as
+#'   int64) or bool. NULL reads the index.
+#' @inherit input_fn return
 #' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file
-#' is missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while
-#' it was read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over
-#' the replicas.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/data/FixedLengthRecordDataset>, which reads one row at a time.
-#' @seealso [write_fixed_length()], [input_tfrecord()] for strings of any number.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`, when a verb runs: a file is missing, has another format, has no rows, cannot be read,
+#'   is cut off (the message names the record), or changes while it is read; or a column does not exist.
+#' * `tfdistribute_sharding_error`, when a verb runs: the batch or the rows cannot be divided over the replicas.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/data/FixedLengthRecordDataset>, which reads one row at a
+#'   time.
+#' @seealso [write_fixed_length()]; [input_tfrecord()] for files with any number of different strings.
 #' @examples
 #' input_fixed_length("data/diamonds", response = "price", batch_size = 512)
 #' input_fixed_length(
@@ -82,13 +77,7 @@ input_fixed_length <- function(
   )
 }
 
-#' Describe records in files
-#'
-#' @param kind Member of the family `"input"`.
-#' @param paths,response,features,batch_size,num_epochs,shuffle,seed,columns,weights,transform As the user gave them.
-#' @param dtypes The dtypes that such files can have.
-#' @return A description.
-#' @noRd
+# Describe records in files of a `kind` that can have these `dtypes`; the other arguments are the user's.
 new_record_input <- function(
   kind,
   paths,

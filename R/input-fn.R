@@ -1,69 +1,66 @@
-#' Describe the examples to train on
+#' Describe examples in memory
 #'
-#' Says which columns are features, which is the response, and how they are batched. Nothing is computed: the data stays
-#' in R until a verb such as [train()] copies the chosen columns once, as 32-bit numbers, into the process that trains.
-#' Every row is read once per epoch, whatever the number of devices and workers. It does not split data into training
-#' and test rows.
+#' Describes which columns are features, which one is the response, and how rows are batched. Nothing is computed. The
+#' data stays in R until a verb such as [train()] copies the selected columns once, as 32-bit numbers, into the training
+#' process. Every row is read once per epoch, with any number of devices and workers. It does not split data into
+#' training and test rows.
 #'
-#' @param object What holds the examples, one per row: a data frame, a matrix with column names, a named list of vectors
-#'   and arrays, or a formula `response ~ feature + feature` (`.` stands for all other columns, `-` leaves one out;
-#'   without a response: `~ feature`).
-#' @param data With a formula: the data frame, matrix or list.
-#' @param features Columns to use as features: bare names, names in quotes, or tidyselect helpers such as
-#'   `starts_with("x")`.
-#' @param response Column to learn, selected likewise; NULL where there is none, as for predicting.
-#' @param batch_size Examples of one training step over all devices and workers together, a count: the global batch. It
-#'   is divided by the number of replicas, and has to be a multiple of it.
-#' @param shuffle Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only.
-#'   Predictions always come in the order of the rows.
+#' @param object The examples, one per row: a data frame, a matrix with column names, or a named list of vectors and
+#'   arrays. Or a formula `response ~ feature + feature`, in which `.` means all other columns and `-` leaves one out
+#'   (`~ feature` without a response).
+#' @param data The data frame, matrix or list of a formula.
+#' @param features Columns to use as features: bare names, strings, or tidyselect helpers such as `starts_with("x")`.
+#' @param response Column to learn, selected in the same way; NULL if there is none, as for predicting.
+#' @param batch_size Global batch: examples of one training step over all devices and workers, a count. Must be a
+#'   multiple of the number of replicas, over which it is divided.
+#' @param shuffle Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only. Predictions
+#'   always keep the order of the rows.
 #' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting
 #'   takes one pass.
-#' @param queue_capacity,num_threads Accepted for scripts written for tfestimators, and ignored: there is no queue.
-#' @param impute What stands for missing values: NULL refuses them, one value fills every feature that it fits, a named
-#'   list gives a value per feature. A response is never filled.
-#' @param factors Whether factors are handed on as their `"labels"` (strings, for vocabulary columns) or as `"codes"`
-#'   (0, 1, ..., for identity columns).
-#' @param seed Seed of the shuffle, a whole number; NULL takes `tf_random_seed` of the run configuration.
-#' @param weights Column that says how much each row counts, selected like `response`; NULL: all rows count the same.
-#'   See [input_transform].
-#' @param transform Function of `features` and `labels`, by which whole batches are changed in TensorFlow, or NULL; see
+#' @param queue_capacity,num_threads Ignored; accepted for scripts written for tfestimators.
+#' @param impute Replacement for missing values in features: one value for every feature that it fits, or a named list
+#'   with a value per feature. NULL (default) makes missing values an error. Missing responses are always an error.
+#' @param factors Whether factors become their `"labels"` (strings, for vocabulary columns) or `"codes"` (0, 1, ..., for
+#'   identity columns).
+#' @param seed Seed of the shuffle, a whole number; NULL for `tf_random_seed` of the run configuration.
+#' @param weights Column that holds the weight of each row, selected like `response`; NULL for equal weights. See
 #'   [input_transform].
-#' @param ... For formulas: the arguments from `batch_size` on. Otherwise nothing.
-#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
-#' @section How columns are handed on:
+#' @param transform Function of `features` and `labels` that changes whole batches in TensorFlow, or NULL. See
+#'   [input_transform].
+#' @param ... For formulas: the arguments from `batch_size` on. Otherwise not used.
+#' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
+#' @section Types of columns:
 #' | R | TensorFlow |
 #' |---|---|
 #' | double | float32; infinite values only in features |
 #' | integer | int32 |
 #' | logical | int32, 0 and 1 |
-#' | factor | string by its label, or int32 by its code from 0 (see `factors`) |
+#' | factor | string (its label), or int32 (its code, from 0); see `factors` |
 #' | character | string |
 #' | Date | float32, days since 1970-01-01 |
 #' | POSIXct | float64, seconds since 1970-01-01 UTC |
 #' | integer64 (bit64) | int64, exactly |
 #' | matrix or array of these, list of numeric vectors of equal length | the same, one row per example |
 #'
-#' NA and NaN are missing. Columns of other kinds (complex, raw, difftime, POSIXlt, ...) are refused by name.
+#' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error.
 #' @section Last batch:
-#' Inputs neither drop nor pad. Batches go on over the end of an epoch; what is left at the end of the last one is a
-#' smaller step, divided as evenly as can be over the devices and workers, so that all workers take the same number of
-#' steps. Where it has fewer rows than there are devices it is joined to the step before, which is then larger.
-#' Padding with rows of weight zero was ruled out because every loss and metric would have to know of them, dropping
-#' because the model would be evaluated on fewer rows than there are. (Workers of parameter servers train out of step;
-#' there each ends with its own rows.)
+#' Rows are neither dropped nor padded. Batches continue across epochs. The rows left at the end form a smaller step,
+#' divided as evenly as possible over the devices and workers, so that all workers take the same number of steps. If
+#' fewer rows are left than there are devices, they are added to the previous step. Padding with rows of weight zero was
+#' ruled out because every loss and metric would have to handle them; dropping, because evaluation would skip rows. (The
+#' workers of parameter servers train out of step, and each ends with its own rows.)
 #' @section Errors:
-#' `tfdistribute_input_error`: unknown or duplicated columns, no rows, no features, missing values, a response that is
-#' missing or also a feature, columns of a kind or size that cannot be used. `tfdistribute_argument_error`:
-#' `batch_size`, `num_epochs`, `shuffle`, `factors`, `impute` or `seed` is no such value. When a verb runs,
-#' `tfdistribute_sharding_error`: the batch cannot be divided over the replicas.
-#' @section Source:
-#' <https://www.tensorflow.org/guide/estimator>, the interface is that of tfestimators' `input_fn()`.
+#' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
+#'   values; the response is missing or also a feature; or there are no rows or no features.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_sharding_error`, when a verb runs: the batch cannot be divided over the replicas.
+#' @references <https://www.tensorflow.org/guide/estimator>. The interface is that of tfestimators' `input_fn()`.
 #' @seealso [numpy_input_fn()] for arrays, [input_dataset()] for a `tf.data.Dataset` of your own.
 #' @examples
 #' input_fn(mtcars, features = c(wt, hp), response = mpg, batch_size = 16)
 #' input_fn(mpg ~ . - qsec, mtcars, num_epochs = NULL, seed = 1)
 #'
-#' # Missing values are refused unless you say what to take instead.
+#' # Missing values are an error unless `impute` replaces them.
 #' input_fn(airquality, features = c(Solar.R, Wind), response = Temp, impute = list(Solar.R = 0))
 #' @export
 input_fn <- function(object, ...) {
@@ -89,15 +86,8 @@ input_fn.default <- function(object, ...) {
   )
 }
 
-#' Describe columns in memory
-#'
-#' @param data Data frame, named list, or matrix with column names.
-#' @param features,response Names of columns; `response` may be NULL.
-#' @param source What the user gave, for printing.
-#' @param batch_size,shuffle,num_epochs,impute,factors,seed,transform As the user gave them.
-#' @param weights Name of the column of weights; may be NULL.
-#' @return A description; only the chosen columns are kept, without a copy.
-#' @noRd
+# Describe columns in memory. Only the columns named by `features`, `response` and `weights` are kept, without a copy.
+# `source` is for printing; the other arguments are the user's.
 new_in_memory_input <- function(
   data,
   features,

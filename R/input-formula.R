@@ -41,11 +41,8 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
   names(substitute(list(...)))
 }
 
-#' Names on the right of a formula, in their order
-#'
-#' @param expression Sum of names; `.` stands for `others`, and what is subtracted is left out.
-#' @param others All columns but the response.
-#' @noRd
+# Names on the right-hand side of a formula, in their order. `.` means `others`, all columns but the response;
+# subtracted names are left out.
 formula_features <- function(expression, others) {
   if (identical(expression, quote(.))) {
     return(others)

@@ -1,45 +1,41 @@
 #' Describe examples by a function that returns batches
 #'
-#' For data that R makes or reads piece by piece: simulations, databases, files that do not fit into memory. `fn` is
-#' called on R's own thread while TensorFlow trains, which costs every step about a tenth of a millisecond, and every
-#' column of a batch about as much again: one matrix of twenty columns costs less than twenty vectors. Nothing is
-#' shuffled or repeated for you. Where the data fits into memory, [input_fn()] is faster.
+#' For data that R makes or reads piece by piece: simulations, databases, files larger than memory. TensorFlow calls
+#' `fn` on R's own thread while it trains. Each step costs about a tenth of a millisecond more, plus about as much for
+#' each column of a batch: one matrix of twenty columns is faster than twenty vectors. Nothing is shuffled or repeated
+#' for you. For data that fits into memory, [input_fn()] is faster.
 #'
-#' **Each batch is one training step's, over all devices together**: it is cut into nearly equal slices, one for
-#' each replica. Batches whose size is a multiple of the number of replicas are cut evenly; a batch with fewer rows
-#' than there are replicas is refused. With several workers, every worker calls its own copy of `fn` and takes its
-#' slices, so `fn` has to give the same batches in each: set its seed.
+#' **Each batch is a global batch**, the examples of one training step over all devices. It is cut into nearly equal
+#' slices, one per replica, and equal ones if its size is a multiple of the number of replicas. With several workers,
+#' every worker calls its own copy of `fn` and takes its slices, so `fn` must return the same batches in each: set its
+#' seed.
 #'
-#' The first batch is drawn before training starts, because its columns settle what the model gets; all others must
-#' have the same columns, of the same types and widths. After that a few batches are drawn ahead of the step that
-#' trains on them: when training stops by `steps`, `fn` was called more often than there were steps.
+#' The first batch is drawn before training starts, because it determines the columns. All others must have the same
+#' columns, with the same types and widths. A few batches are drawn ahead, so when training stops after `steps`, `fn`
+#' has been called more often than there were steps.
 #'
-#' @param fn Function without arguments, in one of two forms. Either it returns the next batch each time it is called,
-#'   and NULL after the last: then there is one pass over the data. Or it returns a new function of that form: then
-#'   every epoch and every evaluation starts anew. A batch is a data frame, a named list of vectors and arrays, or a
-#'   matrix with column names, with one row per example.
-#' @param features Names of the columns to use as features, strings; NULL: all but the response.
-#' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
-#' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Other than 1
-#'   only where `fn` returns functions. Predicting takes one pass.
-#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
-#' @param transform Function of features and labels, by which batches are changed in TensorFlow, or NULL; see
-#'   [input_transform].
-#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes. Making it
-#'   does not call `fn`.
-#' @inheritSection input_fn How columns are handed on
+#' @inheritParams input_parquet
+#' @param fn Function without arguments that either returns the next batch each time it is called, and NULL after the
+#'   last, for a single pass over the data; or returns a new function of that kind for each epoch and evaluation. A
+#'   batch has one row per example: a data frame, a named list of vectors and arrays, or a matrix with column names.
+#' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Values other
+#'   than 1 require that `fn` returns functions. Predicting takes one pass.
+#' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes. Making
+#'   it does not call `fn`.
+#' @inheritSection input_fn Types of columns
 #' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_callback_error`: `fn`
-#' failed; training stops, and its own error is the `parent`. `tfdistribute_input_error`: a batch has missing values, no
-#' rows, other columns than the first, or columns that cannot be used, named with the number of the batch; or the data
-#' ended before its first batch. `tfdistribute_sharding_error`: a batch has fewer rows than there are replicas.
-#' @section Which functions TensorFlow can call:
-#' An R function that builds a part of TensorFlow's graph, such as the body of `dataset$map()` in an [input_dataset()],
-#' is called once, on R's thread. An R function inside `tf$py_function()`, `tf$numpy_function()` or
-#' `tf$data$Dataset$from_generator()` would be called on TensorFlow's threads, where R cannot run: use
-#' `input_generator()` in their place.
-#' @section Source:
-#' Generators as in keras: <https://keras.posit.co/reference/fit.keras.src.models.model.Model.html>.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, when a verb runs: `fn` failed, and training stopped. Its own error is the `parent`.
+#' * `tfdistribute_input_error`, when a verb runs: there is no batch, or a batch, given by its number, has missing
+#'   values, no rows, other columns than the first, or columns that cannot be used.
+#' * `tfdistribute_sharding_error`, when a verb runs: a batch has fewer rows than there are replicas.
+#' @section R functions in TensorFlow:
+#' TensorFlow can call an R function that builds a part of its graph, such as the body of `dataset$map()` in an
+#' [input_dataset()]: it is called once, on R's thread. Functions in `tf$py_function()`, `tf$numpy_function()` and
+#' `tf$data$Dataset$from_generator()` would run on TensorFlow's threads, where R cannot run: use `input_generator()`
+#' instead.
+#' @references The same form of generators is used by keras:
+#'   <https://keras.posit.co/reference/fit.keras.src.models.model.Model.html>.
 #' @seealso [input_fn()] for data in memory, [input_dataset()] for a `tf.data.Dataset`.
 #' @examples
 #' # One pass of ten batches.
@@ -54,7 +50,7 @@
 #' }
 #' input_generator(draw, response = "y")
 #'
-#' # Starts anew for every epoch.
+#' # A new pass for every epoch.
 #' rows_of_mtcars <- function() {
 #'   chunks <- split(mtcars, rep(1:4, each = 8))
 #'   function() {
@@ -112,12 +108,9 @@ as_wire.tfdistribute_generator_input <- function(x) {
   lapply(c(x[c("kind", "response", "num_epochs")], batch_source(x)), as_wire)
 }
 
-#' Make the two functions that give batches to Python
-#'
-#' @param input Description by [input_generator()].
-#' @return `begin` begins a pass and says whether the data starts anew; `next_batch` gives the columns of the next
-#'   batch, NULL after the last, what is wrong with it, or that the user interrupted it.
-#' @noRd
+# The two functions that give batches to Python. `begin` starts a pass and returns whether the data starts anew.
+# `next_batch` returns the columns of the next batch, NULL after the last, what is wrong with it, or that the user
+# interrupted it.
 batch_source <- function(input) {
   pass <- new.env(parent = emptyenv())
   pass$ahead <- NULL
@@ -148,12 +141,8 @@ batch_source <- function(input) {
   list(begin = begin, next_batch = next_batch)
 }
 
-#' Hand over the columns of a batch
-#'
-#' @param batch What the user's function returned.
-#' @param features,response Names of columns; NULL as in [input_generator()].
-#' @return List of lists of name, type, shape, levels and values, as `inputs/packing.py` reads them.
-#' @noRd
+# Columns of a batch that the user's function returned: lists of name, type, shape, levels and values, as
+# inputs/packing.py reads them.
 batch_columns <- function(batch, features, response) {
   available <- check_batch(batch)
   chosen <- c(features %||% setdiff(available, response), response)

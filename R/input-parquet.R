@@ -1,42 +1,43 @@
 #' Describe examples in Parquet files
 #'
-#' Reads the files piece by piece while a model trains; only the row groups at hand are in memory. Every row is read
-#' once per epoch, whatever the number of devices and workers. Making the input does not look at the files: a verb does.
+#' The files are read piece by piece while a model trains; only the current row groups are in memory. Every row is read
+#' once per epoch, with any number of devices and workers. The files are not opened until a verb runs.
 #'
-#' **Row groups are the blocks** that are shuffled: one of more than 64 MB takes twice its size in memory. They are read
-#' in pieces, so that no step waits for a large one.
+#' **Row groups are the blocks** that are shuffled. A row group larger than 64 MB needs twice its size in memory, but is
+#' read in pieces, so that no step waits for it.
 #'
 #' @inheritParams input_fn
 #' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`; on this machine or with a scheme
-#'   that TensorFlow knows, such as `gs://`. A file that is not on this machine is fetched whole for every block that
-#'   is read: mount or copy large ones.
-#' @param response Name of the column to learn, a string; NULL where there is none, as for predicting.
-#' @param features Names of the columns to use as features, strings; NULL: all but the response.
-#' @param types Types of columns in place of those of the file: a named list or vector of `"float"`, `"integer"`,
+#'   that TensorFlow knows, such as `gs://`. A remote file is downloaded whole for every block that is read: mount or
+#'   copy large files.
+#' @param response Name of the column to learn, a string; NULL if there is none, as for predicting.
+#' @param features Names of the columns to use as features, strings; NULL for all but the response.
+#' @param types Types of columns, instead of those of the file: a named list or vector of `"float"`, `"integer"`,
 #'   `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
-#' @param impute What stands for missing values: NULL refuses them, a named list gives a value per feature. A response
-#'   is never filled.
-#' @param weights Name of the column that says how much each row counts, a string, or NULL; see [input_transform].
-#' @param on_bad_row What to do with a row that cannot be used because a value does not fit its column's type, or is
-#'   missing and `impute` does not fill it: `"error"`, or `"skip"`. Skipping takes a pass over all files each time a
-#'   verb runs, and each verb warns at its end how many rows were left out.
-#' @return A description of class `tfdistribute_input` that can be printed, saved and sent to other processes.
+#' @param impute Replacement for missing values in features: a named list with a value per feature. NULL (default) makes
+#'   missing values an error. Missing responses are always an error.
+#' @param weights Name of the column that holds the weight of each row, a string; NULL for equal weights. See
+#'   [input_transform].
+#' @param on_bad_row What to do with a row that has a value that does not fit its column's type, or a missing value that
+#'   `impute` does not fill: `"error"` or `"skip"`. Skipping reads all files once more each time a verb runs. The verb
+#'   ends with a warning that gives the number of skipped rows.
+#' @inherit input_fn return
 #' @section Types:
-#' Numbers of up to 32 bits with a sign are int32, other whole numbers int64, decimals and floating-point numbers
-#' float32, logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32,
-#' timestamps seconds since then as float64, and lists of numbers of a fixed size one row of a matrix. Every file must
-#' have the same types; the columns may stand in another order. NULL and NaN are missing.
-#' @inheritSection input_fixed_length Order and division of rows
+#' Signed integers of up to 32 bits become int32, other integers int64, decimals and floating-point numbers float32,
+#' logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32, timestamps
+#' seconds since then as float64, and fixed-size lists of numbers one row of a matrix. Every file must have the same
+#' types; the order of columns may differ. NULL and NaN are missing values.
+#' @inheritSection input_fixed_length Order and sharding of rows
 #' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file is
-#' missing, cannot be read, has no rows, lacks a column, has another type than the first, has missing or infinite
-#' values where there may be none, or was changed while it was read; the text names the file and the row.
-#' `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the replicas.
-#' `tfdistribute_backend_error`: Python's pyarrow is missing.
-#' A verb that skips rows raises a warning of class `tfdistribute_skipped_rows_warning` with the fields `count` and
-#' `places` (the first five).
-#' @section Source:
-#' <https://arrow.apache.org/docs/python/parquet.html>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`, when a verb runs: a file is missing, cannot be read, has no rows, lacks a column, has
+#'   rows that cannot be used (such as another type than the first file, or missing or infinite values), or changes
+#'   while it is read. The message gives the file and the row or line.
+#' * `tfdistribute_sharding_error`, when a verb runs: the batch or the rows cannot be divided over the replicas.
+#' * `tfdistribute_backend_error`, when a verb runs: Python's pyarrow is not installed.
+#' * `tfdistribute_skipped_rows_warning`, a warning: a verb skipped rows. It has the fields `count` and `places` (the
+#'   first five).
+#' @references <https://arrow.apache.org/docs/python/parquet.html>
 #' @seealso [input_arrow()], [input_csv()], [check_sharding()]
 #' @examples
 #' input_parquet("data/part-*.parquet", response = "price", batch_size = 512)
@@ -83,14 +84,7 @@ input_parquet <- function(
   )
 }
 
-#' Describe a table in files
-#'
-#' @param kind Member of the family `"input"`.
-#' @param paths,response,features,types,impute,batch_size,num_epochs,shuffle,seed,weights,transform As the user gave
-#'   them.
-#' @param ... Further fields, checked.
-#' @return A description.
-#' @noRd
+# Describe a table in files of a `kind`. The arguments are the user's; those in `...` are checked.
 new_table_input <- function(
   kind,
   paths,

@@ -1,25 +1,22 @@
 #' Describe examples in TFRecord files
 #'
-#' Reads `tf.train.Example` messages in blocks of about a megabyte while a model trains, and parses them by whole
-#' batches. Making the input does not look at the files: a verb does, which finds the records in one fast pass
-#' (remembered while R runs). It does not verify the checksums of records, nor read compressed files.
+#' `tf.train.Example` messages are read in blocks of about a megabyte while a model trains, and parsed by whole batches.
+#' The files are not opened until a verb runs. It finds the records in one fast pass, whose result is kept while R runs.
+#' Checksums of records are not verified, and compressed files are not supported.
 #'
-#' @inheritSection input_fixed_length Order and division of rows
+#' A message that lacks a column, or holds it with another type or shape, raises `tfdistribute_input_error` with its
+#' file and number when it is parsed.
+#'
+#' @inheritSection input_fixed_length Order and sharding of rows
 #' @inheritParams input_fixed_length
-#' @param columns What the messages hold, for files without an index: a named vector of dtypes, each with its shape
-#'   where it has one, such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are
-#'   float32, int64, int32 and bool (stored as int64, given to the model as int32) and string. Every message must have
-#'   all of them. [example_spec()] derives it from feature columns. NULL takes the index that [write_tfrecord()] wrote.
-#' @inherit input_fixed_length return
-#' @section Errors:
-#' `tfdistribute_argument_error`: an argument is no such value. When a verb runs, `tfdistribute_input_error`: a file
-#' is missing, is no such file, has no rows, cannot be read, is cut off (named with the record), or was changed while
-#' it was read; there is no such column. `tfdistribute_sharding_error`: the batch or the rows cannot be divided over
-#' the replicas. A message that lacks a column, or holds it with another type or shape, is found when it is parsed, and
-#' named with its file and number, as `tfdistribute_input_error`.
-#' @section Source:
-#' <https://www.tensorflow.org/tutorials/load_data/tfrecord>
-#' @seealso [write_tfrecord()], [input_fixed_length()], which is faster.
+#' @param columns Columns of the messages, for files without an index: a named vector of dtypes, optionally with shapes,
+#'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and
+#'   bool (stored as int64, given to the model as int32) and string. Every message must have all columns.
+#'   [example_spec()] derives this argument from feature columns. NULL reads the index that [write_tfrecord()] wrote.
+#' @inherit input_fn return
+#' @inheritSection input_fixed_length Errors
+#' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>
+#' @seealso [write_tfrecord()]; [input_fixed_length()], which is faster.
 #' @examples
 #' input_tfrecord("data/diamonds", response = "price", batch_size = 512)
 #' input_tfrecord("data/*.tfrecord", response = "y", columns = c(y = "int64", x = "float32[20]"))

@@ -1,41 +1,40 @@
 # Weights, and a function of the user that changes examples: both around any other input.
 
-#' Weigh and change examples
+#' Weights and transformations of examples
 #'
-#' Every input takes `weights`, a column that says how much each row counts, and `transform`, a function that changes
-#' features and labels on the way to the model, by whole batches, in TensorFlow. Rows can be neither dropped nor added.
+#' Every input takes `weights`, a column with the weight of each row, and `transform`, a function that changes the
+#' features and labels of whole batches in TensorFlow. Rows can be neither dropped nor added.
 #'
 #' @section Weights:
-#' A column of weights is no feature. What reads it is the model:
-#' * Ready-made models take it as their `weight_column`, which need not be given then: in training, the loss of a batch
-#'   is the mean over its rows of each row's loss times its weight; metrics such as `average_loss` are divided by the
-#'   sum of the weights.
-#' * Keras models take it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
-#' * A [model function][estimator] finds it in `features` under its name, and weighs as it sees fit.
+#' A column of weights is not a feature. Models use it as follows:
+#' * Canned models use it as their `weight_column`, which need not be given. In training, the loss of a batch is the
+#'   mean over its rows of loss times weight. Metrics such as `average_loss` are divided by the sum of the weights.
+#' * Keras models use it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
+#' * A [model function][estimator] finds it in `features` under its name.
 #'
-#' Training and evaluation are weighed each by its own input; predictions are not weighed. In [train_and_evaluate()]
-#' both inputs name the same weights, or none.
+#' Training and evaluation each use the weights of their own input; predictions use none. In [train_and_evaluate()],
+#' both inputs must name the same weights, or none.
 #'
 #' @section Transform:
-#' `transform(features, labels)` gets a named list of tensors, the first dimension of each the rows of a batch, and the
-#' labels: a tensor, or NULL where there are none, as for predicting. It returns `list(features, labels)`. One without
-#' an argument `labels` gets the features only and returns them; labels then stay as they are. It is R code that makes
-#' TensorFlow operations, of [tf] or of Python: R runs once or twice for each verb, on its own thread, and never while
-#' the model trains. A Python function serves as well. Weights are not among the features, and are kept.
+#' `transform(features, labels)` gets a named list of tensors, with the rows of a batch as first dimension, and the
+#' labels: a tensor, or NULL if there are none, as for predicting. It returns `list(features, labels)`. A function
+#' without an argument `labels` gets and returns only the features. An R function calls TensorFlow's functions, from
+#' [tf] or Python. It runs once or twice per verb, on R's own thread, and never while the model trains. A Python
+#' function works too. Weights are not among the features, and are kept.
 #'
-#' What comes out is what the model reads: feature columns name the new features, and [export_savedmodel()] asks for
-#' them in requests. Types and shapes are known from calling `transform` on tensors without values, and are checked as
-#' those of other inputs; levels of a factor are known while the column passes as it is. A feature of a type without a
-#' name in R (such as float64 or uint8), a sparse tensor, or one whose shape depends on the values makes the columns
-#' unknown: then TensorFlow is the first to find what does not fit.
+#' The model reads the result: feature columns name the new features, and requests to a model of [export_savedmodel()]
+#' contain them. Their types and shapes are found by calling `transform` on tensors without values, and are checked like
+#' those of other inputs. Levels of a factor are kept if the column is unchanged. A feature with a type that R does not
+#' have (such as float64 or uint8), a sparse tensor, or a shape that depends on the values makes the columns unknown;
+#' mistakes are then found only by TensorFlow.
 #'
 #' @section Errors:
-#' `tfdistribute_argument_error`: `transform` is no function of `features` and `labels`. `tfdistribute_input_error`:
-#' `weights` names a feature, the response, or no column of numbers; it has missing, negative or infinite values (for
-#' data in memory); `transform` returns something else than tensors, or changes the number of rows.
-#' `tfdistribute_callback_error`: `transform` failed; its own error is the `parent`.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>
+#' * `tfdistribute_argument_error`: `transform` is not a function of `features` and `labels`.
+#' * `tfdistribute_input_error`: `weights` is a feature, the response or not a column of numbers, or has missing,
+#'   negative or infinite values (for data in memory); or `transform` returns something other than tensors, or changes
+#'   the number of rows.
+#' * `tfdistribute_callback_error`: `transform` failed. Its own error is the `parent`.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>
 #' @examplesIf tfdistribute_available()
 #' cars <- transform(mtcars, lbs = wt * 1000, importance = ifelse(am == 1, 2, 1))
 #' input <- input_fn(
@@ -53,13 +52,8 @@
 #' @name input_transform
 NULL
 
-#' Put weights and a transformation around an input
-#'
-#' @param source The input; the column of weights is among its features, or comes with all columns.
-#' @param weights Name of a column, checked, or NULL.
-#' @param transform What the user gave.
-#' @return The input itself where there is neither.
-#' @noRd
+# Wrap an input in weights and a transformation; without either, the input itself. The column of weights is among its
+# features.
 transformed_input <- function(source, weights, transform) {
   transform <- check_transform(transform)
   if (is.null(weights) && is.null(transform)) {

@@ -1,15 +1,8 @@
 # The values of columns as Python asks for them: one column at a time, as arrays.
 
-#' Make the function by which Python asks for one column's values
-#'
-#' Columns are handed over one at a time and copied at once, so that no two conversions are in memory together.
-#'
-#' @param data Where the column is.
-#' @param column Its description.
-#' @param filling What stands for missing values, or NULL.
-#' @param tidy Function from `new_tidier()`, called with the bytes that a conversion leaves behind.
-#' @return Function without arguments: an array of numbers, or `codes` and `labels` of strings.
-#' @noRd
+# A function that returns one column's values to Python: an array of numbers, or `codes` and `labels` of strings.
+# Columns are copied one at a time, so that no two conversions are in memory together. `filling` replaces missing
+# values. `tidy` is called with the bytes that the conversion leaves behind.
 column_reader <- function(data, column, filling = NULL, tidy = new_tidier()) {
   force(data)
   force(column)
@@ -34,13 +27,9 @@ column_reader <- function(data, column, filling = NULL, tidy = new_tidier()) {
   }
 }
 
-#' Make the function that frees the memory of conversions
-#'
-#' A converted column is a copy that R frees only after Python's array is gone, and that array only when R has noticed
-#' that nobody refers to it: two collections. Left to itself R waits until there is as much garbage as data.
-#'
-#' @param limit Bytes that may be left behind before R is asked to collect.
-#' @noRd
+# A function that frees the memory of conversions when they exceed `limit` bytes. R frees a converted column only after
+# Python's array, and the array only when R finds that nothing refers to it: two garbage collections. R itself would
+# wait until there is as much garbage as data.
 new_tidier <- function(limit = 64 * 2^20) {
   state <- new.env(parent = emptyenv())
   state$bytes <- 0

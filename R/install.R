@@ -1,19 +1,18 @@
 #' Install the Python packages that tfdistribute needs
 #'
-#' Makes a virtual environment through reticulate and installs TensorFlow 2.15 with its Estimators into it. Nothing
-#' is installed unless you call this; in an interactive session it asks first. With reticulate 1.41 or newer it is
-#' not needed: the packages are declared when tfdistribute loads, and reticulate provides them.
+#' Makes a virtual environment with reticulate and installs TensorFlow 2.15 with its Estimators. Nothing is installed
+#' unless you call this function, and an interactive session asks first. With reticulate 1.41 or newer it is not needed:
+#' tfdistribute declares its packages when it loads, and reticulate provides them.
 #'
 #' @param envname Name or path of the virtual environment.
-#' @param gpu TRUE for TensorFlow with its CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA
-#'   driver.
-#' @param python Path of a Python 3.10 or 3.11 (TensorFlow 2.15 has no builds for newer ones); NULL to look for one.
+#' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
+#' @param python Path of a Python 3.10 or 3.11 (TensorFlow 2.15 has no builds for newer versions); NULL to look for one.
 #' @param ask TRUE to ask before anything is installed.
-#' @return Invisibly the path of the environment's Python, or NULL where you declined.
+#' @returns Invisibly, the path of the environment's Python, or NULL if you declined.
 #' @section Errors:
-#' `tfdistribute_backend_error` where the environment cannot be made; `tfdistribute_argument_error`.
-#' @section Source:
-#' <https://rstudio.github.io/reticulate/articles/python_packages.html>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_backend_error`: the environment cannot be made.
+#' @references <https://rstudio.github.io/reticulate/articles/python_packages.html>
 #' @seealso [tfdistribute_sitrep()]
 #' @examples
 #' \dontrun{

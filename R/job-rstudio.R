@@ -1,13 +1,7 @@
 # A job that is not waited for, among the background jobs of RStudio.
 
-#' Show a job in RStudio
-#'
-#' R has one thread: RStudio learns of the progress when a command of the console has ended, and, where the package
-#' later is installed, while the console waits. Elsewhere than in RStudio nothing is shown.
-#'
-#' @param job Handle.
-#' @return The handle.
-#' @noRd
+# Show a job in RStudio, if this is RStudio; returns the handle. R has one thread, so RStudio learns of the progress
+# after each command of the console, and, if the package later is installed, while the console is idle.
 show_in_rstudio <- function(job) {
   add <- rstudio_function("jobAdd")
   if (is.null(add)) {

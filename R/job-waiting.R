@@ -2,14 +2,8 @@
 
 poll_s <- 0.1
 
-#' Wait for the end of a job
-#'
-#' @param job Handle.
-#' @param timeout_s Seconds to wait at most.
-#' @param stop_on_interrupt Whether Ctrl-C ends the job.
-#' @param show Whether the progress is shown.
-#' @return A history; invisibly NULL where the time was over.
-#' @noRd
+# Wait for the end of a job and return its history, or invisibly NULL after `timeout_s` seconds. With
+# `stop_on_interrupt`, Ctrl-C ends the job.
 follow_job <- function(
   job,
   timeout_s = Inf,

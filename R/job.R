@@ -1,29 +1,31 @@
 # Jobs that were started and not waited for: handles, and what can be asked of them.
 
-#' Jobs that train in the background
+#' Control jobs that train in the background
 #'
-#' `launch(wait = FALSE)` gives a handle of the job that it has started. It is a plain R value; printing it shows what
-#' each task does. The job ends with the R session that started it.
+#' `launch(wait = FALSE)` returns a handle of the job that it started. The handle is a plain R value; printing it shows
+#' what each task is doing. The job ends with the R session that started it.
 #'
-#' `wait_for()` shows the progress until the end, as [launch()] does; interrupted, it leaves the job alone. `stop_job()`
-#' lets the chief write a checkpoint and ends all processes; a later training goes on from there. `job_state()` is the
-#' table of tasks, `job_history()` the history so far, `job_logs()` what the processes have written.
+#' `wait_for()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
+#' `stop_job()` lets the chief write a checkpoint and ends all processes; a later training continues from there.
+#' `job_state()` returns the table of tasks, `job_history()` the history so far, and `job_logs()` the output of the
+#' processes.
 #'
-#' @param job,x A handle that [launch()] gave.
-#' @param timeout_s Seconds to wait at most, a number; NULL to wait for the end.
-#' @param task One task, such as `"worker 1"`; NULL for all, each line with its task before it.
-#' @param level Least level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
+#' @param job,x A handle from [launch()].
+#' @param timeout_s Longest time to wait in seconds, a number; NULL waits until the job ends.
+#' @param task One task, such as `"worker 1"`; NULL for all, with the task at the start of each line.
+#' @param level Lowest level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
 #' @param ... Not used.
-#' @return `wait_for()` gives the [history][history], as [launch()] does, or invisibly NULL if the job goes on after
-#'   `timeout_s`. `stop_job()` gives the handle, invisibly. `job_state()` gives a tibble with a row for each task:
-#'   `task`, `host`, `pid`, `port`, `state` (such as `"starting"`, `"waiting for a checkpoint"`, `"training"`,
-#'   `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`, `seconds_since_step`, `log`. `job_history()`
-#'   gives a history, of a job that goes on only its evaluations. `job_logs()` gives lines, strings.
+#' @returns
+#' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job is not over after `timeout_s`.
+#' * `stop_job()`: the handle, invisibly.
+#' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
+#'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
+#'   `seconds_since_step`, `log`.
+#' * `job_history()`: a history; while the job runs, with its evaluations only.
+#' * `job_logs()`: lines, strings.
 #' @section Errors:
-#' `wait_for()` raises what made the job fail, as [launch()] does. `tfdistribute_argument_error` where `job` is no
-#' handle or has no such task.
-#' @section Source:
-#' The interface is that of background processes elsewhere in R, such as callr's.
+#' * Those of [launch()], from `wait_for()`, if the job fails.
+#' * `tfdistribute_argument_error`: `job` is not a handle, or does not have the task.
 #' @family jobs
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(

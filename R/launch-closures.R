@@ -4,15 +4,9 @@
 # are replaced by marks in the file, and the variables that some function uses are saved beside them, as values: no
 # promise, and no large object that merely stands beside. Variables of the global environment travel likewise.
 
-#' Find what a value takes along
-#'
-#' @param values Named list of values.
-#' @return A list with `frames`, each a list with `environment` and `variables` (names); `globals`, names of variables
-#'   of the global environment; and `large`, the names of objects of more than 100 MB.
-#' @section Errors:
-#' `tfdistribute_argument_error` where something cannot travel: Python objects that are no modules, external pointers,
-#' connections.
-#' @noRd
+# Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
+# (names); `globals`, names of variables of the global environment; and `large`, names of objects larger than 100 MB.
+# Raises an argument error for what cannot be sent: Python objects other than modules, external pointers, connections.
 find_luggage <- function(values) {
   trip <- new.env(parent = emptyenv())
   trip$frames <- list()

@@ -1,11 +1,7 @@
 # Data in memory as files that all tasks of a job map.
 
-#' Put the data of inputs into files
-#'
-#' @param x An argument of a verb: an input, a [train_spec()] or [eval_spec()], or anything else.
-#' @param directory Private directory of the job.
-#' @return The same, with an input of kind `"mapped"` in place of one of columns in memory.
-#' @noRd
+# Write the data in memory of an argument (an input, a train_spec() or eval_spec(), or anything else) to files in the
+# job's private directory. Returns the argument, with inputs of kind "mapped".
 map_data <- function(x, directory) {
   if (inherits(x, "tfdistribute_in_memory_input")) {
     return(mapped_input(x, directory))

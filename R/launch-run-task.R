@@ -1,19 +1,17 @@
 # A task of a job: an R process that checks and reads what it is to do, and performs the verb as that task.
 
-#' Perform a task of a job
+#' Run a task of a job
 #'
-#' What the processes of [launch()] run. It reads what the job's private directory says, performs it as the task that
-#' `TF_CONFIG` names, and ends R. Not for use by hand: outside of a job there is nothing to perform.
+#' The entry point of the processes that [launch()] starts. It reads the job's private directory, performs the task that
+#' `TF_CONFIG` names, and ends R. Do not call it yourself: without a job there is nothing to run. [launch()] sets the
+#' environment variables `TFDISTRIBUTE_JOB` and `TFDISTRIBUTE_DIGEST` for it.
 #'
-#' @return None: R ends, with status 0 when the work is done, 130 when it was interrupted, else 1.
-#' @section Errors:
-#' `tfdistribute_argument_error` in a process that no job has started. Whatever else fails is told to the job, and
-#' written to this process's log.
-#' @section Source:
-#' The environment variables `TFDISTRIBUTE_JOB` and `TFDISTRIBUTE_DIGEST`, which [launch()] gives its processes.
+#' @returns None: R ends with status 0 when the work is done, 130 when it was interrupted, and 1 otherwise.
+#' @section Errors: `tfdistribute_argument_error`: no job started this process. Any other error is reported to the job
+#'   and written to this process's log.
 #' @keywords internal
 #' @examples
-#' # In a session that no job has started it refuses:
+#' # In a session that no job has started, it fails:
 #' try(run_task())
 #' @export
 run_task <- function() {

@@ -1,12 +1,6 @@
 # The file that says what the tasks of a job do: written here, checked and read by each task.
 
-#' Write what tasks do
-#'
-#' @param directory Private directory of the job.
-#' @param verb Name of the verb.
-#' @param arguments Its arguments, a named list, the estimator as `object` among them.
-#' @return The digest of the file.
-#' @noRd
+# Write what tasks do: the verb and its arguments, including the estimator as `object`. Returns the digest of the file.
 write_task <- function(directory, verb, arguments) {
   luggage <- find_luggage(named_by_users(arguments))
   for (name in luggage$large) {
@@ -83,15 +77,8 @@ seed_of_session <- function() {
   get(".Random.seed", envir = globalenv(), inherits = FALSE)
 }
 
-#' Read what a task does
-#'
-#' The file is read only after Python has seen that it is what was written.
-#'
-#' @param directory Private directory of the job.
-#' @param digest Digest of the file.
-#' @return A list with `verb` and `arguments`. Packages are attached, and options, variables of the global environment
-#'   and the state of the random numbers are set.
-#' @noRd
+# Read a task's `verb` and `arguments` from the file, after Python has checked its digest. Attaches packages, and sets
+# options, variables of the global environment and the state of the random number generator.
 read_task <- function(directory, digest) {
   path <- task_file(directory)
   call_backend("check_digest", path = path, digest = digest)

@@ -1,39 +1,40 @@
-#' Train in the processes of a cluster on this machine
+#' Train with the processes of a cluster on this machine
 #'
-#' Starts a process for every task of the estimator's cluster, lets them train together, watches over them, and gives
-#' the history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same
-#' for an estimator whose [run_config()] has a cluster; this session never is one of its processes. Nothing is started
+#' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
+#' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for
+#' an estimator with a cluster in its [run_config()]. This session is never one of the processes, and nothing is started
 #' on other machines.
 #'
 #' @section What the processes get:
-#' The description of the model and its functions with the variables that they use, the attached packages, the state of
-#' the random numbers, and this session's Python and package libraries; profiles (`.Rprofile`) are not read. Data of
-#' [input_fn()] is written once to a file that all processes share. Python objects, connections and external pointers
-#' cannot be sent: what a function needs of that kind it makes itself; modules of Python are imported again.
+#' The description of the model, its functions with the variables that they use, the attached packages, the state of the
+#' random number generator, and this session's Python and package libraries. Profiles (`.Rprofile`) are not read. The
+#' data of [input_fn()] is written once to a file that all processes share. Python objects, connections and external
+#' pointers cannot be sent: a function must create its own. Python modules are imported again.
 #' @section While it trains:
-#' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes are gone after ten seconds at most. The
-#' job also ends with this session. In RStudio a job that is not waited for is shown among the background jobs. Every
-#' process has a log in the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are started again, as
-#' [local_cluster()] says; the history tells of it.
+#' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes end within ten seconds. The job also
+#' ends with this session. RStudio shows a job with `wait = FALSE` among its background jobs. Every process has a log in
+#' the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are restarted as described in
+#' [local_cluster()], and the history records it.
 #' @section One process or several:
 #' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the
-#' same weights as one process, to six digits; see [verify_distribution()]. An evaluator, where the cluster has one,
-#' evaluates checkpoints while the others train on; without `eval_spec` it is not started.
+#' same weights as one process, to six digits; see [verify_distribution()]. If the cluster has an evaluator, it
+#' evaluates checkpoints while the others train. Without `eval_spec` it is not started.
 #'
-#' @param object An estimator whose configuration has a `cluster`, such as [local_cluster()].
+#' @param object An estimator with a `cluster` in its configuration, such as [local_cluster()].
 #' @param train_spec A [train_spec()], or an [input_fn()] that ends by itself.
 #' @param eval_spec An [eval_spec()]; NULL to train only.
 #' @param ... Not used.
 #' @param wait TRUE to wait for the end, FALSE for a handle of the job.
-#' @return With `wait = TRUE` a [history][history], which also has `tasks` (a tibble: `task`, `state`, `step`,
-#'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice); else a [job][jobs].
+#' @returns With `wait = TRUE`, a [history][history] that also has `tasks` (a tibble: `task`, `state`, `step`,
+#'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice). Otherwise a [job][jobs].
 #' @section Errors:
-#' That of the process which failed first, by its class: it has the fields `task`, `host`, `log` and `r_traceback`
-#' besides those of every error of this package. `tfdistribute_lost_peer_error` where processes never came or stalled,
-#' `tfdistribute_model_directory_error` where another job trains in `model_dir`, `tfdistribute_argument_error` for
-#' what cannot be sent, `tfdistribute_cluster_error` for a cluster on other machines.
-#' @section Source:
-#' <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
+#' * The error of the process that failed first, with its class and the additional fields `task`, `host`, `log` and
+#'   `r_traceback`.
+#' * `tfdistribute_lost_peer_error`: processes never started, or stalled.
+#' * `tfdistribute_model_directory_error`: another job is training in `model_dir`.
+#' * `tfdistribute_argument_error`: something cannot be sent to the processes.
+#' * `tfdistribute_cluster_error`: the cluster is on other machines.
+#' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
 #' @family jobs
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(
@@ -91,13 +92,7 @@ is_job <- function(object) {
   !is.null(cluster) && call_backend("is_job", cluster = cluster)
 }
 
-#' Perform a verb by a job
-#'
-#' @param object Estimator.
-#' @param verb Name of the verb.
-#' @param arguments Its other arguments, checked.
-#' @return A history.
-#' @noRd
+# Perform a verb, with its checked arguments, by a job; returns the history.
 perform_by_job <- function(object, verb, arguments) {
   hooks <- arguments$hooks %||% arguments$train_spec$hooks
   history <- follow_job(start_job(object, verb, arguments), show = shows_progress(hooks))
@@ -105,11 +100,7 @@ perform_by_job <- function(object, verb, arguments) {
   history
 }
 
-#' Start a job
-#'
-#' @inheritParams perform_by_job
-#' @return A handle of class `tfdistribute_job`.
-#' @noRd
+# Start a job as perform_by_job() does, and return its handle.
 start_job <- function(object, verb, arguments) {
   cluster <- object$config$cluster
   # What cannot train together or be divided is refused before anything is started.

@@ -1,24 +1,23 @@
 #' Predict with a trained model
 #'
-#' One row of predictions for each row of the input, in the input's order. A response in the input is
-#' ignored.
+#' Returns one row of predictions for each row of the input, in the same order. A response in the input is ignored.
 #'
 #' @inheritParams evaluate
-#' @param input_fn What to predict for: an [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param predict_keys Outputs that are wanted, strings; those that the model has are given. NULL for all outputs. When
-#'   nothing is given: all but `all_classes` and `all_class_ids`, which are the same in every row.
-#' @param as_iterable TRUE for a function that returns the next batch as a tibble at every call, and NULL
-#'   after the last.
-#' @param simplify TRUE for a tibble, FALSE for a list with one named list for each row.
-#' @param yield_single_examples With `as_iterable`: TRUE for one row at a time, FALSE for whole batches.
-#' @return A tibble with a column for each output: a plain vector where the output is one value per row
-#'   (`predictions` of a regressor with one response, `logits` and `logistic` of a binary classifier), else a
-#'   list of vectors (`probabilities`). `class_ids` are integers from 0, `classes` strings.
+#' @param input_fn Data to predict for: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param predict_keys Names of outputs, strings; those that the model has are returned. NULL for all outputs. If
+#'   missing: all but `all_classes` and `all_class_ids`, which are the same in every row.
+#' @param as_iterable TRUE for a function that returns the next predictions as a tibble with each call, and NULL after
+#'   the last.
+#' @param simplify TRUE for a tibble, FALSE for a list with a named list per row.
+#' @param yield_single_examples With `as_iterable`: TRUE for one row per call, FALSE for a whole batch.
+#' @returns A tibble with one column per output. An output with one value per row is a vector (`predictions` of a
+#'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
+#'   (`probabilities`). `class_ids` are integers from 0, `classes` strings.
 #' @section Errors:
-#' `tfdistribute_model_directory_error` where the model was not trained; `tfdistribute_argument_error` where
-#' the model has none of `predict_keys`; else as [train()].
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
+#' * `tfdistribute_model_directory_error`: the model has not been trained.
+#' * `tfdistribute_argument_error`: the model has none of `predict_keys`.
+#' * Those of [train()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))

@@ -8,12 +8,8 @@ the$callback_error <- NULL
 the$callback_trace <- NULL
 the$kept_warnings <- list()
 
-#' Call a function of the Python bridge
-#'
-#' @param .function Name of a function in `tfdistribute.bridge`. The dot keeps it apart from arguments called `name`.
-#' @param ... Its arguments; descriptions and R vectors are turned into plain Python values.
-#' @return What the function returned, as R values.
-#' @noRd
+# Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
+# arguments called `name`. Descriptions and R vectors are converted to plain Python values.
 call_backend <- function(.function, ...) {
   bridge <- suspendInterrupts(backend())
   arguments <- lapply(list(...), as_wire)
@@ -102,13 +98,9 @@ abort_no_python <- function(error) {
 
 # Values as Python takes them ------------------------------------------------------------------
 
-#' Turn a description into plain values for Python
-#'
-#' Named lists become dictionaries, vectors of length one scalars, other vectors lists, and functions
-#' callables whose errors come back as R conditions. Data never goes this way: see `input-columns.R`.
-#'
-#' @param x A description, a vector, a function, or a Python object.
-#' @noRd
+# Convert a description to plain values for Python: named lists become dictionaries, vectors of length one scalars,
+# other vectors lists, and functions callables whose errors come back as R conditions. Data is not sent this way: see
+# input-columns.R.
 as_wire <- function(x) {
   UseMethod("as_wire")
 }
@@ -254,16 +246,13 @@ named_by_class <- function(x, ...) {
 
 # Python itself ----------------------------------------------------------------------------------
 
-#' Is the Python backend ready to train?
+#' Check whether the Python backend is available
 #'
-#' Looks for a Python with TensorFlow and its Estimators, without starting TensorFlow.
+#' Looks for a Python with TensorFlow and its Estimators, as `reticulate::py_discover_config()` does. It does not start
+#' TensorFlow.
 #'
-#' @return TRUE or FALSE.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' reticulate's own search for a Python; see `reticulate::py_discover_config()`.
-#' @seealso [tfdistribute_sitrep()] says what is missing.
+#' @returns TRUE or FALSE.
+#' @seealso [tfdistribute_sitrep()], which reports what is missing.
 #' @examples
 #' tfdistribute_available()
 #' @export

@@ -1,14 +1,10 @@
-#' What tfdistribute has to work with
+#' Situation report: versions, devices and problems
 #'
-#' Prints R, reticulate, Python, TensorFlow and the devices, and for everything that is missing the one thing to do.
+#' Prints the versions of R, reticulate, Python and TensorFlow, the devices, and a fix for everything that is missing.
 #' It never fails, and installs nothing.
 #'
-#' @return Invisibly a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts), and
-#'   `problems` (a tibble with columns `problem` and `fix`, no rows when all is well).
-#' @section Errors:
-#' None.
-#' @section Source:
-#' In the manner of `devtools::dev_sitrep()`.
+#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts) and
+#'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well).
 #' @examples
 #' tfdistribute_sitrep()
 #' @export

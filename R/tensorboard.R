@@ -1,22 +1,22 @@
-#' Look at a training in TensorBoard
+#' Show a training in TensorBoard
 #'
-#' Starts the TensorBoard of this package's Python, which shows what stands in a `model_dir`: losses, metrics, the
-#' graph. It listens on this machine only unless you name another host, and ends with the R session.
+#' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`. It
+#' listens on this machine only, unless you name another host, and ends with the R session.
 #'
 #' @param log_dir What to show: paths, estimators, or a list of them; names are shown instead of paths. Not needed with
-#'   `action = "stop"`, which ends all.
+#'   `action = "stop"`, which stops every TensorBoard of this session.
 #' @param action `"start"` or `"stop"`.
-#' @param host Address to listen on, a string. Whoever reaches it can read everything below `log_dir`: there is no
-#'   password.
-#' @param port Port to listen on, a count; `"auto"` takes a free one.
-#' @param launch_browser TRUE to show it in the browser, FALSE not to, or a function that is given the URL.
-#' @param reload_interval Seconds between two looks at the files, a number.
-#' @param purge_orphaned_data TRUE to leave out what a training wrote after the checkpoint that it was continued from.
-#' @return Invisibly the URL, a string; NULL for `"stop"`.
+#' @param host Address to listen on, a string. There is no password: anyone who can connect can read everything below
+#'   `log_dir`.
+#' @param port Port to listen on, a count; `"auto"` for a free one.
+#' @param launch_browser TRUE to open the browser, FALSE not to, or a function that is called with the URL.
+#' @param reload_interval Seconds between checks of the files, a number.
+#' @param purge_orphaned_data TRUE to hide what a training wrote after the checkpoint from which it was continued.
+#' @returns Invisibly, the URL, a string; NULL for `"stop"`.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_backend_error` where TensorBoard does not start, with what it says.
-#' @section Source:
-#' <https://www.tensorflow.org/tensorboard>; the interface is that of R's tensorflow package.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_backend_error`: TensorBoard does not start. The message has its output.
+#' @references <https://www.tensorflow.org/tensorboard>. The interface is that of R's tensorflow package.
 #' @examples
 #' \dontrun{
 #' tensorboard("runs/diamonds")

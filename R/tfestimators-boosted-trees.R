@@ -1,17 +1,15 @@
-#' Boosted trees, which TensorFlow has no longer
+#' Boosted trees, which TensorFlow no longer has
 #'
-#' tfestimators has these functions. TensorFlow gave up boosted trees in Estimators after version 2.8, so they only say
-#' what to use instead: deep models of this package, or boosted trees of another: xgboost, lightgbm, or Python's
+#' tfestimators has these functions, but TensorFlow removed boosted trees from Estimators after version 2.8. They raise
+#' an error that names alternatives: deep models of this package, or boosted trees of xgboost, lightgbm or Python's
 #' TensorFlow Decision Forests.
 #'
 #' @inheritParams linear_estimators
 #' @param n_batches_per_layer,n_trees,max_depth,learning_rate As in tfestimators; not used.
 #' @param l1_regularization,l2_regularization,tree_complexity,min_node_weight As in tfestimators; not used.
-#' @return Nothing: an error of class `tfdistribute_unsupported_error` is raised.
-#' @section Errors:
-#' `tfdistribute_unsupported_error`, always.
-#' @section Source:
-#' <https://github.com/advisories/GHSA-h6gw-r52c-724r>, "These APIs are now deprecated in TensorFlow 2.8."
+#' @returns Does not return.
+#' @section Errors: `tfdistribute_unsupported_error`: always.
+#' @references <https://github.com/advisories/GHSA-h6gw-r52c-724r>, "These APIs are now deprecated in TensorFlow 2.8."
 #' @family estimators
 #' @examples
 #' try(boosted_trees_regressor(feature_columns(column_numeric("wt")), n_batches_per_layer = 1))

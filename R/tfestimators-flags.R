@@ -1,26 +1,26 @@
 # Settings of a script that files and the command line may change.
 
-#' Flags: settings of a script from outside
+#' Settings of a script, from a file or the command line
 #'
-#' Says which settings a script has, of what type, and their defaults. A file `flags.yml` in the working directory
-#' changes the defaults, and the command line (`Rscript train.R --learning-rate=0.1`) changes both. Where the R package
-#' tfruns is installed its own `flags()` reads them, so that runs can set and record them.
+#' Declares the settings of a script, with their types and defaults. A file `flags.yml` in the working directory
+#' overrides the defaults, and the command line (`Rscript train.R --learning-rate=0.1`) overrides both. If the R package
+#' tfruns is installed, its `flags()` reads them, so that its runs can set and record them.
 #'
 #' @param name Name of the flag, a string.
-#' @param default Its value where nothing else is said.
-#' @param description What it means, a string or NULL.
-#' @param ... What `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()` return, or a list of them.
-#' @param config Section of the file that is used, beside `default`. Files without sections have one value per flag.
-#' @param file Path of the file. Its YAML is read by the R package yaml.
-#' @param arguments The command line, strings: `--name=value` or `--name value`; `-` in a name stands for `_`. What does
-#'   not begin with `--` is left to the script.
-#' @return `flags()`: a named list of the values. `flag_*()`: a description of one.
+#' @param default Value if no other is given.
+#' @param description Meaning of the flag, a string or NULL.
+#' @param ... Results of `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()`, or a list of them.
+#' @param config Section of the file to use, in addition to `default`. Files without sections have one value per flag.
+#' @param file Path of the YAML file. Reading it requires the R package yaml.
+#' @param arguments The command line, strings: `--name=value` or `--name value`, with `-` for `_` in names. Arguments
+#'   that do not begin with `--` are left to the script.
+#' @returns `flags()`: a named list of values. `flag_*()`: a description of one flag.
 #' @section Errors:
-#' `tfdistribute_argument_error` for a value of another type, a flag that is not among those described, or a `file` that
-#' was given and does not exist; `tfdistribute_unsupported_error` where a file is to be read and yaml is not installed,
-#' or its sections inherit from each other and tfruns is not installed.
-#' @section Source:
-#' The functions of the same names in tfruns.
+#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or a given `file` does not
+#'   exist.
+#' * `tfdistribute_unsupported_error`: there is a file but yaml is not installed, or its sections inherit from each
+#'   other but tfruns is not installed.
+#' @references The functions of the same names in tfruns.
 #' @examples
 #' flags(
 #'   flag_numeric("learning_rate", 0.01, "Size of a step."),

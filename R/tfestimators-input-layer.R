@@ -1,18 +1,19 @@
-#' Features as one layer, in a model function
+#' Combine features into one layer of a model function
 #'
-#' Turns features into one tensor of numbers, by feature columns. For a [model function][estimator]; ready-made models
-#' do it themselves.
+#' Applies feature columns to features and returns one tensor of numbers. It is for a [model function][estimator];
+#' canned models do this themselves.
 #'
 #' @param features Named list of tensors, as a model function gets it.
-#' @param feature_columns What is read, as [feature_columns()] returns it; categorical columns must be wrapped in
+#' @param feature_columns Columns to read, as [feature_columns()] returns them. Categorical columns must be wrapped in
 #'   [column_indicator()] or [column_embedding()].
-#' @param weight_collections Collections of the graph that variables are added to, strings, see [graph_keys()]; or NULL.
+#' @param weight_collections Collections of the graph to which variables are added, strings, see [graph_keys()]; or
+#'   NULL.
 #' @param trainable Whether training changes the variables, TRUE or FALSE.
-#' @return A tensor of shape (batch, width); the columns stand in the order of their names.
+#' @returns A tensor of shape (batch, width), with columns in the order of their names.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` for a categorical column that is not wrapped.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/feature_column/input_layer>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: a categorical column is not wrapped.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/feature_column/input_layer>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))
 #' model <- estimator(function(features, labels, mode) {

@@ -1,12 +1,9 @@
-#' Names that TensorFlow gives to modes, metrics, predictions, collections and tasks
+#' TensorFlow's names of modes, metrics, predictions, collections and tasks
 #'
-#' @return A named list of strings.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
-#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>; the others are tensorflow_estimator's
-#' `MetricKeys`, `PredictionKeys` and `TaskType`.
+#' @returns A named list of strings.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
+#'   <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>; the others are tensorflow_estimator's
+#'   `MetricKeys`, `PredictionKeys` and `TaskType`.
 #' @examples
 #' mode_keys()$TRAIN
 #' metric_keys()$LOSS_MEAN

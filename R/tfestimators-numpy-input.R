@@ -1,21 +1,18 @@
-#' Describe arrays as examples
+#' Describe examples in arrays
 #'
-#' For arrays whose first dimension counts the examples, under the name that tfestimators gave it. It is [input_fn()]
-#' for a list, with the response apart. It does not take NumPy arrays: give R's.
+#' tfestimators' name for [input_fn()] on a list of arrays, with the response as a separate argument. The first
+#' dimension of each array counts the examples. Arrays are R's, not NumPy's.
 #'
 #' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
-#' @param y Response: a vector, factor or array with that first dimension; NULL where there is none.
+#' @param y Response: a vector, factor or array with the same first dimension; NULL if there is none.
 #' @inheritParams input_fn
-#' @param batch_size Examples of one training step over all devices and workers together, a count: the global batch.
 #' @param shuffle TRUE, FALSE, or NULL for training only.
-#' @param weights Name of the element of `x` that says how much each row counts, a string, or NULL; see
+#' @param weights Name of the element of `x` that holds the weight of each row, a string, or NULL; see
 #'   [input_transform].
-#' @return A description of class `tfdistribute_input`.
-#' @inheritSection input_fn How columns are handed on
-#' @section Errors:
-#' `tfdistribute_input_error`, `tfdistribute_argument_error`, as by [input_fn()].
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
+#' @returns A description of class `tfdistribute_input`.
+#' @inheritSection input_fn Types of columns
+#' @section Errors: `tfdistribute_input_error`, `tfdistribute_argument_error`: as in [input_fn()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
 #' @seealso [input_fn()]
 #' @examples
 #' numpy_input_fn(

@@ -1,23 +1,23 @@
 # Objects that tfestimators made, under this package's verbs.
 
-#' Objects of tfestimators under the verbs of this package
+#' Use objects of tfestimators
 #'
-#' What tfestimators' constructors return, a list of class `tf_estimator` with the Python object as `estimator`, can be
-#' given to [train()], [evaluate()], `predict()`, [train_and_evaluate()], [export_savedmodel()], [distribute()],
-#' [variable_names()], [variable_value()], [latest_checkpoint()] and [model_dir()]. It runs under the configuration that
-#' it was made with; [distribute()] gives it another.
+#' The verbs [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()], and [distribute()],
+#' [variable_names()], [variable_value()], [latest_checkpoint()] and [model_dir()], accept objects made by tfestimators:
+#' lists of class `tf_estimator` with the Python object as `estimator`. An object keeps its configuration;
+#' [distribute()] changes it.
 #'
-#' Inputs are this package's [input_fn()]: tfestimators' own make queues of TensorFlow 1, which no strategy takes. Where
-#' tfestimators is loaded, `predict()` leaves other inputs to it.
+#' Inputs must be made by this package's [input_fn()]: those of tfestimators use TensorFlow 1 queues, which strategies
+#' do not support. If tfestimators is loaded, `predict()` passes other inputs to it.
 #'
 #' @param object An object of class `tf_estimator`.
 #' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param ... Passed on to the method for estimators of this package.
-#' @return As for estimators of this package.
+#' @param ... Passed to the method for estimators of this package.
+#' @returns As for estimators of this package.
 #' @section Errors:
-#' As for estimators of this package; `tfdistribute_argument_error` where `object$estimator` is no Python object.
-#' @section Source:
-#' <https://github.com/rstudio/tfestimators>
+#' * `tfdistribute_argument_error`: `object$estimator` is not a Python object.
+#' * Those for estimators of this package.
+#' @references <https://github.com/rstudio/tfestimators>
 #' @examplesIf tfdistribute_available()
 #' # As tfestimators makes it:
 #' columns <- list(tf$feature_column$numeric_column("wt"))

@@ -1,23 +1,22 @@
 # How tf.train.Example messages with labels are read, by descriptions.
 
-#' How examples in files are read
+#' Specify how TensorFlow parses examples in files
 #'
-#' Says how the features of a model, its label and its weights stand in `tf.train.Example` messages, as TFRecord files
-#' hold them. A plain R value: Python's dictionary is made of it when TensorFlow's `tf$io$parse_example()` and its like
-#' are given it.
+#' Describes how the features, label and weights of a model are stored in `tf.train.Example` messages, the content of
+#' TFRecord files. It is a plain R value. TensorFlow functions such as `tf$io$parse_example()` accept it: it is
+#' converted to Python's dictionary.
 #'
-#' @param feature_columns What the model reads, as [feature_columns()] returns it.
+#' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
 #' @param label_key Name of the label in the messages, a string.
-#' @param label_dtype Type of the label: `"int64"`, `"float32"` or `"string"`; also a TensorFlow dtype such as
-#'   `tf$int64`.
+#' @param label_dtype Type of the label: `"int64"`, `"float32"`, `"string"` or a TensorFlow dtype such as `tf$int64`.
 #' @param label_default Label of messages without one, a number or string; NULL makes them an error.
 #' @param label_dimension Numbers in one label, a count.
-#' @param weight_column Name of the weights in the messages, a string; NULL where there are none.
-#' @return A description of class `tfdistribute_parse_example_spec`. [as_python()] gives TensorFlow's dictionary.
+#' @param weight_column Name of the weights in the messages, a string; NULL if there are none.
+#' @returns A description of class `tfdistribute_parse_example_spec`. [as_python()] returns TensorFlow's dictionary.
 #' @section Errors:
-#' `tfdistribute_argument_error`; `tfdistribute_model_error` where the label or the weights are also a feature.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: the label or the weights are also a feature.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))
 #' spec <- classifier_parse_example_spec(columns, label_key = "am")

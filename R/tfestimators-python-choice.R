@@ -1,21 +1,19 @@
 # Which Python is used, for scripts that choose one.
 
-#' Choose the Python that is used
+#' Choose the Python to use
 #'
-#' The functions of the same names in the R package reticulate. Call them before anything starts Python.
-#' [install_tfdistribute()] makes an environment that is found without them.
+#' The functions of the same names in the R package reticulate. Call them before anything starts Python. The environment
+#' that [install_tfdistribute()] makes is found without them.
 #'
 #' @param python Path of a Python program.
 #' @param virtualenv Name or path of a virtual environment.
 #' @param condaenv Name or path of a conda environment.
 #' @param conda Path of conda, or `"auto"`.
-#' @param required TRUE for an error where it cannot be used; FALSE to take it as a hint; NULL for TRUE, except while a
-#'   package is loaded.
-#' @return Invisibly NULL.
-#' @section Errors:
-#' reticulate's own.
-#' @section Source:
-#' <https://rstudio.github.io/reticulate/reference/use_python.html>
+#' @param required TRUE for an error if it cannot be used, FALSE for a hint only; NULL is TRUE, except while a package
+#'   is loaded.
+#' @returns Invisibly NULL.
+#' @section Errors: Those of reticulate.
+#' @references <https://rstudio.github.io/reticulate/reference/use_python.html>
 #' @examples
 #' \dontrun{
 #' use_virtualenv("r-tfdistribute")
@@ -43,21 +41,21 @@ use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL) {
 
 #' Install TensorFlow
 #'
-#' For scripts written for tfestimators: calls [install_tfdistribute()], which installs the TensorFlow that has
+#' For scripts written for tfestimators. Calls [install_tfdistribute()], which installs the last TensorFlow with
 #' Estimators into a virtual environment.
 #'
 #' @param method `"auto"` or `"virtualenv"`.
-#' @param version `"default"`, `"2.15"` or `"2.15.1"`, with `"-gpu"` or `"-cpu"` after it to choose, or `"gpu"` or
-#'   `"cpu"` alone.
+#' @param version `"default"`, `"2.15"` or `"2.15.1"`, optionally followed by `"-gpu"` or `"-cpu"`; or just `"gpu"` or
+#'   `"cpu"`.
 #' @param envname Name or path of the virtual environment; NULL for `"r-tfdistribute"`.
-#' @param conda,conda_python_version,extra_packages,restart_session,pip_ignore_installed,python_version,... Accepted for
-#'   scripts written for tfestimators, and ignored, but for `extra_packages`, which must be NULL.
-#' @return As [install_tfdistribute()].
+#' @param conda,conda_python_version,restart_session,pip_ignore_installed,python_version,... Ignored; accepted for
+#'   scripts written for tfestimators.
+#' @param extra_packages Must be NULL.
+#' @returns As [install_tfdistribute()].
 #' @section Errors:
-#' `tfdistribute_unsupported_error` for conda, another version of TensorFlow, or extra packages; else as
-#' [install_tfdistribute()].
-#' @section Source:
-#' Estimators left TensorFlow after 2.15: <https://www.tensorflow.org/guide/migrate/migrating_estimator>.
+#' * `tfdistribute_unsupported_error`: conda, another version of TensorFlow or extra packages were requested.
+#' * Those of [install_tfdistribute()].
+#' @references Estimators left TensorFlow after 2.15: <https://www.tensorflow.org/guide/migrate/migrating_estimator>.
 #' @examples
 #' \dontrun{
 #' install_tensorflow()

@@ -1,21 +1,19 @@
 # Which features the tidyselect helpers in column_*() choose from.
 
-#' Say which names feature columns choose from
+#' Set the names that feature columns select from
 #'
-#' Inside a scope, the `...` of functions such as [column_numeric()] take tidyselect helpers and bare names, and names
-#' that the scope does not have are refused. Without a scope only names can be given, and any name is taken.
+#' Inside a scope, functions such as [column_numeric()] accept tidyselect helpers and bare names in `...`, and refuse
+#' names that the scope does not have. Without a scope, they accept any names, but no helpers.
 #'
 #' `scoped_columns()` sets a scope until the calling function ends, `with_columns()` for one expression, and
-#' `set_columns()` until it is set again. [feature_columns()] has `names` for the same purpose.
+#' `set_columns()` until it is set again. `names` of [feature_columns()] has the same purpose.
 #'
-#' @param columns Names of features: a character vector, or an object with names or column names, such as a data
-#'   frame. For `set_columns()` also NULL, for no scope.
+#' @param columns Names of features: a character vector, or an object with names or column names, such as a data frame.
+#'   `set_columns()` also accepts NULL, for no scope.
 #' @param expr Expression to evaluate in the scope.
-#' @return `with_columns()` the value of `expr`; the others, invisibly, the names of the scope before, or NULL.
-#' @section Errors:
-#' `tfdistribute_argument_error`: `columns` has no names.
-#' @section Source:
-#' The interface is that of tfestimators.
+#' @returns `with_columns()`: the value of `expr`. The others: invisibly, the names of the previous scope, or NULL.
+#' @section Errors: `tfdistribute_argument_error`: `columns` has no names.
+#' @references The interface is that of tfestimators.
 #' @family feature columns
 #' @examples
 #' with_columns(mtcars, feature_columns(column_numeric(starts_with("d"), -disp)))
@@ -58,13 +56,8 @@ scope_names <- function(columns, argument) {
 
 # Names from `...` ---------------------------------------------------------------------------------
 
-#' Names of features that a column function was given
-#'
-#' @param dots Quosures of the function's `...`.
-#' @param verb Name of the function.
-#' @param known Names of its other arguments.
-#' @return Names, at least one.
-#' @noRd
+# Names of features, at least one, from the quosures of a column function's `...`. `known` are the names of its other
+# arguments.
 select_features <- function(dots, verb, known) {
   named <- names(dots)[nzchar(names(dots))]
   if (length(named) > 0) {

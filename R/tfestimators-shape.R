@@ -1,14 +1,12 @@
 # Shapes of tensors and arrays.
 
-#' The shape of a tensor
+#' Shape of a tensor
 #'
-#' @param ... Sizes of the dimensions, counts; NULL or NA for one that is not known, as that of the batch.
+#' @param ... Sizes of the dimensions, counts; NULL or NA for an unknown one, such as that of the batch.
 #' @param dims The same as a list or vector.
-#' @return A list of integers and NULLs, which TensorFlow's functions take as a shape.
-#' @section Errors:
-#' `tfdistribute_argument_error`.
-#' @section Source:
-#' The function of the same name in R's tensorflow package.
+#' @returns A list of integers and NULLs, which TensorFlow's functions accept as a shape.
+#' @section Errors: `tfdistribute_argument_error`: a size is not a count.
+#' @references The function of the same name in R's tensorflow package.
 #' @examples
 #' shape(NULL, 28, 28)
 #' @export
@@ -21,19 +19,17 @@ shape <- function(..., dims = list(...)) {
   })
 }
 
-#' Give an array another shape, row by row
+#' Reshape an array row by row
 #'
-#' Fills the new array in the order in which Python and TensorFlow keep arrays: the last dimension runs first. (`dim<-`
-#' lets the first run first.) Python is not needed.
+#' Fills the new array in the order of Python and TensorFlow, in which the last dimension varies fastest. (In `dim<-`
+#' the first does.) Python is not needed.
 #'
 #' @param x A vector, matrix or array.
 #' @param dim Sizes of the new dimensions, counts; one of them may be -1 or NA for what is left.
-#' @param order `"C"` for the last dimension first, `"F"` for the first, in reading and in filling.
-#' @return An array.
-#' @section Errors:
-#' `tfdistribute_argument_error` where the sizes do not fit.
-#' @section Source:
-#' <https://rstudio.github.io/reticulate/reference/array_reshape.html>
+#' @param order `"C"` if the last dimension varies fastest, `"F"` if the first does, in reading and in filling.
+#' @returns An array.
+#' @section Errors: `tfdistribute_argument_error`: the sizes do not fit.
+#' @references <https://rstudio.github.io/reticulate/reference/array_reshape.html>
 #' @examples
 #' array_reshape(1:6, c(2, 3))
 #' array_reshape(matrix(1:6, 2), c(3, -1))

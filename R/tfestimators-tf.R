@@ -2,18 +2,15 @@
 
 #' TensorFlow
 #'
-#' `tf` is Python's module `tensorflow`, for what is written with TensorFlow's own functions: model functions of
-#' [estimator()], [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf`
-#' does. Where R's tensorflow package is installed, it is that package's `tf`.
+#' `tf` is Python's module `tensorflow`, for code that calls TensorFlow directly: model functions of [estimator()],
+#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. If R's
+#' tensorflow package is installed, `tf` is that package's.
 #'
-#' Whole numbers must be R integers (`8L`), and what Python has in a list or a dictionary is an R list, without or with
-#' names.
+#' Whole numbers must be R integers (`8L`). R lists without names are Python lists, and with names dictionaries.
 #'
 #' @format A Python module.
-#' @section Errors:
-#' `tfdistribute_backend_error` where TensorFlow is not installed.
-#' @section Source:
-#' <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf>
+#' @section Errors: `tfdistribute_backend_error`: TensorFlow is not installed.
+#' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf>
 #' @seealso [tf_config()]
 #' @examplesIf tfdistribute_available()
 #' tf$version$VERSION
@@ -31,16 +28,13 @@ tf_of_other_package <- function(package = "tensorflow") {
   }
 }
 
-#' Which TensorFlow there is
+#' Version and location of TensorFlow
 #'
-#' @return A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
-#'   `version_str`, `location` (the module's directory), `python` (the program), `python_version`; without TensorFlow,
-#'   `available` and `error_message`.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' The function of the same name in R's tensorflow package.
-#' @seealso [tfdistribute_sitrep()] also says what is missing.
+#' @returns A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
+#'   `version_str`, `location` (the module's directory), `python` (the program) and `python_version`. Without
+#'   TensorFlow: `available` and `error_message`.
+#' @references The function of the same name in R's tensorflow package.
+#' @seealso [tfdistribute_sitrep()], which also reports what is missing.
 #' @examplesIf tfdistribute_available()
 #' tf_config()
 #' @export

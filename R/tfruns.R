@@ -1,16 +1,13 @@
 # Runs of the R package tfruns: what is recorded in them where it is installed, and what stands in for it elsewhere.
 
-#' The directory of the training run
+#' Directory of the training run
 #'
-#' Inside a run of the R package tfruns (`tfruns::training_run()`) its directory, else the working directory.
-#' [train()], [train_and_evaluate()] and [evaluate()] write losses and metrics to the run; without tfruns, or outside a
-#' run, nothing is written.
+#' Returns the directory of the current run of the R package tfruns (`tfruns::training_run()`), or else the working
+#' directory. During a run, [train()], [train_and_evaluate()] and [evaluate()] write losses and metrics to it. Without
+#' tfruns, or outside a run, nothing is written.
 #'
-#' @return A path, a string.
-#' @section Errors:
-#' None.
-#' @section Source:
-#' tfruns' function of the same name.
+#' @returns A path, a string.
+#' @references The function of the same name in tfruns.
 #' @seealso [flags()]
 #' @examples
 #' run_dir()

@@ -1,17 +1,15 @@
-#' Train a model and evaluate it on the way
+#' Train a model and evaluate it regularly
 #'
-#' Trains as [train()] does, evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the
-#' end. With a cluster of this machine in the estimator's [run_config()] its processes are started and train, and its
-#' evaluator evaluates; see [launch()].
+#' Trains as [train()] does, and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end.
+#' If the estimator's [run_config()] has a cluster on this machine, its processes are started to train and its evaluator
+#' evaluates; see [launch()].
 #'
 #' @inheritParams train
 #' @param train_spec A [train_spec()].
 #' @param eval_spec An [eval_spec()].
-#' @return A [history][history] with the losses of training and the metrics of every evaluation.
-#' @section Errors:
-#' As [train()], [evaluate()] and, with a cluster, [launch()].
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
+#' @returns A [history][history] with the losses of training and the metrics of every evaluation.
+#' @section Errors: Those of [train()], [evaluate()] and, with a cluster, [launch()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train_and_evaluate(

@@ -1,32 +1,32 @@
 #' Train a model
 #'
-#' Trains until the steps are done or the input ends. A model that was trained before goes on from the
-#' newest checkpoint in its `model_dir`, whatever the strategy was. It does not evaluate: see
-#' [train_and_evaluate()].
+#' Trains for a number of steps or until the input ends. A model that was trained before continues from the newest
+#' checkpoint in its `model_dir`, even if the strategy was another. It does not evaluate: see [train_and_evaluate()].
 #'
-#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the
-#' next `train()` goes on from there. A second Ctrl-C stops at once.
+#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the next
+#' `train()` continues from there. A second Ctrl-C stops at once.
 #'
-#' With a cluster of this machine in the estimator's [run_config()], such as [local_cluster()], its processes are
-#' started and train; see [launch()]. In a process that `TF_CONFIG` names as a task of a cluster, that task's part is
-#' done here.
+#' If the estimator's [run_config()] has a cluster on this machine, such as [local_cluster()], its processes are started
+#' to train; see [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param input_fn What to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param steps Steps to take from here, a count; NULL until the input ends.
+#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param steps Steps to train, a count; NULL until the input ends.
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
-#' @param ... For methods; nothing else is taken.
-#' @return Invisibly a [history][history] with the true mean loss of a batch by step, and examples per second.
+#' @param ... For methods; not used otherwise.
+#' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second.
 #' @section Errors:
-#' `tfdistribute_argument_error`, `tfdistribute_input_error` (data and model do not fit),
-#' `tfdistribute_sharding_error` (the batch cannot be divided over the devices),
-#' `tfdistribute_model_directory_error`, `tfdistribute_strategy_error` (no such devices),
-#' `tfdistribute_run_config_error`, `tfdistribute_training_error` (TensorFlow stopped). With a cluster also those of
-#' [launch()].
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`: data and model do not match.
+#' * `tfdistribute_sharding_error`: the batch cannot be divided over the devices.
+#' * `tfdistribute_model_directory_error`: `model_dir` cannot be used.
+#' * `tfdistribute_strategy_error`: the devices do not exist.
+#' * `tfdistribute_run_config_error`: settings exclude each other.
+#' * `tfdistribute_training_error`: TensorFlow stopped.
+#' * With a cluster, those of [launch()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
 #' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()], [launch()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))

@@ -1,20 +1,21 @@
 #' Variables and checkpoints of a trained model
 #'
-#' `variable_names()` lists the variables of the newest checkpoint, `variable_value()` reads them,
-#' `latest_checkpoint()` gives the checkpoint's prefix, and `model_dir()` the directory where all of it stands.
+#' `variable_names()` lists the variables of the newest checkpoint, and `variable_value()` reads them.
+#' `latest_checkpoint()` returns the checkpoint's prefix, and `model_dir()` the model's directory.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param variable Name of one variable, or several names; NULL for all of `variable_names()`.
+#' @param variable Names of variables, strings; NULL for all.
 #' @param checkpoint_dir An estimator, or the path of a `model_dir`.
-#' @param ... For methods; nothing else is taken.
-#' @return `variable_names()`: strings. `variable_value()`: the variable's value, a number or an array of the
-#'   variable's shape; a named list of them where `variable` is NULL or names several. `latest_checkpoint()` and
-#'   `model_dir()`: a string; `latest_checkpoint()` NULL where nothing was trained.
+#' @param ... For methods; not used otherwise.
+#' @returns
+#' * `variable_names()`: strings.
+#' * `variable_value()`: for one name, a number or an array of the variable's shape; otherwise a named list of them.
+#' * `latest_checkpoint()`: a string; NULL if nothing was trained.
+#' * `model_dir()`: a string.
 #' @section Errors:
-#' `tfdistribute_model_directory_error` where the model was not trained, `tfdistribute_argument_error` where
-#' there is no such variable.
-#' @section Source:
-#' <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#get_variable_names>
+#' * `tfdistribute_model_directory_error`: the model has not been trained.
+#' * `tfdistribute_argument_error`: the variable does not exist.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#get_variable_names>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt")))
 #' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 10))

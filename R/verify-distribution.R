@@ -1,24 +1,24 @@
-#' Check that training does not depend on where it runs
+#' Check that a cluster trains the same model as one process
 #'
-#' Trains the model for a few steps from one seed by one process, by one process with as many devices as the cluster has
-#' processes, and by the cluster, each in a temporary `model_dir`; compares losses and all variables, the optimizer's
-#' included; and says why they differ, if they do. One process takes one step per run, the others as the model's
-#' [run_config()] says. It says nothing about speed, and the model's own `model_dir` stays as it is.
+#' Trains the model for a few steps from the same seed with one process, with one process that has as many devices as
+#' the cluster has workers, and with the cluster. It then compares losses and all variables, including the optimizer's,
+#' and explains a difference. Each training has its own temporary `model_dir`; the model's own is not changed. The
+#' single process takes one step per run, the others as the model's [run_config()] says. It does not measure speed.
 #'
 #' @param model An estimator.
-#' @param input What to train on, such as an [input_fn()].
-#' @param cluster A cluster of this machine, such as [local_cluster()]; its evaluator is not started.
+#' @param input Data to train on, such as an [input_fn()].
+#' @param cluster A cluster on this machine, such as [local_cluster()]; its evaluator is not started.
 #' @param steps Steps to train, a count.
-#' @param x What `verify_distribution()` gave.
+#' @param x A result of `verify_distribution()`.
 #' @param ... Ignored.
-#' @return A list of class `tfdistribute_verification`: `agrees`, TRUE where all numbers agree to six digits;
-#'   `losses`, a tibble with a row for each step and a column for each training (`one_process`, `devices`,
-#'   `processes`); `differences`, a tibble with the columns `training`, `name` (of a variable, or `"loss"`),
-#'   `difference` (the largest, relative to the largest value or to 1) and `agrees`; `reasons`, sentences.
-#' @section Errors:
-#' As [launch()] and [train()].
-#' @section Source:
-#' Sums of numbers of 32 bits depend on their order: to six digits is what can be expected of a correct training.
+#' @returns A list of class `tfdistribute_verification`:
+#' * `agrees`: TRUE if all numbers agree to six digits. (32-bit sums depend on their order, so a correct training cannot
+#'   agree to more.)
+#' * `losses`: a tibble with one row per step and one column per training (`one_process`, `devices`, `processes`).
+#' * `differences`: a tibble with `training`, `name` (a variable, or `"loss"`), `difference` (the largest, relative to
+#'   the largest value or to 1) and `agrees`.
+#' * `reasons`: sentences.
+#' @section Errors: Those of [launch()] and [train()].
 #' @seealso [check_sharding()] for the input alone.
 #' @family jobs
 #' @examplesIf tfdistribute_available()

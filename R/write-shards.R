@@ -1,33 +1,33 @@
 # Data as sharded files with an index.
 
-#' Write data into sharded files
+#' Write data to sharded files
 #'
-#' Writes a data frame, or what any input describes, into several files and an index of their columns, levels and rows,
-#' for [input_fixed_length()] (packed numbers, the fastest to read) or [input_tfrecord()] (`tf.train.Example` messages,
-#' which other programs read too). Rows keep their order: shuffle them first where they are sorted and there are several
-#' workers. It does not compress.
+#' Writes a data frame, or what any input describes, to several files with an index of columns, levels and rows.
+#' [input_fixed_length()] reads the files of `write_fixed_length()` (packed numbers, the fastest format);
+#' [input_tfrecord()] and other programs read those of `write_tfrecord()` (`tf.train.Example` messages). Rows keep their
+#' order: shuffle sorted data first if there will be several workers. Files are not compressed.
 #'
-#' A file gets its name when it is complete, and the index is written last: half-written data is never read. Called
-#' again after an interruption, with the same data, it goes on where it stopped: finished files are kept.
+#' A file gets its name when it is complete, and the index is written last, so incomplete data is never read. After an
+#' interruption, call the function again with the same data: it keeps finished files and continues.
 #'
 #' @section Data that is not in memory:
-#' Rows of files and of functions are read once, batch by batch, into temporary files in `path` (as many bytes as the
-#' data, gone at the end), because their number is needed before the first file is written. Memory holds a batch, and
-#' the different strings of each column. Features, weights and response are written, after the input's `transform` if
-#' there is one; after an interruption the rows are read anew.
+#' The number of rows must be known before the first file is written. Rows from files and functions are therefore read
+#' once, batch by batch, into temporary files in `path`, which take as many bytes as the data and are deleted at the
+#' end. Memory holds one batch and the different strings of each column. Features, weights and response are written,
+#' after the input's `transform`, if there is one. After an interruption, the rows are read again.
 #'
 #' @param data A data frame, a matrix with column names, a named list of vectors and arrays, or an input such as
-#'   [input_fn()] or [input_csv()] makes, of which one epoch is written. What columns become is said in [input_fn()]; in
-#'   [write_fixed_length()] strings stand in the index once, as labels.
-#' @param path Directory to write into, a string; it is made, and has to be empty.
-#' @param shards Number of files, a count: a multiple of the number of workers is best.
-#' @return `path`, invisibly.
+#'   [input_fn()] or [input_csv()] makes, of which one epoch is written. Types are converted as in [input_fn()];
+#'   `write_fixed_length()` stores each different string once, as a label in the index.
+#' @param path Directory to write to, a string. It is created, and must be empty.
+#' @param shards Number of files, a count; ideally a multiple of the number of workers.
+#' @returns `path`, invisibly.
 #' @section Errors:
-#' `tfdistribute_input_error`: the data has missing values or columns of a kind that cannot be written, or cannot be
-#' read; strings that are not UTF-8 or more than two million different ones; for `write_tfrecord()` also date-times.
-#' `tfdistribute_argument_error`: `path` cannot be written or holds other files, or there are fewer rows than `shards`.
-#' @section Source:
-#' <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".
+#' * `tfdistribute_input_error`: the data cannot be read, or has missing values, columns that cannot be written (for
+#'   `write_tfrecord()`, also date-times), strings that are not UTF-8, or more than two million different strings.
+#' * `tfdistribute_argument_error`: `path` cannot be written or holds other files, or there are fewer rows than
+#'   `shards`.
+#' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".
 #' @examplesIf tfdistribute_available()
 #' path <- tempfile()
 #' write_fixed_length(mtcars, path, shards = 2)
