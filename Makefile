@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs check bench bench-quick clean
+.PHONY: help setup install demo test test-r test-python lint format docs check check-all bench bench-quick clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +16,8 @@ install: ## Install the R package into the project's library if its sources chan
 demo: install ## Train on real data by two processes while a third evaluates, and compare with lm()
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
-test: install ## Run all tests of both languages
-	@tools/check pytest jobs testthat
+test: install ## Run the tests of both languages
+	@tools/check training testthat jobs python
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
 	@tools/test-r "$(FILTER)"
@@ -38,6 +38,9 @@ docs: environment ## Write man/ and NAMESPACE from the comments in R/
 
 check: install ## Lint, test, and R CMD check; says how long each took
 	@tools/check
+
+check-all: install ## The same with every test: all pairs of model and strategy, all faults
+	@tools/check --all
 
 bench: install ## Measure against plain Estimators, Keras and PyTorch (about 10 minutes)
 	@tools/bench

@@ -17,7 +17,7 @@ import pytest
 from support import job_fakes
 
 # Private directories stand where the test's files do.
-pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = Path(__file__).parents[3] / "inst" / "python"
 

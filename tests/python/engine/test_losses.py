@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute.descriptions import read
 from tfdistribute.models import Model
@@ -65,7 +66,10 @@ def reported(tf: Any, estimator: Any, replicas: int) -> list[float]:
     return losses
 
 
-@pytest.mark.parametrize("kind", ["linear_regressor", "dnn_classifier", "baseline_regressor"])
+KINDS = ["linear_regressor", "dnn_classifier", "baseline_regressor"]
+
+
+@sampled("kind", KINDS, check=["dnn_classifier"])
 def test_two_replicas_report_the_mean_loss_of_one_device(
     tensorflow: Any, tmp_path: Path, kind: str
 ) -> None:

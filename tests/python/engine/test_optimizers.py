@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.descriptions import read
@@ -49,7 +50,7 @@ def train_weights(
     return estimator.get_variable_value("linear/linear_model/x/weights"), estimator
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@sampled("name", OPTIMIZERS, check=["adam", "ftrl"])
 def test_an_optimizer_by_name_learns_what_keras_learns(
     tensorflow: Any, tmp_path: Path, name: str
 ) -> None:
@@ -95,7 +96,7 @@ def test_a_default_learning_rate_gives_way_to_the_users(tensorflow: Any) -> None
     assert rate(named("adagrad"), None) == 0.001
 
 
-@pytest.mark.parametrize("maker", ["legacy", "new"])
+@sampled("maker", ["legacy", "new"], check=["new"])
 def test_an_instance_trains_twice_on_two_replicas_and_stays_as_it_was(
     tensorflow: Any, tmp_path: Path, maker: str
 ) -> None:

@@ -11,11 +11,12 @@ import pytest
 from support import cluster_task
 from support.fault_jobs import FaultJob, fault_job
 from support.job_fakes import row
+from support.sampling import sampled
 
 from tfdistribute.launch.host import network
 
 # Private directories stand where the test's files do.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_temporary_directory")]
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
@@ -82,7 +83,7 @@ STOPS = {
 }
 
 
-@pytest.mark.parametrize("moment", STOPS)
+@sampled("moment", STOPS, check=["in the middle"])
 def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_of_an_undisturbed_run(
     tensorflow: ModuleType,
     undisturbed: dict[str, Any],
@@ -133,6 +134,7 @@ def check_that_it_was_healed(state: dict[str, Any]) -> None:
     assert killed[2] == "chief 0"
 
 
+@pytest.mark.full
 def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_during_a_checkpoint(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:

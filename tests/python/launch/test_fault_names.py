@@ -12,7 +12,7 @@ from support import job_fakes
 
 from tfdistribute.plan import Work, plan
 
-pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 # What would leave a file if anything acted on it, and characters that end words or begin something.
 ACTS = ("$(touch X)", "`touch X`", ";touch X;", "|touch X", "&touch X&", ">X", "\ntouch X\n")

@@ -19,7 +19,7 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.launch.host import network
 
 # Private directories stand where the test's files do.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_temporary_directory")]
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 
@@ -50,6 +50,7 @@ def own_address() -> str | None:
         return str(any_socket.getsockname()[0])
 
 
+@pytest.mark.full
 def test_a_worker_that_comes_late_is_waited_for_by_name_and_missed_by_nobody(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options) as job:
@@ -63,6 +64,7 @@ def test_a_worker_that_comes_late_is_waited_for_by_name_and_missed_by_nobody(tmp
     assert (state["state"], state["global_step"], state["restarts"]) == ("done", 5, 0)
 
 
+@pytest.mark.full
 def test_a_worker_that_never_comes_is_named_when_the_start_has_taken_too_long(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options, start_timeout_s=NEVER_S) as job:
@@ -76,6 +78,7 @@ def test_a_worker_that_never_comes_is_named_when_the_start_has_taken_too_long(tm
     assert NEVER_S <= state["ended"] - state["started"] < NEVER_S + 20
 
 
+@pytest.mark.full
 def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options, network="open") as job:
@@ -92,6 +95,7 @@ def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others
     assert job_fakes.row(state, "worker 0")["port"] != port
 
 
+@pytest.mark.full
 def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_path: Path):
     address = own_address() or "127.0.0.1"
     port, other = free_ports(2)
@@ -113,6 +117,7 @@ def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_pa
     assert f"(pid {os.getpid()})" in failure["problem"]
 
 
+@pytest.mark.full
 def test_a_worker_that_runs_out_of_data_first_is_the_reason_and_nothing_is_started_again(
     tmp_path: Path,
 ):

@@ -17,7 +17,7 @@ from tfdistribute.launch.host.affinity import shared_out
 from tfdistribute.launch.start import start_supervisor
 
 # Private directories stand where the test's files do.
-pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 
 def test_a_job_is_done_when_the_chief_has_finished_and_its_last_checkpoint_was_evaluated(

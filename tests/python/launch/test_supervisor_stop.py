@@ -33,7 +33,7 @@ from tfdistribute.launch.host.logs import spare_directory
 from tfdistribute.launch.start import collect_ended, start_supervisor
 
 # Private directories stand where the test's files do.
-pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = str(Path(__file__).parents[3] / "inst" / "python")
 STUBBORN = [("stubborn",), ("child",), ("child", True), ("train", 2), ("sleep", 60)]

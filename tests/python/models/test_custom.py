@@ -15,6 +15,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models  # noqa: E402
+from support.sampling import sampled  # noqa: E402
 from tensorflow.core.protobuf import rewriter_config_pb2  # noqa: E402
 
 from tfdistribute import engine  # noqa: E402
@@ -165,9 +166,10 @@ def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> d
     return variables(directory)
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("model", "steps_per_run"),
     [*((each, 1) for each in models.MODELS), ("batch_norm_with_adam", "auto")],
+    check=[("two_optimizers", 1), ("batch_norm_with_adam", "auto")],
 )
 def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
     tmp_path: Path, runs: list[int], model: str, steps_per_run: int | str
@@ -188,8 +190,15 @@ def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
     assert all("/replica_" in name for name in set(expected) - set(values))
 
 
-@pytest.mark.parametrize("strategy", ["mirrored over 3", "central storage"])
-@pytest.mark.parametrize("model", ["keras_layers", "all_reduce_in_model"])
+@sampled(
+    ("model", "strategy"),
+    [
+        (model, strategy)
+        for model in ("keras_layers", "all_reduce_in_model")
+        for strategy in ("mirrored over 3", "central storage")
+    ],
+    check=[("keras_layers", "mirrored over 3")],
+)
 def test_functions_of_r_and_of_python_give_the_same_variables_to_the_bit(
     tmp_path: Path, model: str, strategy: str
 ):
@@ -228,7 +237,7 @@ def test_functions_run_as_they_are_written_under_every_strategy(tmp_path: Path, 
     assert set(files) == {__file__}
 
 
-@pytest.mark.parametrize("strategy", ["mirrored over 2", "central storage"])
+@sampled("strategy", ["mirrored over 2", "central storage"], check=["central storage"])
 def test_values_that_depend_on_variables_can_be_reduced_over_replicas(
     alone: Any, tmp_path: Path, strategy: str
 ):
@@ -278,11 +287,17 @@ def with_optimizer(how: str, loss_of: Any = mean_square) -> Any:
     return model_fn
 
 
-@pytest.mark.parametrize(
+@sampled(
     ("how", "strategy"),
     [
         *[(how, "mirrored over 2") for how in KERAS],
         ("get_updates", "mirrored over 3"),
+        ("get_updates", "central storage"),
+    ],
+    check=[
+        ("apply_gradients", "mirrored over 2"),
+        ("loss scaling", "mirrored over 2"),
+        ("v1", "mirrored over 2"),
         ("get_updates", "central storage"),
     ],
 )
@@ -376,7 +391,7 @@ def beside_the_loss(optimizer: Any, in_graph: bool = False) -> Any:
     return model_fn
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@sampled("name", OPTIMIZERS, check=["a name", "a new object", "a new object of the graph"])
 def test_an_optimizer_beside_the_loss_trains_all_variables(alone: Any, tmp_path: Path, name: str):
     optimizer = OPTIMIZERS[name]
     made = optimizer() if name in ("a legacy object", "a new object") else optimizer

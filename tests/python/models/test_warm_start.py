@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ModelDirectoryError
@@ -70,7 +71,7 @@ def same(one: Model, other: Model) -> None:
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@sampled("strategy", STRATEGIES, check=["none", "mirrored"])
 def test_training_begins_with_the_variables_of_another_model(
     first: Model, tmp_path: Path, strategy: str
 ) -> None:

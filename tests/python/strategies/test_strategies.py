@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
@@ -261,7 +262,7 @@ def trained_loss(strategy: Strategy | None, model_dir: Path) -> tuple[float, dic
     }
 
 
-@pytest.mark.parametrize(
+@sampled(
     "strategy",
     [
         OneDevice("CPU:0"),
@@ -274,6 +275,7 @@ def trained_loss(strategy: Strategy | None, model_dir: Path) -> tuple[float, dic
         CentralStorage(2),
         CentralStorage(3),
     ],
+    check=[OneDevice("CPU:2"), Mirrored(3), Mirrored(2, "hierarchical_copy"), CentralStorage(2)],
     ids=str,
 )
 @pytest.mark.timeout(90)
@@ -391,8 +393,7 @@ ENOUGH_CPUS = (
 )
 
 
-@pytest.mark.parametrize("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS])
-@pytest.mark.slow
+@sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
 def test_mirrored_training_over_two_cpus_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str
 ):
@@ -409,7 +410,6 @@ MADE_OUTSIDE_OF_GRAPHS = (
 )
 
 
-@pytest.mark.slow
 def test_without_device_count_everything_runs_on_one_cpu(
     run_python: Callable[..., Any], tmp_path: Path
 ):
@@ -418,7 +418,7 @@ def test_without_device_count_everything_runs_on_one_cpu(
     assert ended.stdout.count("step done on CPU:0\n") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_without_its_repairs_mirrored_training_over_two_cpus_hangs(
     run_python: Callable[..., Any], tmp_path: Path
 ):

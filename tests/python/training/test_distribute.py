@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
@@ -103,15 +104,23 @@ def checkpoint(tf: Any, folder: Path) -> dict[str, Any]:
     return {name: tf.train.load_variable(path, name) for name in names}
 
 
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize(
-    ("strategy", "calls_r"),
-    [(MIRRORED, False), (CENTRAL, True)],
-    ids=["mirrored on threads", "central storage on the calling thread"],
+# The second says whether functions of R are called: then replicas run on the calling thread.
+HOW = {"mirrored on threads": (MIRRORED, False), "central storage on one thread": (CENTRAL, True)}
+
+
+@sampled(
+    ("name", "how"),
+    [(name, how) for name in MAKERS for how in HOW],
+    check=[
+        ("canned", "mirrored on threads"),
+        ("custom", "central storage on one thread"),
+        ("v1 classifier", "central storage on one thread"),
+    ],
 )
 def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
-    tensorflow: Any, tmp_path: Path, name: str, strategy: Any, calls_r: bool
+    tensorflow: Any, tmp_path: Path, name: str, how: str
 ) -> None:
+    strategy, calls_r = HOW[how]
     input_fn = source(label_of(name)).input_fn("train", 1)
     originals = [MAKERS[name](tensorflow, tmp_path / folder) for folder in ("one", "two")]
     alone = distribute(originals[0], settings())
@@ -133,7 +142,7 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
         )
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@sampled("name", MAKERS, check=["canned", "v1 classifier"])
 def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path, name: str) -> None:
     tf, label = tensorflow, label_of(name)
     made = MAKERS[name](tf, tmp_path / "model")

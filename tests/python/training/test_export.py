@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.bridge import call
@@ -160,7 +161,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sampled("name", MODELS, check=["wide and deep"])
 def test_examples_give_the_numbers_of_predict(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path, name: str
 ) -> None:
@@ -170,7 +171,7 @@ def test_examples_give_the_numbers_of_predict(
     same(answers(tensorflow, path, examples=examples(tensorflow)), predictions(model, name))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@sampled("name", MODELS, check=["deep", "baseline"])
 def test_tensors_by_name_give_the_numbers_of_predict_also_without_a_signature(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path, name: str
 ) -> None:

@@ -18,6 +18,7 @@ from support.replica_graphs import (  # noqa: E402
     session_config,
     total,
 )
+from support.sampling import sampled  # noqa: E402
 from tensorflow.python.distribute import (  # noqa: E402
     mirrored_strategy,
     parameter_server_strategy_v2,
@@ -59,7 +60,18 @@ CASES = [
     if (model, strategy) not in IMPOSSIBLE
     and ("without a cluster" not in strategy or model == "batch_norm_with_adam")
 ]
-every_case = pytest.mark.parametrize(("model", "strategy"), CASES)
+QUICK = [
+    ("dense_with_sgd", "mirrored over 3"),
+    ("batch_norm_with_adam", "mirrored over 2"),
+    ("keras_layers", "mirrored over 2"),
+    ("clipped_momentum", "central storage over 2"),
+    ("all_reduce_in_model", "mirrored over 2"),
+    ("embedding_with_adagrad", "central storage over 2"),
+    ("two_optimizers", "mirrored over 2"),
+    ("loss_scale", "mirrored over 2"),
+    ("batch_norm_with_adam", "multi-worker without a cluster"),
+]
+every_case = sampled(("model", "strategy"), CASES, check=QUICK)
 
 
 def estimator(model_fn, strategy, model_dir):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
@@ -126,7 +127,11 @@ def weights_by_hand(count: int, rows: int = 8) -> tuple[float, dict[str, float],
     return weight, by_word, intercept
 
 
-@pytest.mark.parametrize("strategy", [None, {"kind": "one_device", "device": "/cpu:0"}, MIRRORED])
+@sampled(
+    "strategy",
+    [None, {"kind": "one_device", "device": "/cpu:0"}, MIRRORED],
+    check=[None, MIRRORED],
+)
 def test_every_strategy_learns_what_arithmetic_says(
     tensorflow: Any, tmp_path: Path, strategy: Any
 ) -> None:
@@ -418,7 +423,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("strategy", [None, MIRRORED])
+@sampled("strategy", [None, MIRRORED], check=[MIRRORED])
 def test_the_first_ctrl_c_keeps_every_step(run_python: Callable[..., Any], strategy: Any) -> None:
     code = INTERRUPTED.format(times=1, hangs_at=None, strategy=strategy)
     word, unused = run_python(code, timeout_s=60).stdout.split()

@@ -21,7 +21,7 @@ from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.start import start_supervisor
 
 # Private directories stand where the test's files do.
-pytestmark = pytest.mark.usefixtures("own_temporary_directory")
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = Path(__file__).parents[4] / "inst" / "python"
 LISTENS = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 tf = pytest.importorskip("tensorflow")
 
@@ -85,7 +86,7 @@ def trained(parts: dict[str, Any], strategy: str, directory: Path) -> dict[str, 
     return {name: tf.train.load_variable(checkpoint, name) for name in names}
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@sampled("strategy", STRATEGIES, check=["mirrored"])
 def test_functions_do_what_the_names_do_on_the_calling_thread(tmp_path: Path, strategy: str):
     threads: list[int] = []
     functions = {part: as_callback(function, threads) for part, function in FUNCTIONS.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.sampling import sampled
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
@@ -46,7 +47,7 @@ STRATEGIES: dict[str, dict[str, Any] | None] = {
     "central storage": {"kind": "central_storage", "devices": 2},
 }
 SEVERAL = ("mirrored", "central storage")
-several = pytest.mark.parametrize("strategy", SEVERAL)
+several = sampled("strategy", SEVERAL, check=["mirrored"])
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -173,8 +174,10 @@ def fitted_by_keras(saved: Path) -> Any:
     return fitted(keras().models.load_model(saved))
 
 
-@pytest.mark.parametrize(
-    ("strategy", "steps_per_run"), [*((each, 1) for each in STRATEGIES), ("mirrored", "auto")]
+@sampled(
+    ("strategy", "steps_per_run"),
+    [*((each, 1) for each in STRATEGIES), ("mirrored", "auto")],
+    check=[("central storage", 1), ("mirrored", "auto")],
 )
 def test_every_strategy_gives_the_numbers_of_keras(
     saved: Path,
@@ -241,7 +244,7 @@ def test_batch_normalisation_is_that_of_keras_on_one_device(tmp_path: Path) -> N
     assert loss == pytest.approx(expected.evaluate(BOTH, PRICE, verbose=0)[0], rel=1e-5)
 
 
-@pytest.mark.parametrize("strategy", ["none", "mirrored"])
+@sampled("strategy", ["none", "mirrored"], check=["mirrored"])
 def test_several_outputs_learn_from_several_responses(tmp_path: Path, strategy: str) -> None:
     model = described(tmp_path, two_headed)
     data = from_function(two_answers)
@@ -266,7 +269,7 @@ def test_one_response_goes_to_the_only_output_with_a_loss(tmp_path: Path) -> Non
         train(described(tmp_path / "b", two_headed), settings(), source(), steps=1)
 
 
-@pytest.mark.parametrize("ending", [".keras", ".h5", ""])
+@sampled("ending", [".keras", ".h5", ""], check=[".keras"])
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file")
 def test_training_starts_from_the_weights_of_a_saved_model(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"saved{ending}"
@@ -324,7 +327,7 @@ def test_models_that_were_there_before_still_work_afterwards(tmp_path: Path) -> 
     assert mine.predict(BOTH, verbose=0).shape == (ROWS, 1)
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam"])
+@sampled("name", ["sgd", "adam"], check=["adam"])
 def test_new_optimizers_are_exchanged_for_their_legacy_twins(tmp_path: Path, name: str) -> None:
     model = built(name)
     model.save(tmp_path / "model.keras")
@@ -350,7 +353,7 @@ def test_an_optimizer_without_a_twin_is_refused_by_name(tmp_path: Path, optimize
         train(model, settings(), source(), steps=1)
 
 
-@pytest.mark.parametrize("family", ["legacy", "new"])
+@sampled("family", ["legacy", "new"], check=["new"])
 def test_a_training_that_goes_on_takes_the_learning_rate_it_is_given(
     tmp_path: Path, family: str
 ) -> None:

@@ -67,7 +67,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.jobs
 def test_two_workers_stop_together(run_python: Callable[..., Any]):
     finished = run_python(CODE, timeout_s=120)
     answers = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]

@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 from support import cluster_task
 from support.cluster_job import Job, job
+from support.sampling import sampled
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+
+pytestmark = pytest.mark.jobs
 
 
 def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
@@ -46,7 +49,7 @@ def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
     data.write_bytes(data.read_bytes()[:-8])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undisturbed_run(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:
@@ -74,7 +77,6 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
         np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.slow
 def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path: Path) -> None:
     config = {**MULTI_WORKER, "steps_per_run": 100}
     options = {"models": ["custom"], "epochs": 1, "config": config, "nan_row": 40}
@@ -97,7 +99,6 @@ def listening(address: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
 def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> None:
     strategy = {"train_distribute": {"kind": "multi_worker", "timeout_s": 3}}
     with job(tmp_path, {"models": ["linear"], "max_steps": 5, "config": strategy}) as running:
@@ -118,43 +119,47 @@ def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> N
         assert running.events("chief-0", "waiting")[-1]["for"] == "worker 0"
 
 
-@pytest.mark.slow
-def test_who_ends_first_is_named_within_a_minute(tmp_path: Path) -> None:
-    with contextlib.ExitStack() as stack:
-
-        def started(short: str, steps_per_run: int) -> Job:
-            config = {**MULTI_WORKER, "steps_per_run": steps_per_run}
-            options = {"models": ["custom"], "config": config, "uneven": True, "many_steps": True}
-            running = stack.enter_context(job(tmp_path / f"{short}-{steps_per_run}", options))
-            # The process of who has ended goes on: its connections stay.
-            running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
-            return running
-
-        stopped = started("nobody", 1)
-        # Data that ends after five steps, between two steps or in the middle of a run.
-        uneven = [
-            ("chief 0", started("chief-0", 1)),
-            ("chief 0", started("chief-0", 8)),
-            ("worker 0", started("worker-0", 8)),
-        ]
-        jobs = [stopped, *(running for _, running in uneven)]
-        for running in jobs:
-            running.await_event("chief-0", "step", step=1)
-        stopped.processes["chief-0"].send_signal(signal.SIGINT)
-        for running in jobs:
-            running.await_event("worker-0", "failed", timeout_s=60)
-        (failed,) = stopped.events("worker-0", "failed")
-        assert failed["problem"].endswith("chief 0 was asked to.")
-        step = stopped.events("chief-0", "checkpoint")[-1]["step"]
-        assert f"after step {step}:" in failed["problem"]
-        assert [running.runs("worker-0") for running in jobs] == [[], [], [7], [7]]
-        for who, running in uneven:
-            (failed,) = running.events("worker-0", "failed")
-            assert (failed["kind"], failed["transient"]) == ("input", False), running.logs()
-            assert failed["problem"].startswith(f"{who} ran out of data after step 5,")
+# How the data of this task ends after five steps: between two steps, or in the middle of a run.
+UNEVEN = [("chief-0", 1), ("chief-0", 8), ("worker-0", 8)]
 
 
-@pytest.mark.slow
+@sampled(("short", "steps_per_run"), UNEVEN, check=[("chief-0", 8)])
+def test_the_task_that_runs_out_of_data_first_is_named(
+    tmp_path: Path, short: str, steps_per_run: int
+) -> None:
+    with job_of_uneven_data(tmp_path, steps_per_run) as running:
+        # The process of the short task goes on: its connections stay.
+        running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
+        running.await_event("worker-0", "failed", timeout_s=100)
+        assert running.runs("worker-0") == ([] if steps_per_run == 1 else [7])
+        (failed,) = running.events("worker-0", "failed")
+    assert (failed["kind"], failed["transient"]) == ("input", False), running.logs()
+    task = short.replace("-", " ")
+    assert failed["problem"].startswith(f"{task} ran out of data after step 5,")
+
+
+@pytest.mark.full
+def test_a_task_that_was_asked_to_stop_is_named(tmp_path: Path) -> None:
+    with job_of_uneven_data(tmp_path, steps_per_run=1) as running:
+        running.start_all(TEST_SHORT="nobody", TEST_STAY_S="200")
+        running.await_event("chief-0", "step", step=1)
+        running.processes["chief-0"].send_signal(signal.SIGINT)
+        running.await_event("worker-0", "failed", timeout_s=60)
+        (failed,) = running.events("worker-0", "failed")
+        step = running.events("chief-0", "checkpoint")[-1]["step"]
+    assert failed["problem"].endswith("chief 0 was asked to.")
+    assert f"after step {step}:" in failed["problem"]
+
+
+def job_of_uneven_data(
+    directory: Path, steps_per_run: int
+) -> contextlib.AbstractContextManager[Job]:
+    config = {**MULTI_WORKER, "steps_per_run": steps_per_run}
+    options = {"models": ["custom"], "config": config, "uneven": True, "many_steps": True}
+    return job(directory, options)
+
+
+@pytest.mark.full
 def test_a_parameter_server_job_goes_on_after_a_worker_was_killed_and_ends_where_a_server_is(
     tmp_path: Path,
 ) -> None:

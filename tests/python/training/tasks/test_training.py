@@ -16,12 +16,15 @@ import numpy as np
 import pytest
 from support import cluster_task
 from support.cluster_job import Job, job
+from support.sampling import sampled
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 # Of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
+
+pytestmark = pytest.mark.jobs
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +118,10 @@ def assert_that_the_tasks_took_the_same_runs(
         assert notes == [f"This training takes one step per run: {reason}."]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sampled(
     ("workers", "steps_per_run", "looks_at_every_step"),
     [(2, 1, None), (2, "auto", None), (3, "auto", "worker-1")],
+    check=[(2, "auto", None)],
 )
 def test_workers_in_step_train_as_one_process(
     tensorflow: Any,
@@ -164,7 +167,6 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
-@pytest.mark.slow
 def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
     tensorflow: Any, tmp_path: Path
 ) -> None:
@@ -198,7 +200,6 @@ def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
     assert abs(means["batch_normalization/moving_mean"][0]) > 0
 
 
-@pytest.mark.slow
 def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
     tensorflow: Any, tmp_path: Path
 ) -> None:

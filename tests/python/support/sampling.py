@@ -1,0 +1,23 @@
+"""Parametrised tests of which `make check` runs a few cases and `make check-all` every one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def sampled(
+    names: str | tuple[str, ...], cases: Iterable[Any], check: Collection[Any], **options: Any
+) -> Any:
+    """Like ``pytest.mark.parametrize``; the cases that are not in ``check`` are marked ``full``."""
+    cases = list(cases)
+    assert check, "`make check` runs no case."
+    assert all(case in cases for case in check), "`check` names a case that does not exist."
+
+    def marked(case: Any) -> Any:
+        values = [case] if isinstance(names, str) else case
+        return pytest.param(*values, marks=[] if case in check else [pytest.mark.full])
+
+    return pytest.mark.parametrize(names, [marked(case) for case in cases], **options)
