@@ -50,3 +50,8 @@ source_root <- function() {
   }
   normalizePath(found[[1]])
 }
+
+# Whether the tests that `make check` leaves out run too, as in `make check-all`.
+checks_all <- function() {
+  identical(Sys.getenv("TFDISTRIBUTE_CHECK_ALL"), "true")
+}
