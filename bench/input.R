@@ -1,15 +1,14 @@
-# How long training steps wait for their input, from R: the diamonds, and a table of 5 million rows of 20 numbers in
-# memory, in a file of fixed length and in Parquet.
+# Share of training steps spent waiting for input, from R: the diamonds data, and 5 million rows of 20 numbers in memory,
+# in a fixed-length file and in Parquet.
 #
 #   tools/env Rscript bench/input.R [--quick]
 #
-# A small deep model (hidden layers of 64 and 32, batch of 512) is trained by train() in two ways that take turns: on
-# the input, and on the same input with its first batch held in memory and given again and again. Both run the same
-# graph on batches of the same form; only reading, shuffling and handing on differ. The share of a step spent waiting is
-# what the step takes longer with the input: 1 - speed / speed with the batch held, the median over the pairs of runs.
-# It counts also what the input takes of the processor from the step, so that on two cores it is above what a step
-# waits, and on a busy machine it means little: there, compare the processor's time that the input takes per step
-# (`input_us`) with the step's. Steps are timed by the history, without the first tenth.
+# train() trains a small deep model (hidden layers of 64 and 32, batch of 512) in two ways that take turns: on the input,
+# and on its first batch, held in memory and repeated. Both run the same graph on batches of the same form; only reading,
+# shuffling and transfer differ. The share is 1 - speed / speed with the batch held, the median over pairs of runs. It
+# includes CPU time that the input takes from the step, so on two cores it is more than the wait. On a busy machine,
+# compare the CPU time of the input per step (`input_us`) with that of the step instead. Steps are timed by the history,
+# without the first tenth.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
@@ -20,7 +19,7 @@ steps <- if (quick) 800 else 3000
 width <- 20
 batch_size <- 512
 
-# Any verb makes the package's Python known.
+# Any verb starts the package's Python.
 invisible(utils::capture.output(tfdistribute_sitrep()))
 python <- reticulate::py_run_string(
   "
@@ -65,14 +64,14 @@ trained <- function(columns, input, hold) {
 }
 
 measure <- function(name, columns, input) {
-  # What is made once per process is not measured.
+  # Exclude what happens once per process.
   invisible(trained(columns, input, hold = TRUE))
   speeds <- vapply(
     seq_len(runs),
     function(run) {
       read <- trained(columns, input, hold = FALSE)
       held <- trained(columns, input, hold = TRUE)
-      # What a training takes before its first step is the same on both sides.
+      # The time before the first step is the same on both sides.
       c(
         read = read[["speed"]],
         held = held[["speed"]],

@@ -1,27 +1,25 @@
-"""Rows per second that inputs bring into a training step, against NumPy, pyarrow and TensorFlow with the same data.
+"""Rows per second of inputs in a training step, compared with NumPy, pyarrow and TensorFlow on the same data.
 
     tools/env python bench/input.py [--quick] [--rows 2000000] [--runs 5] [--only fixed]
 
-Every pair reads the same rows of 20 float32 numbers in a random order, in batches of 512, into the same step: a graph
-whose ``session.run`` adds a batch of shape [512, 20] up, from the first batch to the end of one epoch, with the
-filling of buffers counted. The two sides of a pair take turns in one process; a ratio is the median of the ratios of
-neighbours, and above 1 this package is faster. The processor's time per batch, of all threads, is shown beside it: it
-says more where the machine is busy with other work. What each side does:
+Every pair reads the same rows of 20 float32 numbers in random order, in batches of 512, into the same step: a
+``session.run`` that sums a batch of shape [512, 20]. The time is that of one epoch, including the filling of buffers.
+The two sides of a pair take turns in one process. A ratio is the median of the ratios of neighbouring runs; above 1,
+this package is faster. The CPU time per batch, over all threads, is more reliable on a busy machine. The other sides:
 
-- in memory / NumPy gather: a Python generator draws 512 shuffled rows of an array in memory, one batch per crossing
-  into TensorFlow, four of them prefetched.
-- fixed length / block reader: NumPy reads 4 MB of the file, shuffles its rows, and hands on one batch per crossing.
-  It mixes rows of one block only; the package mixes 64 MB of blocks from all over the file.
-- fixed length / blocks in the graph: TensorFlow reads 1 MB per record, decodes, shuffles the rows of a block by a
-  gather and cuts batches; blocks are shuffled, rows of several blocks are never mixed, the last block is left out.
+- in memory / NumPy gather: a Python generator draws 512 shuffled rows of an array, one batch per call, four prefetched.
+- fixed length / block reader: NumPy reads 4 MB of the file, shuffles its rows, and returns one batch per call. It mixes
+  rows of one block only; the package mixes 64 MB of blocks from the whole file.
+- fixed length / blocks in the graph: TensorFlow reads 1 MB per record, decodes it, shuffles its rows with a gather and
+  cuts batches. Blocks are shuffled, rows of different blocks are never mixed, and the last block is left out.
 - fixed length / by row: ``FixedLengthRecordDataset`` of single rows, shuffled over 10,000, decoded by batches.
 - TFRecord / batched parse: ``TFRecordDataset``, shuffled over 10,000, ``parse_example`` of whole batches in parallel.
 - CSV / CsvDataset: ``tf.data.experimental.CsvDataset``, shuffled over 10,000.
-- Parquet / record batches: pyarrow reads record batches of 65,536 rows, NumPy puts the columns side by side and
-  shuffles each, and hands on one batch per crossing.
+- Parquet / record batches: pyarrow reads record batches of 65,536 rows, NumPy stacks the columns, shuffles each record
+  batch and returns one batch per call.
 
-The package's files are found and counted before the clock starts (``facts()``), as they are once per description.
-5 million rows (``--rows 5000000``) are what is aimed at; there the first window of a file matters less.
+The package finds and counts its files before the clock starts (``facts()``), as it does once per description. The goals
+are meant for 5 million rows (``--rows 5000000``), for which the first window of a file matters less.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ WIDTH = 20
 BATCH = 512
 NAMES = [f"x{number:02}" for number in range(WIDTH)]
 
-# What a machine that does nothing else should reach.
+# Goals on an idle machine.
 WANTED = {
     ("in memory", "NumPy gather"): 0.95,
     ("fixed length", "block reader"): 0.95,
@@ -67,7 +65,7 @@ Make = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Pair:
-    """An input, and what it is measured against."""
+    """An input and its competitors."""
 
     source: Input
     rows: int
@@ -108,7 +106,7 @@ def one_pass(make: Make, rows: int) -> Run:
 
 
 def as_matrix(batch: Any) -> Any:
-    """Put the features side by side, as a model does."""
+    """Stack the features, as a model does."""
     if isinstance(batch, engine.features.packed_features.PackedFeatures):
         features = engine.features.packed_features.Features.of(batch)
         return features.side_by_side(list(features))
@@ -123,7 +121,7 @@ def own(source: Input) -> Make:
 
 
 def crossing(batches: Callable[[], Iterator[Any]]) -> Any:
-    """Let single batches of a Python generator cross into TensorFlow."""
+    """Make a dataset of a Python generator of batches."""
     signature = engine.tf.TensorSpec([None, WIDTH], engine.tf.float32)
     dataset = engine.tf.data.Dataset.from_generator(batches, output_signature=signature)
     return dataset.prefetch(4)
@@ -255,10 +253,10 @@ CASES: dict[str, Callable[[int, str], Pair]] = {
 
 
 def measured(case: str, pair: Pair, runs: int) -> list[dict[str, Any]]:
-    """Let an input and the others take turns, and print a line of JSON for each ratio."""
+    """Let an input and its competitors take turns, and print one line of JSON per ratio."""
     makes = {"own": own(pair.source), **pair.others}
     for make in makes.values():
-        # What is made once per process is not measured.
+        # Exclude what happens once per process.
         one_pass(lambda make=make: make().take(2), pair.rows)
     done: dict[str, list[Run]] = {name: [] for name in makes}
     for _ in range(runs):
@@ -292,7 +290,7 @@ def measured(case: str, pair: Pair, runs: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     asked = argparse.ArgumentParser(description="Speed of inputs.")
     asked.add_argument("--quick", action="store_true", help="few rows and runs")
     asked.add_argument("--rows", type=int)

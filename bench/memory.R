@@ -1,7 +1,7 @@
-# Memory of training on data that R holds: 2 million rows of 20 doubles and a response (320 MB in R).
+# Memory of training on data in R: 2 million rows of 20 doubles and a response (320 MB in R).
 #
-# Prints the peak beyond what the process held before train(), as a multiple of one float32 copy of the data
-# (1.0 would be the copy and nothing else), and the size of model_dir.
+# Prints the peak over the memory before train(), as a multiple of one float32 copy of the data (1.0 is the copy and
+# nothing else), and the size of model_dir.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
@@ -25,7 +25,7 @@ make_data <- function(rows) {
 model <- linear_regressor(feature_columns(column_numeric(paste0("x", seq_len(columns)))))
 steps <- function(data) train(model, input_fn(y ~ ., data, batch_size = 512), steps = 200)
 
-# What TensorFlow itself takes is taken before anything is measured.
+# Let TensorFlow allocate its own memory before the measurement.
 invisible(steps(make_data(20000)))
 data <- make_data(rows)
 invisible(gc())

@@ -1,12 +1,12 @@
-"""Memory that a training takes from sources larger than it: files of 10 GB, and data in memory of more than 2 GB.
+"""Memory that training takes on large sources: files of 10 GB, and more than 2 GB of data in memory.
 
     tools/env python bench/memory_of_inputs.py [--full | --quick]
 
-Each case trains a linear regressor in a process of its own with the package's train(), and prints that process's
-peak of resident memory. ``beyond_mb`` is what it took beyond the same training on a file of 1 MB, which is what
-TensorFlow itself takes. Files hold zeros: the binary file has holes and the Parquet file is compressed, so that the
-disk need not have their size; as rows in memory they have it. Only ``--full`` takes the sizes that are promised,
-1 GB of memory for files of 10 GB; without it files have 1 GB, with ``--quick`` 256 MB and no data in memory.
+Each case trains a linear regressor with the package's train() in a process of its own, and prints its peak of resident
+memory. ``beyond_mb`` is the difference to the same training on a file of 1 MB, which is TensorFlow's own share. Files
+hold zeros: the binary file is sparse and the Parquet file compressed, so they take less space on disk than as rows in
+memory. Only ``--full`` checks the promised limit, 1 GB of memory for files of 10 GB. Files have 1 GB by default, and
+256 MB with ``--quick``, which leaves out data in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTH = 20
 ROW_BYTES = 4 * (WIDTH + 1)
 BATCH = 4096
 MEGABYTE = 2**20
-# For files; data in memory takes one copy of itself, and one while it is packed.
+# For files. Data in memory takes one copy of itself, and another while it is packed.
 LIMIT_MB = 1024
 
 
@@ -47,7 +47,7 @@ def fixed_length(rows: int, folder: str) -> dict[str, Any]:
 
 
 def parquet(rows: int, folder: str) -> dict[str, Any]:
-    """Row groups of a million rows, as pyarrow makes them when it is not told otherwise."""
+    """Write row groups of a million rows, pyarrow's default."""
     arrow = arrow_module("pyarrow")
     at_once = min(rows, 2**20)
     x = arrow.FixedSizeListArray.from_arrays(np.zeros(at_once * WIDTH, np.float32), WIDTH)
@@ -120,7 +120,7 @@ def in_child(case: str, megabytes: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and print a table; the exit status is 1 where a file takes more than the limit."""
+    """Measure and print a table; exit with 1 if a file takes more than the limit."""
     asked = argparse.ArgumentParser(description="Memory of inputs.")
     asked.add_argument("--quick", action="store_true", help="256 MB")
     asked.add_argument("--full", action="store_true", help="10 GB of files, 2.5 GB in memory")

@@ -1,7 +1,6 @@
 # A model function in R, or the same in Python: model-function.R r, or model-function.R python.
 #
-# R only builds the graph, before the first step, so both should train at one speed. The beginning, which holds the
-# building, is left out.
+# R only builds the graph, before the first step, so both should train at the same speed. The start is excluded.
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)

@@ -1,7 +1,6 @@
-"""What it costs a step that its batch comes from a function served on the waiting thread.
+"""Cost per step of batches from a function that the waiting thread calls.
 
-The same batches are drawn by TensorFlow's own threads, by the waiting thread, and not at all. Rounds take turns;
-the median counts.
+The same batches are drawn by TensorFlow's own threads, by the waiting thread, and not at all, in turns. Prints medians.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ BATCH = np.random.default_rng(1).normal(size=(ROWS, COLUMNS)).astype(np.float32)
 
 
 def step(draw: Callable[[], Any]) -> Any:
-    """A step that multiplies one batch, in the default graph."""
+    """Build a step that multiplies one batch, in the default graph."""
     tf = engine.tf
 
     def batches() -> Any:
@@ -58,7 +57,7 @@ def served() -> float:
 
 
 def constant(beside_serving: bool) -> float:
-    """A step without data, alone or while another graph's input is served."""
+    """Time a step without data, alone or while another graph's input is served."""
     tf = engine.tf
     function = engine.r_thread.main_thread_calls.ServedFunction(lambda: BATCH)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -78,7 +77,7 @@ WAYS: dict[str, Callable[[], float]] = {
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     times: dict[str, list[float]] = {name: [] for name in WAYS}
     for _ in range(ROUNDS):
         for name, way in WAYS.items():

@@ -1,8 +1,8 @@
-"""Examples per second by steps per run, and what a loop costs at the start.
+"""Examples per second by steps per run, and the cost of the loop at the start.
 
 One process, alternating runs, medians: ``tools/env python bench/steps_per_run.py [seconds]``. The small model of
-``bench/small-model``: 20 floats, hidden layers of 64 and 32 units, batches of 128. CPU seconds are those of all
-threads, which other work on the machine changes less than the time.
+``bench/small-model``: 20 floats, hidden layers of 64 and 32 units, batches of 128. CPU time is that of all threads; a
+busy machine affects it less than the elapsed time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Y = (X[:, 0] + X[:, 1] > 1).astype(np.int32)
 
 
 class Clock(engine.tf.estimator.SessionRunHook):
-    """Ends a training after some seconds, and measures its second half."""
+    """Stop a training after some seconds, and measure its second half."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -79,7 +79,7 @@ def measure(steps_per_run: int | str, seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Take turns, and print one JSON line for each way."""
+    """Let the ways take turns, and print one line of JSON for each."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 4.0
     ways: tuple[int | str, ...] = (1, 10, 100, "auto")
     taken: dict[int | str, list[dict[str, float]]] = {way: [] for way in ways}

@@ -1,4 +1,4 @@
-"""The data of the small model: 200,000 rows of 20 floats, and a class of each row."""
+"""Data of the small model: 200,000 rows of 20 floats and a class."""
 
 from __future__ import annotations
 

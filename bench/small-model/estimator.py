@@ -23,7 +23,7 @@ def input_fn() -> Any:
 
 
 class Clock(tf.compat.v1.train.SessionRunHook):
-    """When the first tenth of the steps was done, and when the last."""
+    """Record when the first tenth of the steps was done, and when the last."""
 
     def __init__(self, steps: int) -> None:
         self.first, self.steps = steps // 10, 0

@@ -26,7 +26,7 @@ model.compile(
 
 
 class Clock(tf.keras.callbacks.Callback):
-    """When the second epoch began, and how long it took."""
+    """Record the duration of an epoch."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self.start = time.perf_counter()

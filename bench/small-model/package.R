@@ -1,5 +1,5 @@
-# This package from R, with its defaults: package.R wide (a matrix of 20 columns as one feature) or package.R columns
-# (a data frame of 20 numeric columns).
+# This package in R with its defaults: package.R wide (a matrix of 20 columns as one feature) or package.R columns (a
+# data frame of 20 numeric columns).
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)

@@ -34,7 +34,7 @@ def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
         model = DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns)
         history = train(model, RunSettings(), source, steps=steps)
-    # The first tenth is left out: it holds the first batches and, with several steps at once, their choice.
+    # In the first tenth, the first batches are read and the number of steps per run is chosen.
     first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
     seconds = history.seconds[-1] - history.seconds[first]
     return (history.steps[-1] - history.steps[first]) * BATCH / seconds

@@ -1,7 +1,7 @@
-"""A tf.function of 100 steps, written by hand: ``tf_function.py iterator`` or ``tf_function.py resident``.
+"""Hand-written tf.function of 100 steps: ``tf_function.py iterator`` or ``tf_function.py resident``.
 
-With the iterator it draws from the tf.data pipeline that the Estimator has; resident, all rows are one tensor, from
-which batches are gathered: the limit of what TensorFlow can do with this model.
+``iterator`` reads the Estimator's tf.data pipeline. ``resident`` gathers batches from a tensor of all rows, the limit
+of what TensorFlow can do with this model.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-# Seconds from train() to the end of one step in an R session that has trained before: restarts of a job apart, what a
-# user waits for from the second training on.
+# Seconds from train() to the end of one step in an R session that has trained before: the wait from the second training
+# on.
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)

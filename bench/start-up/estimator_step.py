@@ -1,4 +1,4 @@
-"""Train one step of TensorFlow's own DNNClassifier, and say when it was done."""
+"""One step of TensorFlow's own DNNClassifier; prints the time at its end."""
 
 from __future__ import annotations
 

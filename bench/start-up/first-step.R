@@ -1,4 +1,4 @@
-# Train one step, and say when it was done.
+# One step with this package in R; prints the time at its end.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 

@@ -1,9 +1,9 @@
-# One step of a small model by two workers. As a script, one-step.R DIRECTORY, it is one of them, as TF_CONFIG says;
+# One step of a small model with two workers. As a script, one-step.R DIRECTORY, it is the worker that TF_CONFIG names;
 # start-up/workers.R and start-up/restart.R source it for the model.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
-# Tells in a file when the first step was done; in another file for each time that a job was started again.
+# Writes the time of the first step to a file, a new one after each restart of the job.
 first_step_hook <- function(directory) {
   force(directory)
   session_run_hook(after_run = function(context, values) {

@@ -1,4 +1,4 @@
-"""Train one step with this package's Python module, and say when it was done."""
+"""One step with this package's Python module; prints the time at its end."""
 
 from __future__ import annotations
 

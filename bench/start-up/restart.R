@@ -1,12 +1,12 @@
 # Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package) or
-# restart.R lost (from the loss of one of them, after a checkpoint, to the step that follows the healing).
+# restart.R lost (from the loss of one of them, after a checkpoint, to the first step after the restart).
 source("bench/suite/way.R")
 step <- new.env()
 sys.source("bench/start-up/one-step.R", step)
 
 way <- commandArgs(TRUE)[[1]]
 
-# More than the restart would take if it went wrong.
+# The limit is longer than a failing restart takes.
 wait_until <- function(condition, seconds = 120) {
   deadline <- Sys.time() + seconds
   while (!condition()) {
@@ -19,7 +19,7 @@ has_saved <- function(directory) {
   length(list.files(file.path(directory, "model"), "^model\\.ckpt-[1-9][0-9]*\\.index$")) > 0
 }
 
-# Kills the worker when something is saved, and says when that was.
+# Kills the worker after a checkpoint, and returns the time.
 lose_worker <- function(job, directory) {
   wait_until(function() has_saved(directory))
   tasks <- job_state(job)

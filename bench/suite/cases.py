@@ -1,4 +1,4 @@
-"""What is measured: each case compares ways of doing one thing. ``bench/README.md`` explains every one."""
+"""Cases, each of which compares several ways to do one thing; ``bench/README.md`` explains them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Way:
-    """One way of doing what a case measures.
+    """One way to do what a case measures.
 
     Args:
-        name: Its name in tables.
+        name: Name in tables.
         script: File below ``bench/``, with its arguments.
-        amount: How much it does in one run, such as steps: about two seconds of work.
-        peers: Whether it runs in the environment of the peers, where TensorFlow is not.
+        amount: Amount of work per run, such as steps: about two seconds.
+        peers: Whether it runs in the environment of the peers, which does not have TensorFlow.
     """
 
     name: str
@@ -24,11 +24,11 @@ class Way:
 
 @dataclass(frozen=True)
 class Goal:
-    """How one way should stand to another.
+    """Smallest ratio of two ways.
 
     Args:
-        way: Its name.
-        other: What it is divided by.
+        way: Name of the numerator.
+        other: Name of the denominator.
         at_least: The ratio.
     """
 
@@ -42,14 +42,14 @@ class Case:
     """Ways that take turns.
 
     Args:
-        name: Its name, for ``tools/bench NAME``.
-        title: What the table is headed with.
-        unit: Of the numbers.
-        ways: What is compared; ratios are against the first.
-        goals: What is aimed at.
-        repeats: Turns that each way gets.
-        quick: Turns in ``make bench-quick``; 0 to leave the case out.
-        lower_is_better: As for seconds.
+        name: Name for ``tools/bench NAME``.
+        title: Heading of the table.
+        unit: Unit of the numbers.
+        ways: Ways to compare; ratios are to the first.
+        goals: Goals that the report checks.
+        repeats: Turns of each way.
+        quick: Turns in ``make bench-quick``; 0 leaves the case out.
+        lower_is_better: Whether lower numbers are better, as for seconds.
     """
 
     name: str
@@ -153,7 +153,7 @@ CASES = (
             Way(_BY_HAND, ("start-up/workers.R", "hand"), 1),
             Way(_TWO, ("start-up/workers.R", "job"), 1),
         ),
-        # A job takes at most 1.3 times as long.
+        # A job may take 1.3 times as long.
         (Goal(_BY_HAND, _TWO, 0.77),),
         lower_is_better=True,
     ),
@@ -169,9 +169,9 @@ CASES = (
     ),
 )
 
-# Scripts that alternate and print by themselves; they run once, at the end.
+# Scripts that take turns and print results themselves; they run once, at the end.
 SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
-# These run only where they are named.
+# These run only by name.
 SCRIPTS_BY_NAME = (
     ("memory.R",),
     ("memory_of_inputs.py",),

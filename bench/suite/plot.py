@@ -1,4 +1,4 @@
-"""A picture of the runs: ``plot.py RESULTS.jsonl PICTURE.png``, with the peers' Python, which has matplotlib."""
+"""Plot of the runs: ``plot.py RESULTS.jsonl PICTURE.png``, with the peers' Python, which has matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts of a case: each starts once, waits, and measures when it is its turn."""
+"""Processes of a case: each script starts once and measures when it is its turn."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from way import MARK
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
 PEERS = ROOT / ".environment" / "bench" / "bin" / "python"
-# A script that says nothing for this long is ended.
+# A script without output for this long is killed.
 DEADLINE_S = 300
 
 
 class WayError(Exception):
-    """A script ended, or took too long; the message holds the end of what it said."""
+    """A script ended or took too long; the message has its last output."""
 
 
 class Running:
-    """One script, started and waiting."""
+    """A script that was started and waits for its turns."""
 
     def __init__(self, way: Way, log: Path) -> None:
         self.way, self._log = way, log
@@ -55,7 +55,7 @@ class Running:
         """Let the script measure once.
 
         Raises:
-            WayError: it ended, or said nothing before the deadline.
+            WayError: The script ended, or did not answer before the deadline.
         """
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -64,7 +64,7 @@ class Running:
         return self._answer()
 
     def end(self) -> None:
-        """End the script and what it started."""
+        """End the script and its child processes."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -94,7 +94,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(ways: tuple[Way, ...], logs: Path) -> Iterator[list[Running]]:
-    """Start the scripts of a case; those that fail to start are left out, and said."""
+    """Start the scripts of a case; those that fail to start are reported and left out."""
     started: list[Running] = []
     try:
         for index, way in enumerate(ways):

@@ -1,4 +1,4 @@
-"""Runs as medians, ranges and ratios, and as a table in Markdown."""
+"""Report of the runs: medians, ranges and ratios as a Markdown table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from cases import Case
 
-# The values of each way of a case, in the order in which they were measured.
+# Values by way, in the order of measurement.
 Values = Mapping[str, Sequence[float]]
 
 
 def machine() -> dict[str, Any]:
-    """Describe where and when this was measured."""
+    """Return the date and the properties of this machine."""
     known = dict(_fields("/proc/cpuinfo"))
     memory = dict(_fields("/proc/meminfo")).get("MemTotal", "0 kB").split()[0]
     return {
@@ -31,7 +31,7 @@ def machine() -> dict[str, Any]:
 
 
 def described(where: Mapping[str, Any]) -> str:
-    """Say in one line where and when this was measured."""
+    """Return date and machine as one line."""
     busy = where["load_before"] > 0.5
     load = f"; **busy with other work: load {where['load_before']:.1f}**" if busy else ""
     return (
@@ -41,7 +41,7 @@ def described(where: Mapping[str, Any]) -> str:
 
 
 def table(case: Case, values: Values) -> str:
-    """Show a case in Markdown: median and range of each way, and its ratio to the first."""
+    """Return a case as Markdown: median and range of each way, and its ratio to the first."""
     first = statistics.median(next(iter(values.values())))
     lines = [
         f"**{case.title}** ({case.unit}{'; less is better' if case.lower_is_better else ''})",
@@ -59,7 +59,7 @@ def table(case: Case, values: Values) -> str:
 
 
 def goals(case: Case, values: Values) -> list[str]:
-    """Say which goals of a case were reached: medians of the ratios of neighbouring runs."""
+    """Return which goals of a case were reached, by medians of the ratios of neighbouring runs."""
     lines: list[str] = []
     for goal in case.goals:
         if goal.way in values and goal.other in values:
@@ -72,7 +72,7 @@ def goals(case: Case, values: Values) -> list[str]:
 
 
 def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
-    """Compare runs that took turns: what both had of the machine's mood falls out of each ratio."""
+    """Return the median ratio of neighbouring runs, in which the machine's load cancels out."""
     return statistics.median(a / b for a, b in zip(one, other, strict=False))
 
 

@@ -1,7 +1,4 @@
-"""Run the measurements: ``run.py [--quick] [NAME ...]``; ``tools/bench`` calls it.
-
-Ways of a case take turns, A B A B, so that a busy minute of the machine meets all of them.
-"""
+"""Runner of the measurements: ``run.py [--quick] [NAME ...]``, called by ``tools/bench``."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ RESULTS = ROOT / "runs" / "bench"
 
 
 class Results:
-    """One JSON line per run."""
+    """File with one line of JSON per run."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "results.jsonl"
@@ -33,7 +30,7 @@ class Results:
 
 
 def measure(case: Case, repeats: int, results: Results, folder: Path) -> dict[str, list[float]]:
-    """Let the ways of a case take turns."""
+    """Let the ways of a case take turns, so that other load on the machine affects all of them."""
     values: dict[str, list[float]] = {}
     logs = folder / case.name
     logs.mkdir(exist_ok=True)
@@ -53,7 +50,7 @@ def measure(case: Case, repeats: int, results: Results, folder: Path) -> dict[st
 
 
 def show_script(script: tuple[str, ...], folder: Path) -> None:
-    """Run a script that measures and prints by itself."""
+    """Run a script that prints its own results."""
     print(f"\n== {' '.join(script)}", flush=True)
     program = ["Rscript"] if script[0].endswith(".R") else ["python"]
     command = [*program, str(BENCH / script[0]), *script[1:]]
@@ -77,7 +74,7 @@ def arguments() -> argparse.Namespace:
 
 
 def checked(names: list[str]) -> list[str]:
-    """See that every name is a case's or a script's."""
+    """Return the names, or exit if one is neither a case nor a script."""
     scripts = [script[0] for script in (*SCRIPTS, *SCRIPTS_BY_NAME)]
     unknown = set(names) - {case.name for case in CASES} - set(scripts)
     if unknown:
@@ -86,7 +83,7 @@ def checked(names: list[str]) -> list[str]:
 
 
 def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
-    """Say which cases are measured, and how often."""
+    """Return the cases to measure, with their numbers of turns."""
     cases = [case for case in CASES if not asked.names or case.name in asked.names]
     if not asked.quick:
         return [(case, asked.repeats or case.repeats) for case in cases]
@@ -94,14 +91,14 @@ def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
 
 
 def picture(results: Path, folder: Path) -> None:
-    """Draw the runs, where matplotlib is."""
+    """Plot the runs, if the peers' environment exists."""
     if PEERS.exists():
         script = BENCH / "suite" / "plot.py"
         subprocess.run([PEERS, script, results, folder / "picture.png"], check=False)
 
 
 def main() -> None:
-    """Measure, and leave results, table and picture below ``runs/bench``."""
+    """Measure, and write results, table and picture below ``runs/bench``."""
     asked = arguments()
     names = checked(asked.names)
     folder = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")

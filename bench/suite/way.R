@@ -1,6 +1,6 @@
-# What every measured script in R does: wait for its turn, measure, and say the number.
+# Protocol of measured R scripts: wait for a turn, measure, print the number.
 
-# Measure once for each line of the standard input: the amount of work, such as steps.
+# Measure once per line of standard input, which holds the amount of work.
 take_turns <- function(measure) {
   lines <- file("stdin", "r")
   on.exit(close(lines))
@@ -15,8 +15,8 @@ take_turns <- function(measure) {
   }
 }
 
-# Examples per second of a training, as its history has them. The first tenth is left out: it holds the first batches
-# and, with several steps at once, their choice.
+# Examples per second of a training's history, without the first tenth, in which the first batches are read and the
+# number of steps per run is chosen.
 examples_per_second <- function(history, batch_size) {
   losses <- history$losses
   losses <- losses[losses$step > max(losses$step) / 10, ]

@@ -1,4 +1,4 @@
-"""What every measured script in Python does: wait for its turn, measure, and say the number."""
+"""Protocol of measured Python scripts: wait for a turn, measure, print the number."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 
-# What the runner reads begins so; everything else that a script prints is passed over.
+# Prefix of the lines that the runner reads; it ignores other output.
 MARK = "BENCH "
 
 
 def take_turns(measure: Callable[[int], float]) -> None:
-    """Measure once for each line of the standard input: the amount of work, such as steps.
+    """Measure once per line of standard input, which holds the amount of work.
 
     Args:
         measure: Function of the amount that returns the number, in the unit of the case.

@@ -1,4 +1,4 @@
-"""The model of two workers, on which each step has enough to compute, and its data."""
+"""Data and sizes of a model with enough computation per step for two workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of two processes that train half a batch each and never meet: what two workers cannot surpass."""
+"""One of two processes that train half a batch each without any exchange: the limit for two workers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two processes, each on a core of its own, that begin at the same time: ``together.py WORKER.py``.
+"""Two simultaneous processes, each on its own core: ``together.py WORKER.py``.
 
-The worker prints ``{"value": examples per second of this process}`` at its end; the sum over both counts.
+A worker ends with ``{"value": examples per second of this process}``; the result is the sum over both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def measure(steps: int) -> float:
     *addresses, main = [f"127.0.0.1:{port}" for port in free_ports(PROCESSES + 1)]
     common = {
         "WORKERS": ",".join(addresses),
-        # As PyTorch wants them.
+        # For PyTorch.
         "MASTER_ADDR": main.partition(":")[0],
         "MASTER_PORT": main.partition(":")[2],
         "WORLD_SIZE": str(PROCESSES),
@@ -47,7 +47,7 @@ def measure(steps: int) -> float:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find free ports of this machine's own interface."""
+    """Return free ports of the loopback interface."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
