@@ -78,7 +78,7 @@ test_that("a job ends within ten seconds of its session, which was killed", {
       length(list.files(temporary, "^tfdistribute-job-")) == 0
   }
   expect_true(wait_until(is_gone, 30))
-  result <- jsonlite::read_json(file.path(model_dir, "logs", "job.json"))
+  result <- jsonlite::read_json(file.path(model_dir, "logs", "result.json"))
   expect_identical(result$state, "stopped")
   expect_match(result$message, "The session that started the job is gone.", fixed = TRUE)
   expect_false(file.exists(file.path(model_dir, ".lock")))

@@ -10,7 +10,7 @@ in_cluster <- function(..., evaluator = FALSE) {
 
 # The private directory of the job whose result stands in a directory.
 private_directory_of <- function(model_dir) {
-  text <- readLines(file.path(model_dir, "logs", "job.json"), warn = FALSE)
+  text <- readLines(file.path(model_dir, "logs", "result.json"), warn = FALSE)
   id <- sub("^.*?\"id\": \"([^\"]*)\".*$", "\\1", text[[1]], perl = TRUE)
   file.path(dirname(tempdir()), paste0("tfdistribute-job-", id))
 }
@@ -137,7 +137,7 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
       "cat(conditionMessage(error), '\\n')",
       "cat('trace', grepl('broken_part()', error$r_traceback, fixed = TRUE), '\\n')",
       "cat('python', grepl('CallbackError', error$python_traceback), '\\n')",
-      "ended <- jsonlite::read_json(file.path(dirname(error$log), 'job.json'))",
+      "ended <- jsonlite::read_json(file.path(dirname(error$log), 'result.json'))",
       "cat('restarts', ended$restarts, '\\n')",
       "cat('log', any(grepl('nothing {works} here', readLines(error$log), fixed = TRUE)), '\\n')"
     ),

@@ -11,14 +11,13 @@ import pytest
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, from_values
-from tfdistribute.launch.deadlines import END_S, overdue
+from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
-from tfdistribute.launch.host.affinity import shared_out
-from tfdistribute.launch.host.gpus import VISIBLE, dealt, own_gpus
+from tfdistribute.launch.host.hardware import VISIBLE, assign_cores, assign_gpus, available_gpus
 from tfdistribute.launch.host.logs import LogReader, level_of
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, decide, pause_s
+from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, next_action, pause_s
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
@@ -52,7 +51,7 @@ def failed(task: Task, transient: bool, at: float = NOW - 5, kind: str = "traini
 def decided(
     *views: TaskView, policy: Policy = GANG, restarts: int = 0, ports: int = 0
 ) -> tuple[str, str | None, list[str]]:
-    decision = decide(views, policy, restarts, ports, NOW)
+    decision = next_action(views, policy, restarts, ports, NOW)
     cause = None if decision.cause is None else str(decision.cause)
     return decision.action, cause, [str(task) for task in decision.tasks]
 
@@ -63,14 +62,14 @@ BOTH = ["chief 0", "worker 0"]
 @pytest.mark.parametrize(
     ("views", "policy", "action", "cause", "again"),
     [
-        ((runs(CHIEF), runs(WORKER)), GANG, "go_on", None, []),
+        ((runs(CHIEF), runs(WORKER)), GANG, "continue", None, []),
         ((done(CHIEF), done(WORKER)), GANG, "succeed", None, []),
-        ((done(CHIEF), done(WORKER), runs(EVALUATOR)), GANG, "go_on", None, []),
+        ((done(CHIEF), done(WORKER), runs(EVALUATOR)), GANG, "continue", None, []),
         ((done(CHIEF), done(WORKER), done(EVALUATOR)), GANG, "succeed", None, []),
         # Servers serve until they are ended.
         ((done(CHIEF), done(WORKER), runs(PS)), SERVED, "succeed", None, []),
-        ((done(CHIEF), runs(WORKER), runs(PS)), SERVED, "go_on", None, []),
-        ((runs(CHIEF), done(WORKER)), GANG, "go_on", None, []),
+        ((done(CHIEF), runs(WORKER), runs(PS)), SERVED, "continue", None, []),
+        ((runs(CHIEF), done(WORKER)), GANG, "continue", None, []),
         # All that train go back together; beside servers only the one that was lost.
         ((runs(CHIEF), killed(WORKER)), GANG, "restart", "worker 0", BOTH),
         ((killed(CHIEF), done(WORKER)), GANG, "restart", "chief 0", BOTH),
@@ -92,7 +91,7 @@ BOTH = ["chief 0", "worker 0"]
         ),
         # Whoever is lost after the chief has finished is not missed.
         ((done(CHIEF), killed(WORKER)), GANG, "succeed", None, []),
-        ((done(CHIEF), failed(WORKER, True)), GANG, "go_on", None, []),
+        ((done(CHIEF), failed(WORKER, True)), GANG, "continue", None, []),
         ((done(CHIEF), killed(PS), done(WORKER)), SERVED, "succeed", None, []),
         # A crash while libraries are unloaded changes nothing.
         (
@@ -103,7 +102,7 @@ BOTH = ["chief 0", "worker 0"]
             [],
         ),
         # The reason may come a moment after what it made others say.
-        ((failed(CHIEF, True, NOW - 0.1), runs(WORKER)), GANG, "go_on", None, []),
+        ((failed(CHIEF, True, NOW - 0.1), runs(WORKER)), GANG, "continue", None, []),
         ((failed(CHIEF, True, NOW - 0.1), failed(WORKER, False)), GANG, "fail", "worker 0", []),
         (
             (failed(CHIEF, False, NOW - 1), failed(WORKER, False, NOW - 2)),
@@ -140,7 +139,7 @@ def test_restarts_are_counted_and_port_clashes_are_not_among_them():
     assert decided(*lost, restarts=2) == ("fail", "worker 0", [])
     clash = (failed(CHIEF, True), failed(WORKER, True, kind="port"), runs(PS), runs(EVALUATOR))
     everybody = ["chief 0", "worker 0", "ps 0"]
-    assert decided(*clash, restarts=2) == ("other_ports", "worker 0", everybody)
+    assert decided(*clash, restarts=2) == ("change_ports", "worker 0", everybody)
     assert decided(*clash, ports=PORT_ATTEMPTS)[0] == "fail"
     assert decided(*clash, policy=Policy(CHIEF, ports_can_change=False))[0] == "fail"
     assert [pause_s(count) for count in (1, 2, 3, 9)] == [1, 2, 4, 30]
@@ -148,16 +147,16 @@ def test_restarts_are_counted_and_port_clashes_are_not_among_them():
 
 def test_a_script_that_caught_an_error_goes_on_and_only_its_end_counts():
     script = Policy(CHIEF, is_script=True)
-    assert decided(failed(CHIEF, False), runs(WORKER), policy=script)[0] == "go_on"
+    assert decided(failed(CHIEF, False), runs(WORKER), policy=script)[0] == "continue"
     ended = view(CHIEF, exit=0, ended_at=1.0)
     assert decided(ended, view(WORKER, exit=0, ended_at=1.0), policy=script)[0] == "succeed"
     assert decided(ended, view(WORKER, exit=1, ended_at=1.0), policy=script)[0] == "fail"
     told = view(CHIEF, finished={"step": 1})
-    assert decided(told, ended, policy=script)[0] == "go_on"
+    assert decided(told, ended, policy=script)[0] == "continue"
 
 
 def late(*views: TaskView, now: float = NOW, **known: Any) -> tuple[str, list[str]] | None:
-    found = overdue(views, 60, 300, now, **known)
+    found = find_overdue(views, 60, 300, now, **known)
     return None if found is None else (found.kind, [str(each.task) for each in found.views])
 
 
@@ -247,7 +246,7 @@ def test_failures_are_errors_again_of_the_kind_that_they_name():
     assert "by SIGSEGV" in task_failure(view(CHIEF, exit=-11), "log")["problem"]
     before = TaskView(CHIEF, pid=4, exit=1)
     assert task_failure(before, "chief-0.log")["problem"] == (
-        "chief 0 (pid 4) ended with 1, before it could say that it runs."
+        "chief 0 (pid 4) ended with 1, before it was up."
     )
 
 
@@ -276,11 +275,11 @@ def test_lines_without_a_level_belong_to_those_before_them(tmp_path: Any):
     reader = LogReader(tasks, level="warning")
     with log.open("a", encoding="utf-8") as file:
         file.write("hello\nWARNING: slow\n  in step 1\nINFO: fine\n  quiet\nError: n")
-    assert reader.new() == ["[worker 1] WARNING: slow", "[worker 1]   in step 1"]
+    assert reader.read_new() == ["[worker 1] WARNING: slow", "[worker 1]   in step 1"]
     with log.open("a", encoding="utf-8") as file:
         file.write("o\n  of them\n")
     later = LogReader(tasks, reader.position, "warning")
-    assert later.new() == ["[worker 1] Error: no", "[worker 1]   of them"]
+    assert later.read_new() == ["[worker 1] Error: no", "[worker 1]   of them"]
 
 
 def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path: Path):
@@ -297,7 +296,7 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
         )
         assert read_job(write_job(job)) == job
     for name in ("", "../x", "a b", "a;b", "$(id)", "a\n"):
-        with pytest.raises(ArgumentError, match="no name of a job"):
+        with pytest.raises(ArgumentError, match="not the id of a job"):
             dataclasses.replace(plain, id=name)
     for host in ("a;b:1", "$(id):1", "a b:1", "`id`:1", "a|b", "-a:1"):
         with pytest.raises(ClusterError, match="not an address"):
@@ -305,23 +304,23 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
 
 
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():
-    assert shared_out(range(4), 2) == [(0, 1), (2, 3)]
-    assert shared_out([3, 5, 8, 9, 10], 2) == [(3, 5), (8, 9, 10)]
-    assert shared_out(range(3), 2) == [(0, 1), (2,)]
-    assert shared_out(range(2), 2) == [(0,), (1,)]
-    assert shared_out(range(2), 3) == [(), (), ()]
-    assert shared_out(range(8), 1) == [()]
+    assert assign_cores(range(4), 2) == [(0, 1), (2, 3)]
+    assert assign_cores([3, 5, 8, 9, 10], 2) == [(3, 5), (8, 9, 10)]
+    assert assign_cores(range(3), 2) == [(0, 1), (2,)]
+    assert assign_cores(range(2), 2) == [(0,), (1,)]
+    assert assign_cores(range(2), 3) == [(), (), ()]
+    assert assign_cores(range(8), 1) == [()]
 
 
 def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tmp_path: Path):
-    assert own_gpus({}, tmp_path / "no driver") == []
+    assert available_gpus({}, tmp_path / "no driver") == []
     for name in ("0000:3b:00.0", "0000:af:00.0"):
         (tmp_path / name).mkdir()
-    assert own_gpus({}, tmp_path) == ["0", "1"]
-    assert own_gpus({VISIBLE: "3, GPU-8932f937"}, tmp_path) == ["3", "GPU-8932f937"]
+    assert available_gpus({}, tmp_path) == ["0", "1"]
+    assert available_gpus({VISIBLE: "3, GPU-8932f937"}, tmp_path) == ["3", "GPU-8932f937"]
     # As CUDA reads them.
-    assert own_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
-    assert own_gpus({VISIBLE: ""}, tmp_path) == []
+    assert available_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
+    assert available_gpus({VISIBLE: ""}, tmp_path) == []
 
 
 def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
@@ -330,7 +329,7 @@ def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
     def visible(gpus: str, per_worker: int = 1) -> dict[str, str]:
         return {
             str(task): variables[VISIBLE]
-            for task, variables in dealt(gpus.split(), tasks, per_worker).items()
+            for task, variables in assign_gpus(gpus.split(), tasks, per_worker).items()
         }
 
     assert visible("") == {}
@@ -343,6 +342,6 @@ def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
     alone = visible("0 1 2 3", per_worker=2)
     assert alone == {"chief 0": "0,1", "worker 0": "2,3", "ps 0": "", "evaluator 0": ""}
     # With fewer than are wanted they share, and none takes all memory.
-    shared = dealt(["7"], tasks, 1)
+    shared = assign_gpus(["7"], tasks, 1)
     trains = {VISIBLE: "7", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2

@@ -91,7 +91,7 @@ def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others
     by = f"Port {port} of worker 0 is taken by"
     (note,) = [note for note in state["notes"] if note.startswith(by)]
     assert f"(pid {os.getpid()})" in note
-    assert note.endswith("Other ports are tried.")
+    assert note.endswith("Trying other ports.")
     assert job_fakes.row(state, "worker 0")["port"] != port
 
 

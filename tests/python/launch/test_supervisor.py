@@ -13,7 +13,7 @@ from support.job_fakes import EVALUATES, TRAINS, fake_job, row, run_job, running
 
 from tfdistribute.errors import BackendError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.host.affinity import shared_out
+from tfdistribute.launch.host.hardware import assign_cores
 from tfdistribute.launch.start import start_supervisor
 
 # Private directories stand where the test's files do.
@@ -40,10 +40,10 @@ def test_a_job_is_done_when_the_chief_has_finished_and_its_last_checkpoint_was_e
     assert {path.name for path in logs.iterdir()} == {
         "chief-0.log",
         "evaluator-0.log",
-        "job.json",
+        "result.json",
         "worker-0.log",
     }
-    assert json.loads((logs / "job.json").read_text(encoding="utf-8")) == state
+    assert json.loads((logs / "result.json").read_text(encoding="utf-8")) == state
     assert list(own_temporary_directory.iterdir()) == []
     handle = {"id": state["id"], "directory": "/nonexistent", "logs": str(logs), "pid": 1}
     assert job_handle.job_logs(handle, level="warning") == ["[evaluator 0] WARNING: seen"]
@@ -74,7 +74,7 @@ def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counte
     )
     (note,) = state["notes"]
     assert "was ended by SIGKILL" in note
-    assert note.endswith("chief 0 and worker 0 start again in 1 s (restart 1 of 3).")
+    assert note.endswith("chief 0 and worker 0 restart in 1 s (restart 1 of 3).")
     log = Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
     assert "(start 2) ---" in log
 
@@ -112,7 +112,7 @@ def test_an_evaluator_that_is_lost_starts_again_alone(tmp_path: Path):
         {"evaluator-0@0": [("die", 11)], "evaluator-0@1": EVALUATES, "chief": TRAINS},
     )
     assert (state["state"], state["restarts"]) == ("done", 1)
-    assert "evaluator 0 starts again" in state["notes"][0]
+    assert "evaluator 0 restarts" in state["notes"][0]
 
 
 def test_the_root_cause_is_the_error_that_no_restart_heals_not_what_it_made_others_say(
@@ -159,7 +159,7 @@ def test_what_is_lost_again_and_again_fails_with_the_first_that_died(tmp_path: P
 def test_a_task_that_ends_without_a_word_is_no_success(tmp_path: Path):
     failure = run_job(tmp_path, {"chief": [("train", 1), ("exit", 0)]})["failure"]
     assert failure["problem"].startswith("chief 0 (pid ")
-    assert failure["problem"].endswith("ended without having done its work.")
+    assert failure["problem"].endswith("ended before its work was done.")
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path):
@@ -243,14 +243,14 @@ def test_a_port_that_another_program_has_is_named_and_other_ports_are_tried(tmp_
     clashes = {"chief": [("fail", "Taken.", True, "port")]}
     state = run_job(tmp_path, clashes, workers=1, network="open", evaluator=False)
     assert state["failure"]["kind"] == "port"
-    assert len([note for note in state["notes"] if note.endswith("Other ports are tried.")]) == 5
+    assert len([note for note in state["notes"] if note.endswith("Trying other ports.")]) == 5
     assert state["restarts"] == 0
 
 
 def test_open_ports_are_warned_of_and_paths_of_other_machines_need_them(tmp_path: Path):
     state = run_job(tmp_path, {}, model_dir="gs://bucket/model")
     assert (state["state"], state["network"]) == ("done", "open")
-    assert "who reaches a port can run programs as you" in state["notes"][0]
+    assert "anyone who can reach a port can run programs as you" in state["notes"][0]
     assert '`model_dir` "gs://bucket/model" is reached through the network' in state["notes"][0]
     assert state["logs"] == str(tmp_path / "tfdistribute-logs" / state["id"])
 
@@ -336,7 +336,7 @@ def test_cores_and_gpus_are_shared_out_among_the_tasks_that_train(
         gpus = {task: variable(pid, "CUDA_VISIBLE_DEVICES") for task, pid in pids.items()}
         job_handle.stop_job(job)
     assert gpus == {"chief 0": "4", "worker 0": "5", "evaluator 0": ""}
-    shared = [set(each) or own for each in shared_out(sorted(own), 2)]
+    shared = [set(each) or own for each in assign_cores(sorted(own), 2)]
     assert [cores["chief 0"], cores["worker 0"]] == shared
     assert cores["evaluator 0"] == own
 

@@ -29,8 +29,9 @@ from tfdistribute.bridge import call
 from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.logs import spare_directory
-from tfdistribute.launch.start import collect_ended, start_supervisor
+from tfdistribute.launch.host.logs import fallback_directory
+from tfdistribute.launch.job_handle import reap_supervisors
+from tfdistribute.launch.start import start_supervisor
 
 # Private directories stand where the test's files do.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
@@ -91,9 +92,9 @@ def test_tasks_end_with_a_killed_supervisor_and_the_next_job_removes_its_directo
         assert all_gone(job, within_s=5)
         state = job_handle.job_state(job)
         assert state["state"] == "failed"
-        assert "ended without a word" in state["failure"]["problem"]
+        assert "exited unexpectedly" in state["failure"]["problem"]
         assert state["global_step"] == 2
-        collect_ended()
+        reap_supervisors()
     assert Path(job["directory"]).exists()
     # The kernel has freed the lock on model_dir.
     assert run_job(tmp_path, {})["state"] == "done"
@@ -175,9 +176,9 @@ def test_a_disk_that_fills_up_meanwhile_does_not_hide_the_result(tmp_path: Path)
             fake_job(tmp_path, {"chief": [("train", 1), full]}, model_dir=model_dir)
         )
         state = result(job)
-    spare = Path(spare_directory(job["id"]) if disk.is_real else job["logs"])
+    spare = Path(fallback_directory(job["id"]) if disk.is_real else job["logs"])
     assert (state["state"], state["failure"]["problem"]) == ("failed", "No space left on device")
-    assert json.loads((spare / "job.json").read_text(encoding="utf-8")) == state
+    assert json.loads((spare / "result.json").read_text(encoding="utf-8")) == state
     assert not disk.is_real or spare.stat().st_mode & 0o077 == 0
 
 
@@ -224,18 +225,18 @@ def test_the_functions_that_r_calls_start_read_and_stop_a_job(tmp_path: Path):
         refused = call("start_job", as_r_gives_it(tmp_path, answer("job_directory")))["error"]
         assert refused["kinds"] == ["model_directory", "model", "error"]
         state_when(job, lambda state: state["global_step"] == 3)
-        assert [each["id"] for each in answer("running_jobs")] == [job["id"]]
+        assert [each["id"] for each in job_handle.running_jobs()] == [job["id"]]
         news = answer("job_news", job=job)
         while not news["lines"]:
             news = answer("job_news", job=job, position=news["position"])
         assert (news["lines"], news["ended"]) == (["[chief 0] Error: no"], False)
-        assert answer("job_history", job=job) is None
+        assert answer("job_state", job=job)["history"] is None
         assert answer("job_logs", job=job, task="chief 0", level="error") == ["Error: no"]
         assert call("job_logs", {"job": job, "task": "ps 9"})["error"]["argument"] == "task"
     finally:
         stopped = answer("stop_job", job=job)
     assert stopped["state"] == "stopped"
-    assert answer("job_history", job=job)["training"]["step"] == [1, 2, 3]
+    assert answer("job_state", job=job)["history"]["training"]["step"] == [1, 2, 3]
     assert answer("job_news", job=job, position=news["position"])["ended"]
 
 
@@ -269,7 +270,7 @@ def test_a_file_that_was_changed_is_not_read(tmp_path: Path):
     task.write_bytes(b"what is to be done")
     digest = private_directory.digest_of(str(task))
     task.write_bytes(b"what is to be done!")
-    with pytest.raises(ArgumentError, match="it is not what was written for this job"):
+    with pytest.raises(ArgumentError, match="is not what was written for this job"):
         private_directory.check_digest(str(task), digest)
     task.unlink()
     with pytest.raises(ArgumentError, match=r"unknown \(No such file"):
@@ -281,7 +282,7 @@ def test_directories_of_jobs_that_live_are_left_alone(tmp_path: Path):
     kept = private_directory.new_directory()
     other = private_directory.new_directory()
     assert Path(kept).exists()
-    private_directory.let_go(kept)
+    private_directory.release(kept)
     private_directory.remove_abandoned()
     assert (Path(kept).exists(), Path(other).exists()) == (False, True)
     private_directory.remove(other)

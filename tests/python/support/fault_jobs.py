@@ -15,7 +15,8 @@ from typing import Any
 from support import job_fakes
 from tfdistribute.cluster.ports import listener
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.start import collect_ended, start_supervisor
+from tfdistribute.launch.job_handle import reap_supervisors
+from tfdistribute.launch.start import start_supervisor
 
 TASK = Path(__file__).with_name("fault_task.py")
 
@@ -111,7 +112,7 @@ def fault_job(
     finally:
         if job_handle.is_running(handle):
             os.kill(handle["pid"], signal.SIGKILL)
-        collect_ended()
+        reap_supervisors()
 
 
 def _end_of(path: Path) -> str:

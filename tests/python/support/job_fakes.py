@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tfdistribute.descriptions import read
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory as private
-from tfdistribute.launch.job import Job, described_job
-from tfdistribute.launch.start import collect_ended, start_supervisor
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_handle import reap_supervisors
+from tfdistribute.launch.start import start_supervisor
 
 Acts = Sequence[Sequence[Any]]
 
@@ -143,9 +145,10 @@ def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
     deadlines = ("start_timeout_s", "stall_timeout_s")
     cluster |= {name: fields.pop(name) for name in (*settings, *deadlines) if name in fields}
     private_directory = private.new_directory()
-    return described_job(
+    return read(
+        Job,
         {
-            "id": os.path.basename(private_directory).removeprefix(private.PREFIX),
+            "id": private.job_id(private_directory),
             "cluster": cluster,
             "verb": "train_and_evaluate",
             "command": command({"chief": TRAINS, "worker": TRAINS, "evaluator": EVALUATES, **acts}),
@@ -154,7 +157,7 @@ def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
             "model_dir": str(directory / "model"),
             "parent_pid": os.getpid(),
             **fields,
-        }
+        },
     )
 
 
@@ -165,7 +168,7 @@ def result(job: Mapping[str, Any], timeout_s: float = 15) -> dict[str, Any]:
         if time.monotonic() > deadline:
             raise AssertionError(f"Not ended: {job_handle.job_state(job)}")
         time.sleep(0.01)
-    collect_ended()
+    reap_supervisors()
     state = job_handle.job_state(job)
     if job["model_dir"] is not None:
         assert not (Path(job["model_dir"]) / ".lock").exists()
@@ -186,7 +189,7 @@ def running(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Iterator
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(job["pid"], signal.SIGKILL)
-        collect_ended()
+        reap_supervisors()
 
 
 def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 10) -> dict[str, Any]:

@@ -24,21 +24,14 @@ from tfdistribute.bridge.job_files import (
     pack_input,
     remove_job_directory,
 )
-from tfdistribute.bridge.jobs import (
-    job_history,
-    job_logs,
-    job_news,
-    job_state,
-    running_jobs,
-    start_job,
-    stop_job,
-)
+from tfdistribute.bridge.jobs import start_job
 from tfdistribute.bridge.rows import check_sharding, write_shards
 from tfdistribute.bridge.tasks import task_event
 from tfdistribute.bridge.verification import compare_runs, explain_difference
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
+from tfdistribute.launch import job_handle
 from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training.distribute import distribute
@@ -286,10 +279,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "input_layer": _input_layer,
     "is_job": is_job,
     "job_directory": job_directory,
-    "job_history": job_history,
-    "job_logs": job_logs,
-    "job_news": job_news,
-    "job_state": job_state,
+    "job_logs": job_handle.job_logs,
+    "job_news": job_handle.job_news,
+    "job_state": job_handle.job_state,
     "latest_checkpoint": latest_checkpoint,
     "next_batch": _next_batch,
     "pack_input": pack_input,
@@ -299,12 +291,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "predict_batches": _predict_batches,
     "read_cluster": read_cluster,
     "remove_job_directory": remove_job_directory,
-    "running_jobs": running_jobs,
     "session_hook": _session_hook,
     "situation": situation,
     "some_ports": some_ports,
     "start_job": start_job,
-    "stop_job": stop_job,
+    "stop_job": job_handle.stop_job,
     "task_event": task_event,
     "tensorflow": _tensorflow,
     "train": _train,

@@ -33,7 +33,7 @@ class JobConsole:
     def __call__(self, state: dict[str, Any]) -> None:
         """Print what is new."""
         reader = LogReader(state["tasks"], self._position, self._level)
-        lines = reader.new()
+        lines = reader.read_new()
         self._position = reader.position
         self._print([*self._news(state), *lines])
 

@@ -94,7 +94,7 @@ def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> J
     root = str(Path(__file__).parents[2])
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path)])
     return Job(
-        id=os.path.basename(directory).removeprefix(private_directory.PREFIX),
+        id=private_directory.job_id(directory),
         cluster=LocalCluster(
             arguments.workers,
             arguments.ps,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tfdistribute.cli import job_text
 from tfdistribute.launch.host.logs import LEVELS, LogReader, written_logs
-from tfdistribute.launch.job_handle import find_job, logged_lines
+from tfdistribute.launch.job_handle import find_job, read_logs
 
 _TICK_S = 0.2
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("logs: --follow has no end, and JSON needs one", file=sys.stderr)
         return 2
     if not arguments.follow:
-        lines = logged_lines(rows, arguments.task, arguments.level)
+        lines = read_logs(rows, arguments.task, arguments.level)
         print(job_text.as_json(lines) if arguments.json else "\n".join(lines))
         return 0
     return _follow(directory, arguments.task, arguments.level)
@@ -48,7 +48,7 @@ def _follow(directory: Path, task: str | None, level: str) -> int:
             goes_on = find_job(str(directory)) is not None
             rows = [row for row in written_logs(str(directory)) if task in (None, row["task"])]
             reader = LogReader(rows, position, level)
-            for line in reader.new():
+            for line in reader.read_new():
                 print(line, flush=True)
             position = reader.position
             if not goes_on:

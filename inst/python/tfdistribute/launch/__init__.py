@@ -1,1 +1,1 @@
-"""From a cluster to its processes: planned, started, watched, healed and ended. Plain Python."""
+"""Jobs: the processes of a cluster, started, supervised, restarted and ended."""

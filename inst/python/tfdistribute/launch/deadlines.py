@@ -1,4 +1,4 @@
-"""Which wait has lasted too long: decided from a table, without a process. Plain Python."""
+"""Deadlines for the tasks of a job."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from tfdistribute.cluster.spec import EVALUATOR
 from tfdistribute.launch.task_view import TaskView
 
-# How long a task that said it has finished, or that trains on after the chief, may take to end.
+# Maximum time between the report "finished" of a task, or of the chief, and the end of the process.
 END_S = 30.0
 
 
 @dataclass(frozen=True)
 class Overdue:
-    """A wait that is over.
+    """A deadline that has passed.
 
     Args:
         kind: "start", "stall", "evaluation" or "end".
-        views: The tasks that are waited for.
-        seconds: How long they were waited for.
+        views: The tasks that missed it.
+        seconds: The time they had.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class Overdue:
     seconds: float
 
 
-def overdue(
+def find_overdue(
     views: Sequence[TaskView],
     start_timeout_s: float,
     stall_timeout_s: float,
@@ -35,18 +35,18 @@ def overdue(
     is_script: bool = False,
     chief_done_at: float | None = None,
 ) -> Overdue | None:
-    """Find a wait that has lasted too long.
+    """Find a deadline that has passed.
 
     Args:
         views: The tasks that are not waiting for a restart.
-        start_timeout_s: Seconds from its start in which a task that trains must make a step.
+        start_timeout_s: Seconds after its start in which a task that trains must make a step.
         stall_timeout_s: Seconds in which some task must make a step.
         now: Monotonic time.
-        is_script: Whether tasks may do other things after they trained.
-        chief_done_at: Monotonic time at which the chief had finished; None before.
+        is_script: Whether tasks may do other work after training.
+        chief_done_at: Monotonic time at which the chief finished; None before.
 
     Returns:
-        The wait; None where all is in time.
+        The deadline; None if all tasks are in time.
     """
     if chief_done_at is not None:
         return _after_chief(views, stall_timeout_s, now, chief_done_at)
@@ -59,11 +59,11 @@ def overdue(
         and now - view.started_at > start_timeout_s
     ]
     if late:
-        return Overdue("start", _culprits(late, views), start_timeout_s)
-    lasting = [view for view in training if view.finished is not None]
-    ended = [view for view in lasting if now - view.heard_at > END_S and not is_script]
-    if ended:
-        return Overdue("end", tuple(ended), END_S)
+        return Overdue("start", _never_started(views) or tuple(late), start_timeout_s)
+    finished = [view for view in training if view.finished is not None]
+    hanging = [view for view in finished if now - view.heard_at > END_S and not is_script]
+    if hanging:
+        return Overdue("end", tuple(hanging), END_S)
     busy = [view for view in training if view.finished is None]
     if busy and all(now - (view.stepped_at or now) > stall_timeout_s for view in busy):
         return Overdue("stall", tuple(busy), stall_timeout_s)
@@ -76,21 +76,20 @@ def _after_chief(
     training = tuple(view for view in views if view.trains and view.is_running)
     if training and now - chief_done_at > END_S:
         return Overdue("end", training, END_S)
-    quiet = tuple(
+    idle = tuple(
         view
         for view in views
         if view.task.type == EVALUATOR
         and view.is_running
         and now - max(view.heard_at, chief_done_at) > stall_timeout_s
     )
-    return Overdue("evaluation", quiet, stall_timeout_s) if quiet else None
+    return Overdue("evaluation", idle, stall_timeout_s) if idle else None
 
 
-def _culprits(late: Sequence[TaskView], views: Sequence[TaskView]) -> tuple[TaskView, ...]:
-    """Who never came, rather than who waits for them; servers may be among them."""
-    silent = [
+def _never_started(views: Sequence[TaskView]) -> tuple[TaskView, ...]:
+    """Blame the tasks that never started, including servers, not those waiting for them."""
+    return tuple(
         view
         for view in views
-        if view.task.type != EVALUATOR and (view.is_silent_since_start() or not view.is_running)
-    ]
-    return tuple(silent or late)
+        if view.task.type != EVALUATOR and (view.is_starting() or not view.is_running)
+    )

@@ -1,4 +1,4 @@
-"""Why a whole job failed: the first cause, with the log of the task that gave it. Plain Python."""
+"""Root cause of a failed job, with the log of the task that caused it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
 
 
-def of_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any]:
-    """Describe the failure of a job that one task could not go on with.
+def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any]:
+    """Describe the failure of a job that one task caused.
 
     Args:
         task: The task.
-        restarts: How often tasks were started again.
+        restarts: Restarts of the job so far.
         is_private: Whether the job has a network of its own.
 
     Returns:
@@ -28,7 +28,7 @@ def of_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any
     """
     if failures.is_port_conflict(task.view):
         error = PortError(
-            clash(task),
+            describe_port_conflict(task),
             "End that program, or give the cluster other addresses.",
             argument="port",
             value=str(task.port),
@@ -36,75 +36,74 @@ def of_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any
         return with_log(failures.error_failure(error, task.name), task)
     failure = failures.task_failure(task.view, task.log)
     if is_transient(task.view) and restarts:
-        failure["problem"] += f" {_restarted(restarts)}"
-    known = with_log(failure, task)
-    if is_private and failures.lacks_network(known):
-        known["remedy"] = (
-            "This job's network is its own, and has no way out: read the data before, or use "
+        failure["problem"] += f" {_count_restarts(restarts)}"
+    failure = with_log(failure, task)
+    if is_private and failures.lacks_network(failure):
+        failure["remedy"] = (
+            "This job has a private network without access to others: read the data before, or use "
             '`network = "open"`.'
         )
-    return known
+    return failure
 
 
-def of_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str, Any]:
-    """Describe the failure of a job in which somebody never came.
+def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str, Any]:
+    """Describe the failure of a job in which tasks never reached their first step.
 
     Args:
-        late: Who, and the deadline.
+        late: The deadline, and the tasks that missed it.
         tasks: The same tasks.
 
     Returns:
-        The failure, of the first of them, without a log.
+        The failure of the first of them, without a log.
     """
-    who = "; ".join(_never_came(view) for view in late.views)
+    states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
-        f"Not every task reached its first step in `start_timeout_s` = {late.seconds:g} seconds: {who}.",
-        f"See the log {tasks[0].log}, or give more time with `start_timeout_s`.",
+        f"Not every task reached its first step in `start_timeout_s` = {late.seconds:g} seconds: {states}.",
+        f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
         argument="start_timeout_s",
         value=f"{late.seconds:g}",
     )
     return failures.error_failure(error, tasks[0].name)
 
 
-def of_stall(
+def diagnose_stall(
     problem: str, late: Overdue, tasks: Sequence[TaskProcess], restarts: int
 ) -> dict[str, Any]:
-    """Describe the failure of a job that no restart could set going again.
+    """Describe the failure of a job that stalled after its last restart.
 
     Args:
         problem: What did not happen.
         late: The deadline.
-        tasks: Who was waited for.
-        restarts: How often tasks were started again.
+        tasks: The tasks that missed it.
+        restarts: Restarts of the job so far.
 
     Returns:
-        The failure, of the first of them.
+        The failure of the first of them.
     """
     error = TrainingError(
-        f"{problem} {_restarted(restarts)}".strip(),
-        f"See what the tasks did in {', '.join(task.log for task in tasks)}, or give more time with "
-        "`stall_timeout_s`.",
+        f"{problem} {_count_restarts(restarts)}".strip(),
+        f"See the logs {', '.join(task.log for task in tasks)}, or increase `stall_timeout_s`.",
         argument="stall_timeout_s",
         value=f"{late.seconds:g}",
     )
     return with_log(failures.error_failure(error, tasks[0].name), tasks[0])
 
 
-def clash(task: TaskProcess) -> str:
-    """Name the port of a task that another program has, and that program."""
+def describe_port_conflict(task: TaskProcess) -> str:
+    """Name the port of a task that another program uses, and that program."""
     owner = None if task.port is None else listener(task.port)
     return f"Port {task.port} of {task.name} is taken{f' by {owner}' if owner else ''}."
 
 
 def with_log(failure: dict[str, Any], task: TaskProcess) -> dict[str, Any]:
-    """Add the last lines that the task wrote."""
+    """Add the last lines of a task's log to a failure."""
     return {**failure, "log_tail": tail(task.log, task.log_start)}
 
 
-def _never_came(view: TaskView) -> str:
+def _describe_state(view: TaskView) -> str:
     waits = f" for {view.waiting_for}" if view.waiting_for else ""
     return f'{view.task} (pid {view.pid}) never reached it, it is "{view.state}"{waits}'
 
 
-def _restarted(count: int) -> str:
+def _count_restarts(count: int) -> str:
     return f"It was restarted {count} time{'' if count == 1 else 's'}." if count else ""

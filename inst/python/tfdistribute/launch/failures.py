@@ -37,13 +37,13 @@ def task_failure(view: TaskView, log: str) -> dict[str, Any]:
         return _failure(
             view,
             f"{name} was ended by SIGKILL.",
-            "See whether the machine ran out of memory, which ends programs in this way, and its log "
-            f"{log}; train again: it goes on from the last checkpoint.",
+            f"Check whether the machine ran out of memory, and the log {log}; train again to continue from the last "
+            "checkpoint.",
         )
     if number is not None:
         return _failure(view, f"{name} was ended by {_signal_name(number)}.", f"See its log {log}.")
-    how = "ended without having done its work" if view.exit == 0 else f"ended with {view.exit}"
-    before = "" if view.is_up else ", before it could say that it runs"
+    how = "ended before its work was done" if view.exit == 0 else f"ended with {view.exit}"
+    before = "" if view.is_up else ", before it was up"
     return _failure(view, f"{name} {how}{before}.", f"See its log {log}.")
 
 

@@ -1,4 +1,4 @@
-"""A job: what is to be done, by which tasks, under whose watch. Plain Python."""
+"""Specification of a job: work, tasks, supervision."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from tfdistribute.task_events import JOB
 FILE = "job.json"
 VERBS = ("train", "train_and_evaluate", "script")
 
-# It stands in paths.
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# The id is part of paths.
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
 class Job(Description):
-    """What the supervisor reads.
+    """The specification that the supervisor reads.
 
     Args:
-        id: Its name among all jobs of this user.
-        cluster: Who takes part; on this machine.
-        verb: "train", "train_and_evaluate", or "script" for whatever a script does.
-        command: What starts a task, as an argument list.
+        id: Unique among the jobs of this user.
+        cluster: The cluster, on this machine.
+        verb: "train", "train_and_evaluate", or "script" for any script.
+        command: Command of every task, as an argument list.
         directory: The job's private directory.
-        working_directory: Where the tasks run.
-        strategy: Kind of the strategy, such as "multi_worker"; None where a script will say.
-        model_dir: Directory of the checkpoints, absolute or with a scheme; None where it is not known.
-        environment: Variables that every task gets besides those that the supervisor has.
+        working_directory: Working directory of the tasks.
+        strategy: Kind of the strategy, such as "multi_worker"; None for scripts.
+        model_dir: Directory of the checkpoints, absolute or with a scheme; None if unknown.
+        environment: Environment variables that every task gets besides the supervisor's own.
         digest: SHA-256 of the description that the tasks read; None for scripts.
-        max_steps: Step at which the training ends; None where it is not known.
-        parent_pid: The process with which the job ends; None for none.
+        max_steps: Step at which the training ends; None if unknown.
+        parent_pid: Process with which the job ends; None for none.
 
     Raises:
-        ArgumentError: an unknown verb, no command, or a name that paths do not take.
+        ArgumentError: unknown verb, empty command, or an id that cannot be part of a path.
     """
 
     id: str
@@ -73,29 +73,27 @@ class Job(Description):
     parent_pid: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the verb, the command and the name."""
-        if not _NAME.fullmatch(self.id):
+        """Check the verb, the command and the id."""
+        if not _ID.fullmatch(self.id):
             raise ArgumentError(
-                f"`id` is {self.id!r}, which is no name of a job.",
+                f"`id` is {self.id!r}, which is not the id of a job.",
                 "Use letters, digits, hyphens and underscores.",
                 argument="id",
                 value=self.id,
             )
         if self.verb not in VERBS:
             raise ArgumentError(
-                f"`verb` is {self.verb!r}, which no job performs.",
+                f"`verb` is {self.verb!r}, which jobs do not support.",
                 f"Use one of {', '.join(VERBS)}.",
                 argument="verb",
                 value=self.verb,
             )
         if not self.command:
-            raise ArgumentError(
-                "`command` is empty.", "Give what starts a task.", argument="command"
-            )
+            raise ArgumentError("`command` is empty.", argument="command")
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks that are started: training alone needs no evaluator."""
+        """The tasks to start; no evaluator for "train"."""
         return tuple(
             task for task in self.cluster.tasks if task.type != EVALUATOR or self.verb != "train"
         )
@@ -109,29 +107,29 @@ class Job(Description):
 
     @property
     def is_script(self) -> bool:
-        """Whether only the end of a process says that its work is done."""
+        """Whether only the exit code of a process shows that its work is done."""
         return self.verb == "script"
 
     @property
     def local_model_dir(self) -> str | None:
-        """The model's directory where it is one of this machine."""
+        """model_dir if it is on this machine, else None."""
         return None if self.model_dir is None or is_remote(self.model_dir) else self.model_dir
 
     @property
     def supervision(self) -> LocalCluster:
-        """Deadlines, restarts and network; for a cluster of given addresses the defaults."""
+        """Deadlines, restarts and network; the defaults for a cluster with given addresses."""
         return self.cluster if isinstance(self.cluster, LocalCluster) else LocalCluster(workers=1)
 
     @property
     def is_on_loopback(self) -> bool:
-        """Whether every task is reached under an address that a private network has too."""
+        """Whether all addresses also exist in a private network."""
         return not isinstance(self.cluster, ClusterSpec) or all(
             (address := parse_address(text)) is not None and address.is_loopback
             for _, text in self.cluster.placed()
         )
 
-    def addressed(self, ports: tuple[int, ...]) -> ClusterSpec:
-        """Give the cluster its ports; one of given addresses keeps them."""
+    def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
+        """Assign ports to a local cluster; a cluster with given addresses keeps them."""
         if isinstance(self.cluster, LocalCluster):
             return self.cluster.with_ports(ports)
         assert isinstance(self.cluster, ClusterSpec)
@@ -139,7 +137,7 @@ class Job(Description):
 
 
 def is_remote(path: str) -> bool:
-    """Say whether a path is of another machine's storage, such as "gs://bucket/model"."""
+    """Return whether a path is on remote storage, such as "gs://bucket/model"."""
     return _REMOTE.match(path) is not None
 
 
@@ -153,42 +151,23 @@ def read_job(path: str) -> Job:
         The job.
 
     Raises:
-        ArgumentError: the file cannot be read, or is no job.
+        ArgumentError: the file cannot be read, or is not a job.
     """
     try:
         with open(path, encoding="utf-8") as file:
             content: Any = json.load(file)
     except (OSError, ValueError) as error:
         raise ArgumentError(
-            f'`path` "{path}" holds no job: {error}.',
-            "Give the job.json of a job's private directory.",
+            f'`path` "{path}" is not a job: {error}.',
+            "Give the job.json in a job's private directory.",
             argument="path",
             value=path,
         ) from error
     return read(Job, content)
 
 
-def described_job(fields: Mapping[str, Any]) -> Job:
-    """Make a job from plain values, such as R gives them.
-
-    Args:
-        fields: The fields of a job.
-
-    Returns:
-        The job.
-
-    Raises:
-        ArgumentError: a field is missing or does not fit.
-    """
-    return read(Job, fields)
-
-
 def write_job(job: Job) -> str:
-    """Write a job into its private directory.
-
-    Returns:
-        The file's path.
-    """
+    """Write a job into its private directory, and return the path of the file."""
     cluster = {"kind": job.cluster.kind, **dataclasses.asdict(job.cluster)}
     path = os.path.join(job.directory, FILE)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -198,22 +177,22 @@ def write_job(job: Job) -> str:
 
 
 def must_launch(cluster: Cluster, environment: Mapping[str, str]) -> bool:
-    """Say who performs a training with a cluster.
+    """Return whether a training with a cluster needs a job on this machine.
 
     Args:
         cluster: The cluster of the run configuration.
-        environment: Variables by name, such as ``os.environ``.
+        environment: Environment variables, such as ``os.environ``.
 
     Returns:
-        True where a job is to be started on this machine. False where this process is a task: because a job has
-        started it, because TF_CONFIG says so, whatever the run configuration has, or because the cluster names it.
+        False if this process is a task: a job started it, TF_CONFIG names it (whatever the run configuration says), or
+        the cluster does. True otherwise.
 
     Raises:
-        ClusterError: the cluster has tasks on other machines, and this process is none of its tasks; or TF_CONFIG
+        ClusterError: the cluster has tasks on other machines, and this process is not one of its tasks; or TF_CONFIG
             cannot be read.
     """
     if environment.get(JOB):
-        # Also the only task of a cluster of one.
+        # Checked first: the TF_CONFIG of a cluster of one task looks like no cluster.
         return False
     config = read_tf_config(environment)
     if config is not None and config.task_type is not None and config.tasks > 1:

@@ -1,10 +1,11 @@
-"""What a job does and did, read by other processes than its supervisor. Plain Python."""
+"""Operations on a job from outside its supervisor: state, logs, stop."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -13,21 +14,36 @@ from tfdistribute.errors import ArgumentError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.lock import owner_pid
-from tfdistribute.launch.host.logs import LogReader, spare_directory
-from tfdistribute.launch.state import FILE, RESULT
+from tfdistribute.launch.host.logs import LogReader, fallback_directory
+from tfdistribute.launch.state import RESULT_FILE, STATE_FILE
 
 _TICK_S = 0.02
 
-# How long a supervisor may take to end its tasks before it is killed, which ends them too.
+# How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
 
 _HANDLE = ("id", "pid", "logs", "model_dir", "verb")
 
 Handle = Mapping[str, Any]
 
+# Supervisors that this process started and must reap.
+_started: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def adopt(supervisor: subprocess.Popen[bytes]) -> None:
+    """Reap a supervisor that this process started when it has ended."""
+    _started[supervisor.pid] = supervisor
+
+
+def reap_supervisors() -> None:
+    """Reap the supervisors that have ended, so that none stays as a zombie."""
+    for pid, supervisor in list(_started.items()):
+        if supervisor.poll() is not None:
+            del _started[pid]
+
 
 def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
-    """Make the handle by which a job is read and stopped.
+    """Make the handle with which a job is read and stopped.
 
     Args:
         state: A state of the job.
@@ -40,8 +56,8 @@ def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
 
 
 def is_running(job: Handle) -> bool:
-    """Say whether the supervisor of a job still runs."""
-    return private_directory.is_kept(str(job["directory"]))
+    """Return whether the supervisor of a job is running."""
+    return private_directory.is_locked(str(job["directory"]))
 
 
 def job_state(job: Handle) -> dict[str, Any]:
@@ -51,12 +67,13 @@ def job_state(job: Handle) -> dict[str, Any]:
         job: Its handle.
 
     Returns:
-        The state. Where the supervisor is gone and left no result, the state "failed" that says so.
+        The state; "failed" if the supervisor is gone without a result.
     """
+    reap_supervisors()
     directory = str(job["directory"])
-    runs = private_directory.is_kept(directory)
-    state = read_json(os.path.join(directory, FILE))
-    if runs and state is not None:
+    running = private_directory.is_locked(directory)
+    state = read_json(os.path.join(directory, STATE_FILE))
+    if running and state is not None:
         return state
     return result_of(job) or _gone(job, state or {})
 
@@ -68,34 +85,34 @@ def result_of(job: Handle) -> dict[str, Any] | None:
         job: Its handle.
 
     Returns:
-        The last state; None where there is none.
+        The last state; None if there is none.
     """
-    spare = spare_directory(str(job["id"]))
-    for directory in (job.get("logs"), spare):
+    fallback = fallback_directory(str(job["id"]))
+    for directory in (job.get("logs"), fallback):
         if directory is None:
             continue
-        if directory == spare and not private_directory.is_private(spare):
+        if directory == fallback and not private_directory.is_private(fallback):
             continue
-        found = read_json(os.path.join(str(directory), RESULT))
+        found = read_json(os.path.join(str(directory), RESULT_FILE))
         if found is not None and found.get("id") == job["id"]:
             return found
     return None
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
-    """Read the state of a job, and the lines that its tasks have logged since the last time.
+    """Read the state of a job, and the log lines since the last call.
 
     Args:
         job: Its handle.
-        position: "position" of the last call; None for the beginning.
-        level: The least level of lines: "debug", "info", "warning" or "error".
+        position: "position" of the last call; None for the start.
+        level: Minimum level of lines: "debug", "info", "warning" or "error".
 
     Returns:
         state, lines ("[worker 1] ..."), position for the next call, and whether the job has ended.
     """
     state = job_state(job)
     reader = LogReader(state.get("tasks") or [], position, level)
-    lines = reader.new()
+    lines = reader.read_new()
     return {
         "state": state,
         "lines": lines,
@@ -105,59 +122,47 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
 
 
 def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list[str]:
-    """Read what the tasks of a job have logged.
+    """Read the logs of a job.
 
     Args:
         job: Its handle.
         task: One task, such as "worker 1"; None for all.
-        level: The least level of lines.
+        level: Minimum level of lines.
 
     Returns:
-        Lines, with the task before each where they are of several.
+        Lines; of all tasks as "[worker 1] ...".
 
     Raises:
         ArgumentError: the job has no such task.
     """
     rows = cast("list[dict[str, Any]]", job_state(job).get("tasks") or [])
-    return logged_lines(rows, task, level)
+    return read_logs(rows, task, level)
 
 
-def logged_lines(rows: list[dict[str, Any]], task: str | None, level: str) -> list[str]:
-    """Read the lines of logs.
-
-    Args:
-        rows: Rows with "task", "log" and "log_start".
-        task: One task; None for all.
-        level: The least level of lines.
-
-    Returns:
-        Lines, with the task before each where they are of several.
-
-    Raises:
-        ArgumentError: there is no such task.
-    """
+def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[str]:
+    """Read the logs that a table of tasks names; the same as ``job_logs`` from "task", "log" and "log_start"."""
     names = [row["task"] for row in rows]
     if task is not None and task not in names:
         raise ArgumentError(
             f'`task` is "{task}", which has no log.',
-            f"Use one of {', '.join(names)}." if names else "Wait until the tasks are started.",
+            f"Use one of {', '.join(names)}." if names else "Wait until the tasks are running.",
             argument="task",
             value=task,
         )
     chosen = [row for row in rows if task in (None, row["task"])]
     reader, lines = LogReader(chosen, None, level), cast("list[str]", [])
-    while new := reader.new():
+    while new := reader.read_new():
         lines += new
     prefix = f"[{task}] "
     return lines if task is None else [line.removeprefix(prefix) for line in lines]
 
 
 def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
-    """Stop a job: the chief writes its checkpoint, then all tasks are ended.
+    """Stop a job: the chief saves a checkpoint, then all tasks end.
 
     Args:
         job: Its handle.
-        wait_s: Seconds to wait for the end; 0 to ask only.
+        wait_s: Seconds to wait for the end; 0 to send the request only.
 
     Returns:
         The state.
@@ -169,7 +174,7 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     while is_running(job) and time.monotonic() < deadline:
         time.sleep(_TICK_S)
     if wait_s >= STOP_S and is_running(job):
-        # The kernel ends the tasks with it.
+        # The kernel kills the tasks with it.
         os.kill(pid, signal.SIGKILL)
         while is_running(job):
             time.sleep(_TICK_S)
@@ -177,10 +182,10 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
 
 
 def running_jobs() -> Iterator[dict[str, Any]]:
-    """Walk through the handles of this user's running jobs."""
+    """Iterate over the handles of this user's running jobs."""
     for directory in private_directory.own_directories():
-        state = read_json(os.path.join(directory, FILE))
-        if state is not None and "id" in state and private_directory.is_kept(directory):
+        state = read_json(os.path.join(directory, STATE_FILE))
+        if state is not None and "id" in state and private_directory.is_locked(directory):
             yield handle_of(state, directory)
 
 
@@ -188,10 +193,10 @@ def find_job(name: str) -> dict[str, Any] | None:
     """Find a running job.
 
     Args:
-        name: Its id, its model_dir or the directory of its logs.
+        name: Its id, its model_dir or its log directory.
 
     Returns:
-        Its handle; None where no such job runs.
+        Its handle; None if no such job is running.
     """
     path = os.path.realpath(name)
     for job in running_jobs():
@@ -203,7 +208,7 @@ def find_job(name: str) -> dict[str, Any] | None:
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """Read a file that holds one JSON object; None where there is none."""
+    """Read one JSON object from a file; None if there is none."""
     try:
         with open(path, encoding="utf-8") as file:
             found: object = json.load(file)
@@ -214,8 +219,8 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:
     error = TrainingError(
-        f"The supervisor of job {job['id']} (pid {job['pid']}) ended without a word, and its tasks with it.",
-        "See whether the machine ran out of memory; train again: it goes on from the last checkpoint.",
+        f"The supervisor of job {job['id']} (pid {job['pid']}) exited unexpectedly; its tasks were killed.",
+        "Check whether the machine ran out of memory; train again to continue from the last checkpoint.",
     )
     return {
         "notes": [],

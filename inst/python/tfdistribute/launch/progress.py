@@ -1,4 +1,4 @@
-"""How far a job has come: steps, losses, evaluations, and what was lost. Plain Python."""
+"""Progress of a job: steps, losses, evaluations, lost steps."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _COLUMNS = ("step", "loss", "seconds", "examples_per_second")
 
 @dataclass
 class Progress:
-    """What chief and evaluator told, put in order over all restarts.
+    """Events of chief and evaluator, merged over all restarts.
 
     Args:
         global_step: The last step; None before the first.
-        loss: Loss of the last step that told one.
-        speed: Examples a second of the chief.
+        loss: Loss of the last step that reported one.
+        speed: Examples per second of the chief.
         checkpoint: Step of the newest checkpoint; None before the first.
-        steps_lost: Steps that were trained again because what they had learned was lost.
+        steps_lost: Steps that were repeated because their result was lost.
         stopped_by: The hook that ended the training early.
         records: Rows of the history.
         evaluations: Metrics by step.
@@ -38,12 +38,7 @@ class Progress:
     _seconds_before: float = 0.0
 
     def take(self, event: dict[str, Any], is_chief: bool) -> None:
-        """Learn from one event.
-
-        Args:
-            event: What a task told.
-            is_chief: Whether that was the chief.
-        """
+        """Update the progress from one event; ``is_chief`` says whether the chief reported it."""
         step = whole_number(event.get("step"))
         if event["event"] == "evaluation" and step is not None:
             self._take_evaluation(event, step)
@@ -64,13 +59,13 @@ class Progress:
 
     def _take_session(self, step: int) -> None:
         if self.global_step is not None and step < self.global_step:
-            # The chief went back to a checkpoint.
+            # The chief restarted from a checkpoint.
             self.steps_lost += self.global_step - step
             self.global_step = step
 
     def _take_step(self, event: dict[str, Any], step: int) -> None:
         if self.global_step is not None and step <= self.global_step:
-            # A script that went back to a checkpoint, and did not say so.
+            # A script restarted from a checkpoint without reporting a session.
             self.steps_lost += self.global_step - step + 1
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
@@ -84,7 +79,7 @@ class Progress:
         seconds = row["seconds"] or 0.0
         last = (kept[-1]["seconds"] or 0.0) if kept else 0.0
         if seconds + self._seconds_before < last:
-            # A process that was started again counts from its own first step.
+            # A restarted process counts seconds from its own first step.
             self._seconds_before = last
         row["seconds"] = seconds + self._seconds_before
         kept.append(row)
@@ -104,7 +99,7 @@ class Progress:
         return [self.evaluations[step] for step in sorted(self.evaluations)]
 
     def as_columns(self) -> dict[str, Any]:
-        """Give the history in the form of ``History.as_columns()``."""
+        """Return the history in the form of ``History.as_columns()``."""
         return {
             "training": {name: [row[name] for row in self.records] for name in _COLUMNS},
             "evaluation": self.evaluation_rows,
@@ -115,7 +110,7 @@ class Progress:
     def _mean_speed(self) -> float | None:
         examples = seconds = last = 0.0
         for row in self.records:
-            # The first row carries TensorFlow's start and has no speed.
+            # The first row includes TensorFlow's start-up and has no speed.
             lasted = (row["seconds"] or 0.0) - last
             last = row["seconds"] or 0.0
             if row["examples_per_second"] is not None and lasted > 0:

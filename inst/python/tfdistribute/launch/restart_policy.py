@@ -1,4 +1,4 @@
-"""What to do about tasks that ended or failed: decided from a table, without a process. Plain Python."""
+"""Restart policy for failed tasks: decisions from a table of task views."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from tfdistribute.cluster.spec import EVALUATOR, Task
 from tfdistribute.launch import failures
 from tfdistribute.launch.task_view import TaskView
 
-# What a lost peer makes others say is not yet the reason: that comes a moment later.
+# Peers of a lost task may report first; its own end is seen within this time.
 SETTLE_S = 0.5
 
-# How often other ports are tried.
+# How often a job may change its ports.
 PORT_ATTEMPTS = 5
 
-_LONGEST_PAUSE_S = 30.0
+_MAX_PAUSE_S = 30.0
 
-Action = Literal["go_on", "succeed", "fail", "restart", "other_ports"]
+Action = Literal["continue", "succeed", "fail", "restart", "change_ports"]
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How a job is healed.
+    """The restart policy of a job.
 
     Args:
-        chief: The task that leads.
-        restarts: How often tasks may be started again.
-        one_by_one: Whether a lost task is started alone, as beside parameter servers; otherwise all that train are.
-        is_script: Whether only the end of a process says that its work is done.
-        ports_can_change: Whether the ports were chosen by this package, on a network that others use too.
+        chief: The task that writes checkpoints.
+        restarts: How often tasks may be restarted.
+        one_by_one: Whether a lost task is restarted alone, as with parameter servers, or with all that train.
+        is_script: Whether only the exit code of a process shows that its work is done.
+        ports_can_change: Whether this package chose the ports, on a network that other programs use too.
     """
 
     chief: Task
@@ -42,12 +42,12 @@ class Policy:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done now.
+    """The next action for a job.
 
     Args:
-        action: "go_on", "succeed", "fail", "restart" or "other_ports".
-        cause: The task that gave the reason.
-        tasks: The tasks that are started again.
+        action: What to do.
+        cause: The task that is the root cause.
+        tasks: The tasks to restart.
     """
 
     action: Action
@@ -55,101 +55,103 @@ class Decision:
     tasks: tuple[Task, ...] = ()
 
 
-def decide(
+def next_action(
     views: Sequence[TaskView], policy: Policy, restarts: int, port_attempts: int, now: float
 ) -> Decision:
-    """Decide from what is known of all tasks.
+    """Decide what to do next.
 
     Args:
         views: The tasks that are not waiting for a restart.
-        policy: How the job is healed.
-        restarts: How often tasks were started again so far.
-        port_attempts: How often other ports were tried so far.
+        policy: The restart policy.
+        restarts: Restarts so far.
+        port_attempts: Changes of ports so far.
         now: Epoch seconds.
 
     Returns:
-        What to do. The root cause is the earliest failure that a restart cannot heal, else the first process that
-        died, else the first failure: others may tell that they lost a process before its end is seen.
+        The decision. The root cause is the earliest permanent failure, else the first process that died, else the first
+        failure: peers may report a lost process before its end is seen.
     """
-    troubled = sorted(
-        (view for view in views if is_troubled(view, policy, views)), key=_time_of_trouble
-    )
-    lasting = [view for view in troubled if not is_transient(view)]
-    if lasting:
-        return Decision("fail", lasting[0].task)
-    if not troubled:
+    failed = sorted((view for view in views if has_failed(view, policy, views)), key=_failed_at)
+    permanent = [view for view in failed if not is_transient(view)]
+    if permanent:
+        return Decision("fail", permanent[0].task)
+    if not failed:
         done = all(is_done(view, policy, views) for view in views)
-        return Decision("succeed" if done else "go_on")
-    clash = next((view for view in troubled if failures.is_port_conflict(view)), None)
-    if clash is not None:
+        return Decision("succeed" if done else "continue")
+    conflict = next((view for view in failed if failures.is_port_conflict(view)), None)
+    if conflict is not None:
         can = policy.ports_can_change and port_attempts < PORT_ATTEMPTS
         return Decision(
-            "other_ports" if can else "fail",
-            clash.task,
+            "change_ports" if can else "fail",
+            conflict.task,
             tuple(view.task for view in views if view.task.type != EVALUATOR),
         )
-    if now - _time_of_trouble(troubled[0]) < SETTLE_S:
-        return Decision("go_on")
-    first = next((view for view in troubled if view.failed is None), troubled[0])
+    if now - _failed_at(failed[0]) < SETTLE_S:
+        return Decision("continue")
+    first = next((view for view in failed if view.failed is None), failed[0])
     if restarts >= policy.restarts:
         return Decision("fail", first.task)
-    return Decision("restart", first.task, _with(first, views, policy))
+    return Decision("restart", first.task, _tasks_to_restart(first, views, policy))
 
 
-def is_troubled(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
-    """Whether a task failed, or ended before its work was done.
+def has_failed(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
+    """Return whether a task failed, or ended before its work was done.
 
-    Once the chief has finished, the loss of another process that trained changes nothing.
+    Once the chief has finished, losing another process that trained is not a failure.
     """
     if _is_finished(view, policy) or view.is_ended_by_us:
         return False
     if view.exit is None and (policy.is_script or view.failed is None):
         return False
-    return not (view.task.type != EVALUATOR and is_transient(view) and _over(policy, views))
+    return not (
+        view.task.type != EVALUATOR and is_transient(view) and _is_chief_done(policy, views)
+    )
 
 
 def is_transient(view: TaskView) -> bool:
-    """Whether another process or a lost connection was the reason, so that a restart may heal it."""
+    """Return whether another process or a lost connection was the cause, so that a restart may help."""
     if view.failed is not None:
         return bool(view.failed.get("transient"))
-    # A server ends for no good reason. A signal came from outside, or from TensorFlow's own assertions.
+    # A server never ends by itself. A signal comes from outside, or from TensorFlow's own assertions.
     return view.task.type == "ps" or failures.signal_of(view.exit) is not None
 
 
 def is_done(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
-    """Whether nothing more is expected of a task."""
+    """Return whether nothing more is expected of a task."""
     if view.task.type == "ps":
-        return _over(policy, views)
-    return _is_finished(view, policy) or (view.exit is not None and _over(policy, views))
+        return _is_chief_done(policy, views)
+    return _is_finished(view, policy) or (view.exit is not None and _is_chief_done(policy, views))
 
 
 def pause_s(restarts: int) -> float:
-    """Seconds to wait before tasks are started again: 1, 2, 4, ... at most 30."""
-    return min(2.0 ** (restarts - 1), _LONGEST_PAUSE_S)
+    """Return the pause before a restart in seconds: 1, 2, 4, ... at most 30."""
+    return min(2.0 ** (restarts - 1), _MAX_PAUSE_S)
 
 
 def _is_finished(view: TaskView, policy: Policy) -> bool:
     if view.task.type == "ps":
-        # Servers serve until they are ended.
+        # Servers run until they are ended.
         return False
     if policy.is_script:
         return view.exit == 0
-    # What happens to a process after it said so, such as a crash while libraries are unloaded, changes nothing.
+    # A crash after the task reported its end, for example while libraries are unloaded, does not matter.
     return view.finished is not None and view.failed is None and view.exit is not None
 
 
-def _over(policy: Policy, views: Sequence[TaskView]) -> bool:
+def _is_chief_done(policy: Policy, views: Sequence[TaskView]) -> bool:
     return any(view.task == policy.chief and _is_finished(view, policy) for view in views)
 
 
-def _with(first: TaskView, views: Sequence[TaskView], policy: Policy) -> tuple[Task, ...]:
-    """The task that was lost, with those that cannot go on without it."""
+def _tasks_to_restart(
+    first: TaskView, views: Sequence[TaskView], policy: Policy
+) -> tuple[Task, ...]:
+    """Return the lost task, with those that cannot continue without it."""
     if policy.one_by_one or not first.trains:
         return (first.task,)
     return tuple(view.task for view in views if view.trains)
 
 
-def _time_of_trouble(view: TaskView) -> float:
-    told = (view.failed or {}).get("time")
-    times = [each for each in (told, view.ended_at) if isinstance(each, (int, float))]
+def _failed_at(view: TaskView) -> float:
+    reported = (view.failed or {}).get("time")
+    times = [each for each in (reported, view.ended_at) if isinstance(each, (int, float))]
     return min(times, default=0.0)

@@ -1,4 +1,4 @@
-"""The state of a job, as a file that readers find whole at any moment. Plain Python."""
+"""State and result of a job as JSON files that are replaced atomically."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.task_process import TaskProcess
 
-FILE = "state.json"
-RESULT = "job.json"
+STATE_FILE = "state.json"
+RESULT_FILE = "result.json"
 
 ENDED = ("done", "failed", "stopped")
 
-# Not more often than this, and without news at least this often.
-_LEAST_S = 0.1
-_MOST_S = 1.0
+# Intervals between two writes, with news and without.
+_NEWS_INTERVAL_S = 0.1
+_IDLE_INTERVAL_S = 1.0
 
 
 @dataclass
 class JobState:
-    """What the supervisor knows of the whole job.
+    """The state of a whole job.
 
     Args:
         job: The job.
         state: "starting", "training", "evaluating", "restarting", "stopping", "done", "failed" or "stopped".
-        message: What happens, in words.
+        message: The state as a sentence.
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".
-        restarts: How often tasks were started again.
-        notes: What the user should know.
-        failure: The root cause; None where nothing failed.
+        restarts: Restarts so far.
+        notes: Notes for the user.
+        failure: The root cause; None without a failure.
         started: Epoch seconds.
         ended: Epoch seconds; None before the end.
     """
 
     job: Job
     state: str = "starting"
-    message: str = "The tasks are started."
+    message: str = "The tasks are being started."
     logs: str | None = None
     network: str = "open"
     restarts: int = 0
@@ -55,22 +55,19 @@ class JobState:
     ended: float | None = None
 
     def note(self, text: str) -> None:
-        """Tell the user something once."""
+        """Add a note for the user, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def as_values(
         self, tasks: Sequence[TaskProcess], progress: Progress, now: float
     ) -> dict[str, Any]:
-        """Give the state as plain values.
+        """Return the state as plain values, the content of the file.
 
         Args:
             tasks: The tasks.
-            progress: How far they have come.
+            progress: Their progress.
             now: Monotonic time.
-
-        Returns:
-            What stands in the file.
         """
         return {
             "id": self.job.id,
@@ -100,10 +97,10 @@ class JobState:
 
 
 class StateFile:
-    """The file in the private directory.
+    """The state file of a job.
 
     Args:
-        path: Where it stands.
+        path: Its path.
     """
 
     def __init__(self, path: str) -> None:
@@ -111,44 +108,44 @@ class StateFile:
         self._written_at = 0.0
         self._news = True
 
-    def has_news(self) -> None:
-        """Say that something has changed, so that it is written soon."""
+    def mark_news(self) -> None:
+        """Record that the state has changed, so that it is written soon."""
         self._news = True
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to write."""
-        return now - self._written_at >= (_LEAST_S if self._news else _MOST_S)
+        """Return whether it is time to write."""
+        return now - self._written_at >= (_NEWS_INTERVAL_S if self._news else _IDLE_INTERVAL_S)
 
     def write(self, values: dict[str, Any], now: float) -> None:
-        """Replace the file; where that cannot be, the old one stays."""
+        """Replace the file; if that fails, keep the old one."""
         self._written_at, self._news = now, False
         with contextlib.suppress(OSError):
             replace(self.path, values)
 
 
 def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
-    """Write the last state where readers find it after the private directory is gone.
+    """Write the last state outside the private directory, which is removed with the job.
 
     Args:
         values: The state.
-        directories: Where it may stand, the best place first; the first that takes it has it.
+        directories: Candidates, the preferred one first; the first writable one is used.
     """
     for directory in directories:
         if is_usable(directory):
             with contextlib.suppress(OSError):
-                replace(os.path.join(directory, RESULT), values)
+                replace(os.path.join(directory, RESULT_FILE), values)
                 return
 
 
 def replace(path: str, values: dict[str, Any]) -> None:
-    """Write plain values as JSON so that readers find either the old file or the new one.
+    """Write plain values as JSON; readers see either the old file or the new one.
 
     Args:
         path: The file.
-        values: What it is to hold.
+        values: Its content.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     new = f"{path}.{os.getpid()}.new"
     try:

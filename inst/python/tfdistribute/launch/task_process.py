@@ -1,4 +1,4 @@
-"""One task's process: started, looked at, signalled and ended. Plain Python."""
+"""The process of one task."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tfdistribute.launch.host import processes
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
-# The part of one core's time that a process uses which does not merely wait.
+# CPU share of one core above which a process counts as busy.
 _BUSY = 0.03
-# How long what it computed is looked back on.
+# Interval over which the CPU share of a starting task is measured.
 _RECENT_S = 2.0
 
 
 @dataclass(frozen=True)
-class Start:
-    """What a task is started with.
+class StartOptions:
+    """Parameters of a start.
 
     Args:
         command: Argument list.
-        environment: All of its variables.
-        directory: Where it runs.
+        environment: All environment variables.
+        directory: Working directory.
         cores: Cores that it may use; empty for any.
     """
 
@@ -45,8 +45,8 @@ class TaskProcess:
 
     Args:
         task: The task.
-        log: File that its output is appended to.
-        events: Path of its events, to which the number of the start is appended: each start has a file of its own.
+        log: File to which its output is appended.
+        events: Path of its events; each start appends its number and has a file of its own.
     """
 
     def __init__(self, task: Task, log: str, events: str) -> None:
@@ -59,26 +59,23 @@ class TaskProcess:
         self.view = TaskView(task)
         self._events = events
         self.events = EventFile(events)
-        self._untaken: list[dict[str, Any]] = []
+        self._pending_events: list[dict[str, Any]] = []
         self._cpu_s_when_heard = 0.0
         self._recent = [(0.0, 0.0)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def events_path(self) -> str:
-        """The file of the events of the next start."""
+        """The event file of the next start."""
         return f"{self._events}-{self.starts}.jsonl"
 
-    def start(self, start: Start) -> None:
-        """Start the process, in a session of its own.
-
-        Args:
-            start: What with.
+    def start(self, options: StartOptions) -> None:
+        """Start the process in a session of its own.
 
         Raises:
             OSError: the program cannot be run.
         """
-        parent, cores = os.getpid(), set(start.cores)
+        parent, cores = os.getpid(), set(options.cores)
 
         def prepare() -> None:
             processes.die_with_parent(parent)
@@ -94,12 +91,12 @@ class TaskProcess:
         output = self._open_log()
         try:
             self._process = subprocess.Popen(
-                start.command,
+                options.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=start.environment,
-                cwd=start.directory,
+                env=options.environment,
+                cwd=options.directory,
                 start_new_session=True,
                 preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
             )
@@ -112,7 +109,7 @@ class TaskProcess:
         try:
             output = os.open(self.log, flags, 0o644)
         except OSError:
-            # A disk that filled up meanwhile must not be the reason why nothing is healed.
+            # A full disk must not prevent a restart.
             return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         moment = time.strftime("%Y-%m-%d %H:%M:%S")
         again = f" (start {self.starts})" if self.starts > 1 else ""
@@ -120,44 +117,40 @@ class TaskProcess:
             os.write(output, f"--- {self.name} starts at {moment}{again} ---\n".encode())
         return output
 
-    def look(self, now: float) -> None:
-        """Learn what the task told, and whether it has ended.
-
-        Args:
-            now: Monotonic time.
-        """
+    def poll(self, now: float) -> None:
+        """Read new events and the exit code; ``now`` is monotonic time."""
         ended = self._exit_code()
-        # Read after the end was seen: what it told last is there then.
+        # Read after the exit code: the last events are in the file then.
         events = self.events.read_new()
         for event in events:
             self.view.take(event, now)
         if events:
             self._cpu_s_when_heard = self._cpu_s()
-        self._untaken += events
+        self._pending_events += events
         if self.view.stepped_at is None and now - self._recent[-1][0] > _RECENT_S:
             self._recent = [self._recent[-1], (now, self._cpu_s())]
         if ended is not None and self.view.exit is None:
             self.view.end(ended, time.time())
 
-    def has_worked(self, seconds: float) -> bool:
-        """Say whether a task that told nothing for some time has computed meanwhile; then that time begins anew."""
+    def was_busy(self, seconds: float) -> bool:
+        """Return whether a task without events for some time was busy; if so, that time starts again."""
         used = self._cpu_s()
-        has_worked = used - self._cpu_s_when_heard > _BUSY * seconds
-        if has_worked:
+        was_busy = used - self._cpu_s_when_heard > _BUSY * seconds
+        if was_busy:
             self._cpu_s_when_heard, self.view.heard_at = used, time.monotonic()
-        return has_worked
+        return was_busy
 
-    def is_at_work(self) -> bool:
-        """Say whether a task that has made no step yet has been computing in the last seconds."""
+    def is_busy(self) -> bool:
+        """Return whether a task before its first step was busy in the last seconds."""
         (since, used_before), (until, used) = self._recent[0], self._recent[-1]
         return used - used_before > _BUSY * (until - since)
 
     def _cpu_s(self) -> float:
         return processes.cpu_seconds(self.view.pid) if self.view.pid is not None else 0.0
 
-    def taken_events(self) -> list[dict[str, Any]]:
-        """Hand over the events that were not handed over yet, also those of earlier starts."""
-        taken, self._untaken = self._untaken, []
+    def take_events(self) -> list[dict[str, Any]]:
+        """Return the events since the last call, including those of earlier starts."""
+        taken, self._pending_events = self._pending_events, []
         return taken
 
     def _exit_code(self) -> int | None:
@@ -168,28 +161,28 @@ class TaskProcess:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
             if os.waitid(os.P_PID, process.pid, flags) is None:
                 return None
-        # While its leader is not collected, the group's number belongs to nobody else.
+        # Until its leader is reaped, the process group's id cannot be reused.
         if process.returncode is None and hasattr(os, "waitid"):
             self.signal(signal.SIGKILL)
         return process.poll()
 
     def signal(self, number: int, whole_group: bool = True) -> None:
-        """Send a signal, to the process alone or to all that it started; nothing where it has ended."""
+        """Send a signal to the process, or to its whole process group; do nothing if it has ended."""
         process = self._process
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 (os.killpg if whole_group else os.kill)(process.pid, number)
 
-    def is_to_end(self, number: int, whole_group: bool = True) -> None:
-        """Send a signal that is to end the process, and remember that its end is wanted."""
-        self.look(time.monotonic())
+    def request_end(self, number: int, whole_group: bool = True) -> None:
+        """Send a signal that ends the process, and record that its end is expected."""
+        self.poll(time.monotonic())
         if self.view.is_running:
             self.view.is_ended_by_us = True
             self.signal(number, whole_group)
 
-    def collect(self) -> None:
-        """Wait for the end of the process, which was killed."""
+    def wait(self) -> None:
+        """Wait for the end of a killed process."""
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(processes.END_S)
-        self.look(time.monotonic())
+        self.poll(time.monotonic())

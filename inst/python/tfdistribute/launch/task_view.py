@@ -1,4 +1,4 @@
-"""What is known of one task: the row of the table that users see. Plain Python."""
+"""State of one task as the supervisor sees it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from tfdistribute.task_events import number, whole_number
 
 @dataclass
 class TaskView:
-    """One start of one task, as its events and its end tell it.
+    """One start of one task, known from its events and its exit code.
 
     Args:
         task: The task.
         started_at: Monotonic time of the start.
-        pid: Its process.
+        pid: Process id.
         state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
-        waiting_for: What it waits for, while it does.
-        is_up: Whether its program has told anything.
-        step: The last step that it told.
-        speed: Its examples a second.
+        waiting_for: What it is waiting for, if it is.
+        is_up: Whether it has reported any event.
+        step: The last step that it reported.
+        speed: Its examples per second.
         stepped_at: Monotonic time of its last step; None before the first.
         heard_at: Monotonic time of its last event.
         finished: Its event "finished".
         failed: Its event "failed".
-        exit: Its exit code, negative for a signal; None while it runs.
+        exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
         is_ended_by_us: Whether the supervisor ended it.
+        notes: Notes for the user that were not passed on yet.
     """
 
     task: Task
@@ -59,12 +60,7 @@ class TaskView:
         return self.pid is not None and self.exit is None
 
     def take(self, event: dict[str, Any], now: float) -> None:
-        """Learn from one event.
-
-        Args:
-            event: What the task told.
-            now: Monotonic time.
-        """
+        """Update the state from one event; ``now`` is monotonic time."""
         self.heard_at, self.is_up = now, True
         take = getattr(self, f"_take_{event['event']}", None)
         if take is not None:
@@ -98,12 +94,7 @@ class TaskView:
         self.state = "failed"
 
     def end(self, code: int, time: float) -> None:
-        """Learn that the process has ended.
-
-        Args:
-            code: Exit code; negative for a signal.
-            time: Epoch seconds.
-        """
+        """Record the end of the process: its exit code (negative for a signal) at epoch ``time``."""
         self.exit, self.ended_at = code, time
         self.waiting_for = None
         if self.finished is not None and self.failed is None:
@@ -113,6 +104,6 @@ class TaskView:
         else:
             self.state = "done" if code == 0 and self.failed is None else "failed"
 
-    def is_silent_since_start(self) -> bool:
-        """Whether nothing says that it takes part: it neither trained nor waits for others."""
+    def is_starting(self) -> bool:
+        """Return whether it has neither trained nor waited for peers so far."""
         return self.is_running and self.stepped_at is None and self.state == "starting"

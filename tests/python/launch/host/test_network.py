@@ -17,7 +17,7 @@ from support.job_fakes import TRAINS, fake_job, row, run_job, running, state_whe
 from tfdistribute.cluster.ports import listener
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.host import network, private_directory
+from tfdistribute.launch.host import network
 from tfdistribute.launch.start import start_supervisor
 
 # Private directories stand where the test's files do.
@@ -143,4 +143,3 @@ def test_the_check_for_private_networks_changes_nothing_here():
     before = os.readlink("/proc/self/ns/net")
     network.why_not_private()
     assert os.readlink("/proc/self/ns/net") == before
-    assert private_directory.held("/nonexistent") is None

@@ -1,1 +1,1 @@
-"""The machine: processes, cores, GPUs, network and private files."""
+"""Services of this machine: processes, hardware, network, locks, logs and private files."""

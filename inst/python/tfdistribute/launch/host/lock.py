@@ -1,4 +1,4 @@
-"""The lock on model_dir, by which two jobs do not write one model. Plain Python."""
+"""Lock on model_dir: only one job writes a model."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if sys.platform != "win32":
 
 NAME = ".lock"
 
-_DIGITS = 200
+_MAX_OWNER_BYTES = 200
 
 
 class ModelDirectoryLock:
-    """Held from the making of this object until ``release()``, or until the process ends in any way.
+    """A lock, held until ``release()`` or the end of the process, however it ends.
 
     Args:
-        model_dir: A local directory; it is made where it is missing.
+        model_dir: A local directory; it is made if it is missing.
 
     Raises:
-        ModelDirectoryError: another job holds it, or nothing can be written there.
+        ModelDirectoryError: another job holds the lock, or the directory is not writable.
     """
 
     def __init__(self, model_dir: str) -> None:
@@ -36,7 +36,7 @@ class ModelDirectoryLock:
         self.is_supported = True
         try:
             os.makedirs(model_dir, exist_ok=True)
-            self._descriptor: int | None = self._taken()
+            self._descriptor: int | None = self._acquire()
             self._write_owner()
         except OSError as error:
             self.release()
@@ -47,30 +47,30 @@ class ModelDirectoryLock:
                 value=model_dir,
             ) from error
 
-    def _taken(self) -> int:
+    def _acquire(self) -> int:
         while True:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                owner = os.read(descriptor, _DIGITS).decode(errors="replace").strip()
+                owner = os.read(descriptor, _MAX_OWNER_BYTES).decode(errors="replace").strip()
                 os.close(descriptor)
-                raise self._taken_by(owner) from None
+                raise self._in_use(owner) from None
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
                     raise
-                # Some network file systems have no locks; a job there is as safe as before.
+                # Some network file systems have no locks; the job runs unprotected.
                 self.is_supported = False
-            # The last owner may have removed the file between the two calls.
+            # The previous owner may have removed the file between the two calls.
             with contextlib.suppress(OSError):
                 if os.stat(self.path).st_ino == os.fstat(descriptor).st_ino:
                     return descriptor
             os.close(descriptor)
 
-    def _taken_by(self, owner: str) -> ModelDirectoryError:
+    def _in_use(self, owner: str) -> ModelDirectoryError:
         directory = os.path.dirname(self.path)
         return ModelDirectoryError(
-            f'`model_dir` "{directory}" is in use by another job: {owner or "its owner is not known"}.',
+            f'`model_dir` "{directory}" is in use by another job: {owner or "its owner is unknown"}.',
             "Wait until it has ended, stop it, or use another `model_dir`.",
             argument="model_dir",
             value=directory,
@@ -84,7 +84,7 @@ class ModelDirectoryLock:
         os.write(self._descriptor, text.encode())
 
     def release(self) -> None:
-        """Let others have model_dir; a second call changes nothing."""
+        """Release the lock. Idempotent."""
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
             with contextlib.suppress(OSError):
@@ -93,11 +93,11 @@ class ModelDirectoryLock:
 
 
 def owner_pid(model_dir: str) -> int | None:
-    """Say which process on this host holds model_dir; None where none does."""
+    """Return the process on this host that holds the lock of model_dir; None if none does."""
     text = ""
     try:
         with open(os.path.join(model_dir, NAME), "r+b") as file:
-            text = file.read(_DIGITS).decode(errors="replace")
+            text = file.read(_MAX_OWNER_BYTES).decode(errors="replace")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         host, _, rest = text.partition(", pid ")

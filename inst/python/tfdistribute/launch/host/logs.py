@@ -1,4 +1,4 @@
-"""The logs of a job's tasks: where they are, and their lines by task and level. Plain Python."""
+"""Logs of a job's tasks: directories, and lines by task and level."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tfdistribute.launch.host.private_directory import check_private
 
 LEVELS = ("debug", "info", "warning", "error")
 
-_AT_ONCE = 1 << 20
+_MAX_READ_BYTES = 1 << 20
 
-_SPARE = "tfdistribute-logs-"
+_FALLBACK = "tfdistribute-logs-"
 
-# How programs mark a line's level: TensorFlow's C++, Python's logging (also absl's), and R.
-_MARKS = (
+# Prefixes of a line by level: TensorFlow's C++, Python's logging and absl, and R.
+_LEVEL_PATTERNS = (
     ("error", re.compile(r"^\S+ \S+: [EF] \w|^[EF]\d{4} |^(ERROR|CRITICAL|FATAL)\b|^Error\b")),
     ("error", re.compile(r"^Traceback \(|^Fatal Python error|^Execution halted")),
     ("warning", re.compile(r"^\S+ \S+: W \w|^W\d{4} |^WARNING\b|^Warning\b|^In addition: Warning")),
@@ -30,44 +30,44 @@ _MARKS = (
 
 
 def log_directories(id: str, model_dir: str | None, working_directory: str) -> list[str]:  # noqa: A002
-    """List where the logs of a job may stand, the best place first.
+    """List directories for the logs of a job, the preferred one first.
 
     Args:
         id: The job.
-        model_dir: Directory of the model, where it is one of this machine.
+        model_dir: Directory of the model; None if it is remote or unknown.
         working_directory: Where the tasks run.
 
     Returns:
-        Directories that need not exist.
+        Directories, which need not exist.
     """
-    beside_work = os.path.join(working_directory, "tfdistribute-logs", id)
-    preferred = beside_work if model_dir is None else os.path.join(model_dir, "logs")
-    return [preferred, spare_directory(id)]
+    beside_tasks = os.path.join(working_directory, "tfdistribute-logs", id)
+    preferred = beside_tasks if model_dir is None else os.path.join(model_dir, "logs")
+    return [preferred, fallback_directory(id)]
 
 
-def spare_directory(id: str) -> str:  # noqa: A002
-    """Where logs and result of a job go when there is no other place."""
-    return os.path.join(tempfile.gettempdir(), f"{_SPARE}{id}")
+def fallback_directory(id: str) -> str:  # noqa: A002
+    """Return the temporary directory for a job's logs and result if no other is writable."""
+    return os.path.join(tempfile.gettempdir(), f"{_FALLBACK}{id}")
 
 
 def first_usable(directories: Sequence[str]) -> str | None:
-    """Make the first of these directories in which a file can be written.
+    """Make the first directory in which files can be written.
 
     Args:
-        directories: As ``log_directories`` lists them.
+        directories: Directories as ``log_directories`` lists them.
 
     Returns:
-        The directory; None where none of them can be had.
+        The directory; None if none of them is writable.
     """
     return next((directory for directory in directories if is_usable(directory)), None)
 
 
 def is_usable(directory: str) -> bool:
-    """Make a directory, and say whether files can be written there, and by nobody else where it is a spare one."""
-    is_spare = os.path.basename(directory).startswith(_SPARE)
+    """Make a directory and return whether it is writable (and private, if it is the fallback)."""
+    is_fallback = os.path.basename(directory).startswith(_FALLBACK)
     try:
-        os.makedirs(directory, mode=0o700 if is_spare else 0o777, exist_ok=True)
-        if is_spare:
+        os.makedirs(directory, mode=0o700 if is_fallback else 0o777, exist_ok=True)
+        if is_fallback:
             check_private(directory)
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"-")
@@ -77,33 +77,33 @@ def is_usable(directory: str) -> bool:
 
 
 def tail(path: str, start: int, lines: int = 20) -> str:
-    """Give the last lines of a log.
+    """Return the last lines of a log.
 
     Args:
         path: The log.
-        start: Position at which this job's part begins.
-        lines: How many lines.
+        start: Byte at which this job's part starts.
+        lines: Number of lines.
 
     Returns:
-        The lines; "" where there is no log.
+        The lines; "" without a log.
     """
     try:
         with open(path, "rb") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(start, end - 200 * lines))
-            text = file.read(_AT_ONCE).decode(errors="replace")
+            text = file.read(_MAX_READ_BYTES).decode(errors="replace")
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
 
 
 class LogReader:
-    """New lines of several logs, from a position on.
+    """Reader of new lines in several logs.
 
     Args:
-        tasks: Rows of a state's table, with "task", "log" and "log_start".
-        position: What ``position`` gave before; None for the beginning.
-        level: The least level of lines.
+        tasks: Rows of a job's state, with "task", "log" and "log_start".
+        position: ``position`` of an earlier reader; None for the start.
+        level: Minimum level of lines.
     """
 
     def __init__(
@@ -111,63 +111,63 @@ class LogReader:
     ) -> None:
         if level not in LEVELS:
             raise ArgumentError(
-                f"`level` is {level!r}, which is no level.",
+                f"`level` is {level!r}, which is not supported.",
                 f"Use one of {', '.join(LEVELS)}.",
                 argument="level",
                 value=level,
             )
         self._tasks = tasks
-        self._least = LEVELS.index(level)
-        self._places = _places(position)
+        self._minimum = LEVELS.index(level)
+        self._positions = _parse_position(position)
 
     @property
     def position(self) -> str:
-        """How far was read, as text that ``position`` takes."""
-        return json.dumps(self._places)
+        """How far the logs were read, as text for another reader."""
+        return json.dumps(self._positions)
 
-    def new(self) -> list[str]:
-        """Read the lines that were written since the last time.
+    def read_new(self) -> list[str]:
+        """Read the lines that were written since the last call.
 
         Returns:
-            Lines with the task before them: "[worker 1] ..."; task by task, since lines have no times of their own.
+            Lines such as "[worker 1] ...", grouped by task because lines have no timestamps.
         """
-        return [f"[{task['task']}] {line}" for task in self._tasks for line in self._of(task)]
+        return [f"[{task['task']}] {line}" for task in self._tasks for line in self._read(task)]
 
-    def _of(self, task: Mapping[str, Any]) -> list[str]:
+    def _read(self, task: Mapping[str, Any]) -> list[str]:
         name, path = str(task["task"]), str(task["log"])
-        # A line without a mark belongs to the one before it, such as a traceback's.
-        place, level = self._places.get(name, (int(task.get("log_start") or 0), "info"))
+        # A line without a level belongs to the one before it, as in a traceback.
+        start, level = self._positions.get(name, (int(task.get("log_start") or 0), "info"))
         try:
             with open(path, "rb") as file:
-                file.seek(place)
-                block = file.read(_AT_ONCE)
+                file.seek(start)
+                block = file.read(_MAX_READ_BYTES)
         except OSError:
             return []
-        # The last line waits for its end, but not for ever.
-        whole = block if len(block) == _AT_ONCE else block[: block.rfind(b"\n") + 1]
+        # An incomplete last line is left for the next call, unless it fills the whole block.
+        whole = block if len(block) == _MAX_READ_BYTES else block[: block.rfind(b"\n") + 1]
         lines: list[str] = []
         for line in whole.decode(errors="replace").splitlines():
             level = level_of(line) or level
-            if LEVELS.index(level) >= self._least:
+            if LEVELS.index(level) >= self._minimum:
                 lines.append(line)
-        self._places[name] = (place + len(whole), level)
+        self._positions[name] = (start + len(whole), level)
         return lines
 
 
 def level_of(line: str) -> str | None:
-    """Say which level a line says it has; None where it says nothing."""
-    return next((level for level, mark in _MARKS if mark.search(line)), None)
+    """Return the level in a line's prefix; None without one."""
+    return next((level for level, pattern in _LEVEL_PATTERNS if pattern.search(line)), None)
 
 
 def written_logs(directory: str) -> list[dict[str, Any]]:
-    """List the logs that stand in a directory, as rows that ``LogReader`` takes."""
+    """List the logs in a directory as rows for ``LogReader``."""
     return [
         {"task": path.stem.replace("-", " "), "log": str(path), "log_start": 0}
         for path in sorted(Path(directory).glob("*-*.log"))
     ]
 
 
-def _places(position: str | None) -> dict[str, tuple[int, str]]:
+def _parse_position(position: str | None) -> dict[str, tuple[int, str]]:
     if not position:
         return {}
     read = cast("dict[str, list[Any]]", json.loads(position))

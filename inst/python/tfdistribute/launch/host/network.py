@@ -1,4 +1,4 @@
-"""A network that only the processes of one job see. Plain Python."""
+"""Private networks: only the processes of one job can reach its ports."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _GET_FLAGS = 0x8913
 _SET_FLAGS = 0x8914
 _IS_UP = 0x1
 
-# What a private network costs nothing and an open one cannot promise.
 OPEN_RISK = (
-    "The ports of this job are open: TensorFlow listens on all network interfaces without a password, and who "
-    "reaches a port can run programs as you. Use a machine behind a firewall, or one whose kernel has private "
-    "networks."
+    "The ports of this job are open: TensorFlow listens on all network interfaces without a password, and anyone "
+    "who can reach a port can run programs as you. Use a machine behind a firewall, or one whose kernel allows "
+    "private networks."
 )
 
 if sys.platform == "linux":
@@ -33,10 +32,10 @@ if sys.platform == "linux":
 
 
 def why_not_private() -> str | None:
-    """Try out, in a child that ends at once, whether this process can have a private network.
+    """Test in a short-lived child process whether this process can have a private network.
 
     Returns:
-        None where it can; otherwise the kernel's reason.
+        None if it can; otherwise the kernel's reason.
     """
     child = os.fork()
     if child == 0:
@@ -53,12 +52,12 @@ def why_not_private() -> str | None:
 
 
 def enter_private() -> None:
-    """Move this process, and so all children that it will have, into a network of their own with a loopback.
+    """Move this process and its future children into a private network that has a loopback interface only.
 
-    The process must have one thread. There is no way back, and no way out of that network.
+    The process must be single-threaded. It cannot leave the network again.
 
     Raises:
-        OSError: the kernel does not allow it, or knows no such networks.
+        OSError: the kernel does not allow or support it.
 
     Source:
         https://man7.org/linux/man-pages/man7/network_namespaces.7.html and user_namespaces.7.html
@@ -66,7 +65,7 @@ def enter_private() -> None:
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     user, group = os.geteuid(), os.getegid()
-    # Root needs no user namespace, in which it would lose its rights over other users' files.
+    # Root needs no user namespace, and would lose its access to other users' files in one.
     if _libc.unshare(_NEW_NET if user == 0 else _NEW_USER | _NEW_NET) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""The private directory of a job: only its owner can read it, and it goes with the job. Plain Python."""
+"""Private directory of a job: readable by its owner only, and removed with the job."""
 
 from __future__ import annotations
 
@@ -16,57 +16,62 @@ from tfdistribute.errors import ArgumentError
 if sys.platform != "win32":
     import fcntl
 
-PREFIX = "tfdistribute-job-"
+_PREFIX = "tfdistribute-job-"
 _UNFINISHED = "tfdistribute-new-"
 
-# Who holds the lock on this file keeps the job alive.
-_KEEPER = "keeper"
+# The job is alive while some process holds the lock on this file.
+_LOCK = "lock"
 
-# Locks that this process holds, by directory; the supervisor takes them over.
-_held: dict[str, int] = {}
+# Locks that this process holds, by directory.
+_locks: dict[str, int] = {}
 
 
 def new_directory() -> str:
-    """Make a directory for a job, and remove what jobs left behind whose processes were killed.
+    """Make a directory for a job, and remove the directories of jobs whose processes were killed.
 
     Returns:
-        Its path; this process keeps it until it hands it over or ends.
+        Its path; this process holds its lock until it hands the lock over or ends.
     """
     remove_abandoned()
     made = tempfile.mkdtemp(prefix=_UNFINISHED)
-    # Under its name it is kept from the first moment on, so that nobody takes it for abandoned.
-    directory = os.path.join(os.path.dirname(made), PREFIX + made.rpartition(_UNFINISHED)[2])
-    keep(made)
+    # Locked before it gets its final name, so that no other process takes it for abandoned.
+    directory = os.path.join(os.path.dirname(made), _PREFIX + made.rpartition(_UNFINISHED)[2])
+    lock(made)
     os.rename(made, directory)
-    _held[directory] = _held.pop(made)
+    _locks[directory] = _locks.pop(made)
     return directory
 
 
+def job_id(directory: str) -> str:
+    """Return the id of the job to which a private directory belongs."""
+    return os.path.basename(directory).removeprefix(_PREFIX)
+
+
 def check_private(directory: str) -> None:
-    """See that nobody else can have written what stands in a directory.
+    """Check that nobody else can have written the content of a directory.
 
     Args:
         directory: Its path.
 
     Raises:
-        ArgumentError: it is a link or no directory, belongs to somebody else, or others may enter it.
+        ArgumentError: it is a link or not a directory, belongs to another user, or others may enter it.
     """
     try:
         found = os.lstat(directory)
-        reason = _not_private(found)
+        reason = _why_not_private(found)
     except OSError as error:
         reason = f"it cannot be read ({error.strerror})"
     if reason is not None:
         raise ArgumentError(
             f'`directory` "{directory}" is not used for a job: {reason}.',
-            "Let the job be started again: it makes a directory of its own.",
+            "Start the job again: it makes a directory of its own.",
             argument="directory",
             value=directory,
         )
 
 
 def is_private(directory: str) -> bool:
-    """Say whether ``check_private`` accepts a directory."""
+    """Return whether ``check_private`` accepts a directory."""
     try:
         check_private(directory)
     except ArgumentError:
@@ -75,11 +80,11 @@ def is_private(directory: str) -> bool:
 
 
 def check_digest(path: str, digest: str) -> None:
-    """See that a file is the one that was written for the job.
+    """Check that a file is the one that was written for the job.
 
     Args:
         path: A file in the private directory.
-        digest: What ``digest_of`` gave when it was written.
+        digest: ``digest_of`` the file when it was written.
 
     Raises:
         ArgumentError: the directory is not private, or the file is missing or another one.
@@ -91,15 +96,15 @@ def check_digest(path: str, digest: str) -> None:
         found = f"unknown ({error.strerror})"
     if found != digest:
         raise ArgumentError(
-            f'`path` "{path}" is not read: it is not what was written for this job (its digest is {found}).',
-            "Start the job again, and find out who changes files in that directory.",
+            f'`path` "{path}" is not what was written for this job: its digest is {found}.',
+            "Find out what changes files in that directory, and start the job again.",
             argument="path",
             value=path,
         )
 
 
 def digest_of(path: str) -> str:
-    """Compute the SHA-256 of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -107,12 +112,13 @@ def digest_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def keep(directory: str, descriptor: int | None = None) -> int:
-    """Hold the lock that says a job is alive.
+def lock(directory: str, descriptor: int | None = None) -> int:
+    """Hold the lock that marks a job as alive.
 
     Args:
         directory: The private directory.
-        descriptor: The lock, where another process hands it over; None to take it.
+        descriptor: The open lock file of the process that hands the lock over; None to take the lock, unless this
+            process holds it already.
 
     Returns:
         The open file that holds the lock.
@@ -121,44 +127,41 @@ def keep(directory: str, descriptor: int | None = None) -> int:
         ArgumentError: another process holds it.
     """
     if descriptor is None:
-        descriptor = os.open(os.path.join(directory, _KEEPER), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = _locks.get(directory)
+    if descriptor is None:
+        descriptor = os.open(os.path.join(directory, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             raise ArgumentError(
-                f'`directory` "{directory}" is of another process\'s job: {error.strerror}.',
-                "Make a directory for this job.",
+                f'`directory` "{directory}" belongs to another process\'s job: {error.strerror}.',
+                "Make a new directory for this job.",
                 argument="directory",
                 value=directory,
             ) from error
     os.set_inheritable(descriptor, False)
-    _held[directory] = descriptor
+    _locks[directory] = descriptor
     return descriptor
 
 
-def held(directory: str) -> int | None:
-    """Give the lock that this process holds on a directory; None where it holds none."""
-    return _held.get(directory)
-
-
-def let_go(directory: str) -> None:
-    """Leave a directory to the process that took it over, or to nobody."""
-    descriptor = _held.pop(directory, None)
+def release(directory: str) -> None:
+    """Close this process's lock; a process that took it over keeps it."""
+    descriptor = _locks.pop(directory, None)
     if descriptor is not None:
         os.close(descriptor)
 
 
 def remove(directory: str) -> None:
-    """Remove a directory that this process keeps."""
+    """Remove a directory and release its lock."""
     shutil.rmtree(directory, ignore_errors=True)
-    let_go(directory)
+    release(directory)
 
 
-def is_kept(directory: str) -> bool:
-    """Say whether a process keeps a directory alive."""
+def is_locked(directory: str) -> bool:
+    """Return whether any process, including this one, holds the lock of a directory."""
     try:
-        descriptor = os.open(os.path.join(directory, _KEEPER), os.O_RDWR)
+        descriptor = os.open(os.path.join(directory, _LOCK), os.O_RDWR)
     except OSError:
         return False
     try:
@@ -166,30 +169,30 @@ def is_kept(directory: str) -> bool:
     except OSError:
         return True
     finally:
-        # Closing one of several descriptors of one open file would not free its lock: this is another open file.
+        # This is another open file: closing it does not release a lock that this process holds.
         os.close(descriptor)
     return False
 
 
 def own_directories() -> Iterator[str]:
-    """Walk through the private directories of this user's jobs."""
-    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    """Iterate over the private directories of this user's jobs."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if is_private(str(path)):
             yield str(path)
 
 
 def remove_abandoned() -> None:
-    """Remove the directories of jobs that nobody keeps any more."""
+    """Remove the directories of jobs that are not alive."""
     for directory in own_directories():
-        if not is_kept(directory):
+        if not is_locked(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _not_private(found: os.stat_result) -> str | None:
+def _why_not_private(found: os.stat_result) -> str | None:
     if stat.S_ISLNK(found.st_mode):
         return "it is a link"
     if not stat.S_ISDIR(found.st_mode):
-        return "it is no directory"
+        return "it is not a directory"
     if found.st_uid != os.geteuid():
         return f"it belongs to user {found.st_uid}"
     if stat.S_IMODE(found.st_mode) & 0o077:

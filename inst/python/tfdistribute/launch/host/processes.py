@@ -1,4 +1,4 @@
-"""Processes of this machine, as the kernel tells of them and takes care of them. Plain Python."""
+"""Process control: parent death signals, orphans, process facts from the kernel."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 
-# How long a killed process may take to be gone.
+# How long a killed process may take to end.
 END_S = 3.0
 
 _TICK_S = 0.01
 
-# Loaded before any child is made: a child between fork and exec should not load libraries.
+# Loaded before the first fork: a child should not load libraries between fork and exec.
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None)
 
 
 def die_with_parent(parent: int) -> None:
-    """Let this process be killed as soon as its parent is gone; for a child that was just made.
+    """Let the kernel kill this process when its parent ends; for a child between fork and exec.
 
     Args:
-        parent: The parent's process id, which may already be gone.
+        parent: Process id of the parent, which may have ended already.
 
     Source:
         https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
@@ -39,7 +39,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what children leave behind, so that it can be found and ended.
+    """Become the parent of orphaned descendants, so that they can be found and killed.
 
     Source:
         https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
@@ -49,29 +49,29 @@ def adopt_orphans() -> None:
 
 
 def start_time(pid: int) -> str | None:
-    """Say when a process was started, in the kernel's words: with its id it names one process for ever.
+    """Return when a process started, in the kernel's units. With its id this identifies a process for ever.
 
     Args:
         pid: Process id.
 
     Returns:
-        The time; None where no such process runs, "" where the kernel does not tell.
+        The time; None if no such process runs, "" if the kernel does not report it.
     """
     if not Path("/proc/self/stat").exists():
-        return "" if _answers(pid) else None
+        return "" if _exists(pid) else None
     fields = _stat(pid)
     return None if fields is None or fields[0] == "Z" else fields[19]
 
 
 def cpu_seconds(pid: int) -> float:
-    """Count the processor time that a process has used; 0 where the kernel does not tell."""
+    """Return the CPU time that a process has used; 0 if the kernel does not report it."""
     fields = _stat(pid)
     ticks = os.sysconf("SC_CLK_TCK")
     return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / ticks
 
 
 def catches(pid: int, number: int) -> bool:
-    """Say whether a process has a handler for a signal; True where the kernel does not tell."""
+    """Return whether a process has a handler for a signal; True if the kernel does not report it."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -81,10 +81,10 @@ def catches(pid: int, number: int) -> bool:
 
 
 def kill_children() -> None:
-    """Kill and collect every child of this process, also those that it adopted; for the very end.
+    """Kill and reap every child of this process, including adopted ones.
 
-    What a killed child leaves behind comes to this process too, so this goes on until there is none. One that the
-    kernel does not let end, such as while a network file system does not answer, is waited for a moment only.
+    Children of a killed child are adopted in turn, so this repeats until none is left. A process that the kernel cannot
+    end, for example while a network file system hangs, is waited for only ``END_S``.
     """
     end = time.monotonic() + END_S
     with contextlib.suppress(ChildProcessError):
@@ -103,7 +103,7 @@ def _children() -> list[int]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Fields of /proc/PID/stat from the third on; the second may hold any characters."""
+    """Return the fields of /proc/PID/stat from the third on; the second may contain any characters."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -111,7 +111,7 @@ def _stat(pid: int) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
-def _answers(pid: int) -> bool:
+def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

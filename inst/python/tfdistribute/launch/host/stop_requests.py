@@ -1,4 +1,4 @@
-"""Requests to stop a job, which come as signals. Plain Python."""
+"""Signals that request the end of a job."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class StopRequests:
-    """Counts the signals that ask for the end, inside of a ``with`` block.
+    """Counter of stop signals within a ``with`` block.
 
-    The first asks for a checkpoint and the end; with the second nothing is waited for.
+    The first signal requests a checkpoint and the end; the second ends without waiting.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class StopRequests:
 
     def __enter__(self) -> StopRequests:
         for number in (getattr(signal, name) for name in SIGNALS):
-            self._before[number] = signal.signal(number, self._note)
+            self._before[number] = signal.signal(number, self._increment)
         return self
 
     def __exit__(
@@ -33,5 +33,5 @@ class StopRequests:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _note(self, *_: object) -> None:
+    def _increment(self, *_: object) -> None:
         self.count += 1
