@@ -1,4 +1,4 @@
-"""Functions of the user that TensorFlow calls, with the names of their parameters."""
+"""User functions that TensorFlow calls, and the names of their parameters."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tfdistribute.errors import CallbackError
 
 
 class Callback:
-    """A function from R: called by position or name, its error raised as CallbackError.
+    """An R function as a Python callable, whose errors are CallbackErrors.
 
-    R cannot let its errors cross TensorFlow, so the function answers with a mapping that holds ``value``, the
-    text of an ``error`` with R's ``traceback``, or ``interrupt``. The R condition itself stays in R, which makes it
-    the parent of the condition that the user sees.
+    R errors cannot pass through TensorFlow, so the function returns a mapping with a ``value``, the text of an
+    ``error`` with R's ``traceback``, or ``interrupt``. R keeps the condition itself, and makes it the parent of the
+    condition that the user sees.
 
     Args:
-        call: Callable that answers ``{"value": ...}``, ``{"error": text}`` or ``{"interrupt": True}``.
-        formals: Names of the R function's parameters, ``...`` included.
+        call: Callable that returns ``{"value": ...}``, ``{"error": text}`` or ``{"interrupt": True}``.
+        formals: Names of the R function's parameters, including ``...``.
     """
 
     def __init__(self, call: Callable[..., Mapping[str, Any]], formals: tuple[str, ...]) -> None:
@@ -29,10 +29,10 @@ class Callback:
         """Call the function.
 
         Returns:
-            What the R function returned.
+            The value of the R function.
 
         Raises:
-            CallbackError: the R function raised an error.
+            CallbackError: the R function failed.
             KeyboardInterrupt: the user interrupted the R function.
         """
         answer = self.call(*args, **kwargs)
@@ -48,13 +48,13 @@ class Callback:
 
 
 def as_callable(value: Any) -> Callable[..., Any] | None:
-    """Recognise a function: a Python callable, or the mapping that stands for an R function.
+    """Return a function from a Python callable or from the mapping that represents an R function.
 
     Args:
-        value: Anything.
+        value: Any value.
 
     Returns:
-        A callable, or None where the value is no function.
+        A callable; None if the value is not a function.
     """
     if isinstance(value, Mapping):
         mapping = cast(Mapping[str, Any], value)
@@ -65,14 +65,14 @@ def as_callable(value: Any) -> Callable[..., Any] | None:
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Say whether a function can be given an argument by this name.
+    """Return whether a function accepts an argument of this name.
 
     Args:
         function: A Callback or any Python callable.
         name: The parameter's name.
 
     Returns:
-        True when the function has such a parameter or takes any.
+        True if the function has such a parameter or accepts any.
     """
     if isinstance(function, Callback):
         return name in function.formals or "..." in function.formals

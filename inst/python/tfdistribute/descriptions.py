@@ -1,8 +1,8 @@
-"""Descriptions: plain values that say what is wanted, read from mappings with typed fields.
+"""Descriptions: typed dataclasses for what a user asks for, read from plain mappings.
 
-Everything that a user builds (strategy, run configuration, feature column, input, model) reaches this
-package as a mapping ``{"kind": "mirrored", "devices": 2, ...}`` and becomes a frozen dataclass here. A
-family is a root class without a kind; its members register themselves by their kind::
+Whatever a user builds (strategy, run configuration, feature column, input, model) arrives as a mapping
+``{"kind": "mirrored", "devices": 2, ...}`` and becomes a frozen dataclass here. A family is a root class without a
+kind; its members register themselves by their kind::
 
     class Strategy(Description): ...
 
@@ -27,12 +27,14 @@ from tfdistribute.errors import ArgumentError
 
 D = TypeVar("D", bound="Description")
 
+_TYPES = {bool: "TRUE or FALSE", int: "a whole number", float: "a number", str: "a string"}
+
 
 class Description:
     """Root of all descriptions; a direct subclass without a kind starts a family.
 
     Args:
-        kind: The word that mappings carry for this member of its family.
+        kind: Name of this member in its family; the value of "kind" in mappings.
     """
 
     kind: ClassVar[str] = ""
@@ -51,21 +53,18 @@ class Description:
 def read(family: type[D], mapping: Mapping[str, Any]) -> D:
     """Make the member of a family that a mapping describes.
 
-    Whole numbers given as 4.0 become 4, single values become tuples of one where a field holds
-    several, and nested mappings become nested descriptions.
+    A whole number given as 4.0 becomes 4, a single value becomes a tuple if its field is one, and nested mappings
+    become nested descriptions.
 
     Args:
-        family: Root class of the family, or one description class without kinds.
-        mapping: Field names and values; "kind" chooses the member.
+        family: Root class of the family, or a description class without kinds.
+        mapping: Values by field name; "kind" selects the member.
 
     Returns:
         A frozen dataclass of the family.
 
     Raises:
-        ArgumentError: unknown kind or field, a field is missing, or a value does not fit its field's type.
-
-    Source:
-        The field types of the dataclasses are the only schema.
+        ArgumentError: an unknown kind or field, a missing field, or a value that is not of its field's type.
     """
     fields = {name: value for name, value in mapping.items() if name != "kind"}
     member = _member(family, mapping.get("kind"))
@@ -74,7 +73,7 @@ def read(family: type[D], mapping: Mapping[str, Any]) -> D:
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise ArgumentError(
-            f"`{unknown[0]}` is no field of {_word(member)}.",
+            f"`{unknown[0]}` is not a field of {_in_words(member)}.",
             f"Use only {', '.join(sorted(known))}.",
             argument=unknown[0],
         )
@@ -84,13 +83,11 @@ def read(family: type[D], mapping: Mapping[str, Any]) -> D:
             or field.default_factory is not dataclasses.MISSING
         )
         if name not in fields and not optional:
-            raise ArgumentError(
-                f"{_word(member)} needs `{name}`.", f"Give `{name}`.", argument=name
-            )
+            raise ArgumentError(f"{_in_words(member)} needs `{name}`.", argument=name)
     return member(**{name: coerce(value, hints[name], name) for name, value in fields.items()})
 
 
-def _word(member: type[Description]) -> str:
+def _in_words(member: type[Description]) -> str:
     return f"{member.kind or member.__name__} ({member.__name__})"
 
 
@@ -100,7 +97,7 @@ def _member(family: type[D], kind: Any) -> type[D]:
     member = family.kinds.get(kind)
     if member is None or not issubclass(member, family):
         raise ArgumentError(
-            f"{kind!r} is no kind of {family.__name__}.",
+            f"{kind!r} is not a kind of {family.__name__}.",
             f"Use one of {', '.join(sorted(family.kinds))}.",
             argument="kind",
             value=str(kind),
@@ -109,18 +106,18 @@ def _member(family: type[D], kind: Any) -> type[D]:
 
 
 def coerce(value: Any, hint: Any, name: str) -> Any:
-    """Bring one value to a field's type.
+    """Convert a value to a field's type.
 
     Args:
-        value: What arrived, for example 4.0 for a field of type int.
+        value: For example 4.0 for a field of type int.
         hint: The field's type: a class, a union, ``tuple[T, ...]``, ``dict[str, T]``, a description or Any.
         name: The field's name, for the error.
 
     Returns:
-        The value as that type.
+        The converted value.
 
     Raises:
-        ArgumentError: the value does not fit.
+        ArgumentError: the value is not of this type.
     """
     origin = typing.get_origin(hint)
     if hint is Any or hint is object:
@@ -130,7 +127,7 @@ def coerce(value: Any, hint: Any, name: str) -> Any:
     if origin is tuple:
         return _coerce_tuple(value, typing.get_args(hint)[0], name)
     if origin in (dict, Mapping):
-        # An empty list of R arrives as a list, whatever names it might have had.
+        # R sends an empty named list as a list.
         value = value or {}
         if not isinstance(value, Mapping):
             raise _misfit(value, "named values", name)
@@ -183,13 +180,12 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
         function = as_callable(value)
         if function is not None:
             return function
-    raise _misfit(value, getattr(hint, "__name__", str(hint)), name)
+    raise _misfit(value, _TYPES.get(hint, "a function"), name)
 
 
 def _misfit(value: Any, expected: str, name: str) -> ArgumentError:
     return ArgumentError(
         f"`{name}` must be {expected}, not {reprlib.repr(value)}.",
-        f"Give `{name}` as {expected}.",
         argument=name,
         value=reprlib.repr(value),
     )

@@ -25,7 +25,7 @@ from tfdistribute.strategies import (
     Strategy,
     Tpu,
 )
-from tfdistribute.strategies.device_names import canonical, cpus_named
+from tfdistribute.strategies.device_names import canonical_device, cpus_named
 
 EXAMPLES = {
     "one_device": OneDevice("cpu:1"),
@@ -60,7 +60,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any):
             assert "strategy_mirrored()" in str(caught.value.remedy)
         return
     devices = strategy.resolve(4, 0)
-    assert all(canonical(device, "devices") == device for device in devices)
+    assert all(canonical_device(device, "devices") == device for device in devices)
     built = strategy.build(devices)
     if kind == "parameter_server":
         # Workers with one device share their variables without a strategy of TensorFlow.
@@ -87,7 +87,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any):
     ],
 )
 def test_names_are_read_in_all_of_tensorflows_spellings(name: str):
-    assert canonical(name, "device") == "/device:GPU:1"
+    assert canonical_device(name, "device") == "/device:GPU:1"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_devices_are_chosen_from_what_the_machine_has(
         (Mirrored(("GPU:0",)), 0, "`devices` asks for GPU:0, but TensorFlow sees no GPU"),
         (CentralStorage(4), 3, "`devices = 4` asks for GPU:3, but TensorFlow sees 3 GPUs"),
         (OneDevice("GPU:2"), 1, "`device` asks for GPU:2, but TensorFlow sees 1 GPU"),
-        (Mirrored(5), 0, "`devices = 5` asks for 5 CPU devices, but a session can have 4 at most"),
+        (Mirrored(5), 0, "`devices = 5` asks for 5 CPU devices, but a session can have at most 4"),
         (CentralStorage(("CPU:7",)), 0, "`devices` asks for 8 CPU devices"),
     ],
 )

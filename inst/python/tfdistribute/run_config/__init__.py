@@ -1,6 +1,6 @@
-"""Run configuration: strategy and settings, checked by one table of rules, as a tf.estimator.RunConfig.
+"""Run configuration: strategies and settings, the table of rules that checks them, and the resulting RunConfig.
 
-A verb goes through these steps::
+A verb takes these steps::
 
     settings = settings.for_verb("train")
     devices = resolve_devices(settings)

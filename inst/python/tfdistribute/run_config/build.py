@@ -1,4 +1,4 @@
-"""From settings to the tf.estimator.RunConfig that TensorFlow runs with."""
+"""Construction of tf.estimator.RunConfig from settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tfdistribute.strategies.device_names import cpus_named
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices of this process that a run takes.
+    """Devices of this process that a run uses.
 
     Args:
         train: Canonical names, one per replica of train_distribute; empty without one.
@@ -33,16 +33,16 @@ class Devices:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every device once."""
+        """All devices, each once."""
         return tuple(dict.fromkeys(self.train + self.evaluate))
 
     def replicas(self, verb: str) -> int:
-        """Count the replicas in sync of a verb: 1 without a strategy."""
+        """Return the number of replicas in sync of a verb; 1 without a strategy."""
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
 def resolve_devices(settings: RunSettings) -> Devices:
-    """Name the devices that the strategies take on this machine. Does not start them.
+    """Find the devices of this machine that the strategies use, without starting them.
 
     Args:
         settings: The run configuration.
@@ -51,17 +51,17 @@ def resolve_devices(settings: RunSettings) -> Devices:
         The devices of training and evaluation.
 
     Raises:
-        StrategyError: more devices than there are.
-        UnsupportedError: a strategy that this version cannot perform.
+        StrategyError: the machine lacks the devices.
+        UnsupportedError: the strategy is not supported.
     """
     if settings.train_distribute is None and settings.eval_distribute is None:
         return Devices()
     cpus, gpus = engine.devices.counts()
 
-    def named(strategy: Strategy | None) -> tuple[str, ...]:
+    def resolve(strategy: Strategy | None) -> tuple[str, ...]:
         return () if strategy is None else strategy.resolve(cpus, gpus)
 
-    return Devices(named(settings.train_distribute), named(settings.eval_distribute))
+    return Devices(resolve(settings.train_distribute), resolve(settings.eval_distribute))
 
 
 def build(
@@ -73,22 +73,22 @@ def build(
 ) -> Any:
     """Make TensorFlow's run configuration.
 
-    Sessions get as many CPU devices as the strategies name, and a user's session_config is added to what
-    TensorFlow would have used without one.
+    Sessions get as many CPU devices as the strategies name. The user's session_config is merged into the one that
+    TensorFlow would use by default.
 
     Args:
         settings: The run configuration.
-        devices: What ``resolve_devices`` named for these settings.
-        model_dir: The model's directory, which goes before the settings' own.
-        member: The task of a cluster as which this process trains, if it does.
-        alone: Whether this process works by itself, whatever TF_CONFIG says; only without a member.
+        devices: Result of ``resolve_devices`` for these settings.
+        model_dir: The model's directory, which overrides that of the settings.
+        member: This process as a task of a cluster; None if it is not one.
+        alone: Whether to ignore TF_CONFIG; only without a member.
 
     Returns:
         A ``tf.estimator.RunConfig``.
 
     Raises:
         RunConfigError: an unknown field of session_config.
-        UnsupportedError: a strategy that this version cannot perform.
+        UnsupportedError: the strategy is not supported.
 
     Source:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
@@ -96,7 +96,7 @@ def build(
     settings = settings.with_cpu_devices(cpus_named(devices.all))
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
-    # Ours: TensorFlow learns of the cluster from TF_CONFIG.
+    # Not fields of RunConfig: TensorFlow reads the cluster from TF_CONFIG.
     fields.pop("cluster")
     fields.pop("steps_per_run")
     for name in ("save_summary_steps", "log_step_count_steps"):
@@ -106,15 +106,18 @@ def build(
     fields["device_fn"] = _device_fn(settings.device_fn)
     if member is not None and member.is_alone:
         member = None
-    with _alone() if alone and member is None else contextlib.nullcontext():
-        fields["train_distribute"] = train = _built(settings.train_distribute, devices.train)
+    with _without_tf_config() if alone and member is None else contextlib.nullcontext():
+        fields["train_distribute"] = train = _build_strategy(
+            settings.train_distribute, devices.train
+        )
         same = settings.eval_distribute == settings.train_distribute
         fields["eval_distribute"] = (
-            train if same else _built(settings.eval_distribute, devices.evaluate)
+            train if same else _build_strategy(settings.eval_distribute, devices.evaluate)
         )
         config = engine.tf.estimator.RunConfig(**fields)
     if session_config:
-        # TensorFlow drops its default, device filters included, when it is given a session configuration at once.
+        # RunConfig would drop its default, device filters included, if the session configuration were given to it at
+        # construction.
         config = config.replace(
             session_config=engine.session_config.make(session_config, config.session_config)
         )
@@ -124,13 +127,13 @@ def build(
 
 
 def build_run_config(settings: RunSettings) -> Any:
-    """Check settings without knowing what they will be used for, and make TensorFlow's run configuration.
+    """Check settings for any verb, and make TensorFlow's run configuration.
 
     Args:
         settings: The run configuration.
 
     Returns:
-        A ``tf.estimator.RunConfig``, which every constructor of an Estimator accepts.
+        A ``tf.estimator.RunConfig`` for the constructor of any Estimator.
 
     Raises:
         TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
@@ -140,12 +143,12 @@ def build_run_config(settings: RunSettings) -> Any:
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
-    """Make the hooks without which a session under the settings' strategy fails.
+    """Make the hooks that a session under the settings' strategy needs to work.
 
     Args:
         settings: The run configuration.
-        devices: What ``resolve_devices`` named.
-        verb: "train" for a training's session, "evaluate" for an evaluation's.
+        devices: Result of ``resolve_devices``.
+        verb: "train" or "evaluate"; others need no hooks.
 
     Returns:
         New ``tf.estimator.SessionRunHook`` objects, for one call.
@@ -158,8 +161,8 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Hide TF_CONFIG, which makes TensorFlow look for the other tasks of a cluster."""
+def _without_tf_config() -> Iterator[None]:
+    """Hide TF_CONFIG, with which TensorFlow would look for the other tasks of a cluster."""
     hidden = os.environ.pop("TF_CONFIG", None)
     try:
         yield
@@ -168,12 +171,12 @@ def _alone() -> Iterator[None]:
             os.environ["TF_CONFIG"] = hidden
 
 
-def _built(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
+def _build_strategy(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
     return None if strategy is None else strategy.build(devices)
 
 
 def _device_fn(function: Callable[..., Any] | None) -> Callable[[Any], Any] | None:
     if function is None:
         return None
-    # TensorFlow insists on exactly this parameter.
+    # TensorFlow requires exactly this parameter name.
     return lambda op: function(op)

@@ -6,7 +6,7 @@ from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster
 from tfdistribute.errors import ClusterError, StrategyError, UnsupportedError
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
 from tfdistribute.strategies import MultiWorker, ParameterServer
-from tfdistribute.strategies.device_names import device_type, short
+from tfdistribute.strategies.device_names import device_type, short_device
 
 
 def _needs_cluster(run: RunContext) -> bool:
@@ -176,7 +176,7 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         ),
         message=lambda run: (
             f"`devices_per_worker` is {_devices_per_worker(run)}, but a worker of {in_words(run.strategy)} has "
-            f"{len(run.devices)} here ({', '.join(short(d) for d in run.devices)})."
+            f"{len(run.devices)} here ({', '.join(short_device(d) for d in run.devices)})."
         ),
         remedy="Use more workers with one device each.",
         refusal=StrategyError,

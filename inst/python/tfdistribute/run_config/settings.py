@@ -1,4 +1,4 @@
-"""Every setting of tf.estimator.RunConfig, by TensorFlow's name. Plain Python."""
+"""Settings of a run, by the names of tf.estimator.RunConfig."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 TRAINING = ("train", "train_and_evaluate")
 PROTOCOLS = ("grpc", "grpc+verbs")
 AUTO = "auto"
-# Where nobody can go by time: in a cluster, and in TensorFlow's own object.
+# In a cluster, and in TensorFlow's own object, "auto" cannot go by time.
 AUTO_STEPS = 100
 
-# Smallest allowed value, and whether it is allowed itself.
+# Lower limit, and whether it is itself allowed.
 _LIMITS: dict[str, tuple[float, bool]] = {
     "steps_per_run": (1, True),
     "save_summary_steps": (0, True),
@@ -33,37 +33,37 @@ _LIMITS: dict[str, tuple[float, bool]] = {
 
 
 class _UnlessSteps(float):
-    """Seconds between checkpoints that hold only while no number of steps is given."""
+    """Default seconds between checkpoints, replaced by a number of steps if one is given."""
 
 
 @dataclass(frozen=True)
 class RunSettings(Description):
-    """The settings of a run; None switches off what can be switched off.
+    """Settings of a run; None switches off what can be switched off.
 
     Args:
         train_distribute: Strategy of training; None for one device without a strategy.
         eval_distribute: Strategy of evaluation; None evaluates on one device, which is always exact.
         model_dir: Directory of checkpoints and events; None leaves it to the model.
-        tf_random_seed: Seed of initial values and dropout; None for another one in each run.
+        tf_random_seed: Seed of initial values and dropout; None for a different one in each run.
         save_summary_steps: Steps between two summaries; "auto" goes by time: every second, and every hundredth of a
             long training.
-        save_checkpoints_steps: Steps between two checkpoints; not together with the seconds.
-        save_checkpoints_secs: Seconds between two checkpoints; 600 unless steps are given.
-        session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings. They are
-            added to TensorFlow's defaults.
-        keep_checkpoint_max: Newest checkpoints to keep; 0 or None keeps all.
-        keep_checkpoint_every_n_hours: Hours between two checkpoints that are kept for good.
+        save_checkpoints_steps: Steps between two checkpoints; excludes save_checkpoints_secs.
+        save_checkpoints_secs: Seconds between two checkpoints; 600 unless save_checkpoints_steps is given.
+        session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings; merged into TensorFlow's
+            defaults.
+        keep_checkpoint_max: Number of newest checkpoints to keep; 0 or None keeps all.
+        keep_checkpoint_every_n_hours: Hours between two checkpoints that are never deleted.
         log_step_count_steps: Steps between two records of the speed; "auto" as for summaries.
-        device_fn: Function of an operation that answers its device; only without a strategy.
+        device_fn: Function that returns the device of an operation; only without a strategy.
         protocol: Protocol of a cluster's server: "grpc" (also None) or "grpc+verbs".
-        session_creation_timeout_secs: Seconds to wait for a session.
-        experimental_distribute: Refused: use train_distribute and eval_distribute.
-        experimental_max_worker_delay_secs: Seconds by which workers of a cluster start late at most.
-        checkpoint_save_graph_def: Whether the graph is saved with checkpoints.
-        cluster: The processes that train; None for this one. Not one of TensorFlow's settings.
-        steps_per_run: Steps that TensorFlow takes at once; "auto" for as many as take a twentieth of a second. The
-            workers of a multi-worker strategy agree on the least that one of them could take; with parameter servers
-            it is one. Not one of TensorFlow's settings.
+        session_creation_timeout_secs: Seconds to wait for a session to be created.
+        experimental_distribute: Not supported: use train_distribute and eval_distribute.
+        experimental_max_worker_delay_secs: Maximum delay of a worker's start, in seconds.
+        checkpoint_save_graph_def: Whether checkpoints include the graph.
+        cluster: The processes that train; None for this one. Not a setting of TensorFlow.
+        steps_per_run: Steps that TensorFlow takes in one session run; "auto" for as many as fit into a twentieth of a
+            second. The workers of a multi-worker strategy use the smallest number that any of them could take; with
+            parameter servers it is one. Not a setting of TensorFlow.
 
     Raises:
         ArgumentError: a value out of range.
@@ -94,7 +94,7 @@ class RunSettings(Description):
     steps_per_run: int | str = AUTO
 
     def __post_init__(self) -> None:
-        """Check each setting, and those that exclude each other."""
+        """Check each setting, and the pairs that exclude each other."""
         if self.save_checkpoints_steps is not None and isinstance(
             self.save_checkpoints_secs, _UnlessSteps
         ):
@@ -104,16 +104,16 @@ class RunSettings(Description):
         _check_together(self)
 
     def for_verb(self, verb: str) -> RunSettings:
-        """Leave out the strategies that a verb does not use.
+        """Remove the strategies and the cluster that a verb does not use.
 
-        Devices that only training needs are then not looked for when a model predicts elsewhere. A cluster trains;
-        everything else is done by this process alone.
+        A model can then predict on a machine without the devices that it was trained on. A cluster only trains;
+        this process does everything else by itself.
 
         Args:
             verb: "train", "evaluate", "predict", "train_and_evaluate" or "export".
 
         Returns:
-            The settings, with train_distribute, eval_distribute and cluster only where the verb uses them.
+            The settings with train_distribute, eval_distribute and cluster as far as the verb uses them.
         """
         trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")
@@ -126,13 +126,13 @@ class RunSettings(Description):
         )
 
     def with_cpu_devices(self, cpus: int) -> RunSettings:
-        """Give sessions the logical CPUs that something names.
+        """Give sessions as many logical CPUs as the strategies name.
 
-        A session has one CPU device unless told otherwise, however many TensorFlow was started with. An
-        operation that names another is silently moved to CPU:0, where a collective sum waits for ever.
+        A session has one CPU device by default, however many TensorFlow was started with. An operation placed on
+        another one is silently moved to CPU:0, where a collective sum waits for ever.
 
         Args:
-            cpus: Logical CPUs that are named; 0 or 1 changes nothing.
+            cpus: Logical CPUs that are needed; 0 or 1 changes nothing.
 
         Returns:
             The settings with ``session_config$device_count$CPU`` of at least cpus.
@@ -162,7 +162,6 @@ def _check_limit(name: str, value: float | str | None, limit: float, allowed: bo
     if isinstance(value, str):
         raise ArgumentError(
             f'`{name}` must be a count or "{AUTO}", not "{value}".',
-            f'Give `{name}` as a whole number, or as "{AUTO}".',
             argument=name,
             value=value,
         )
@@ -170,7 +169,6 @@ def _check_limit(name: str, value: float | str | None, limit: float, allowed: bo
         return
     raise ArgumentError(
         f"`{name}` must be {'at least' if allowed else 'more than'} {limit:g}, not {value:g}.",
-        f"Give `{name}` as a number {'of at least' if allowed else 'above'} {limit:g}.",
         argument=name,
         value=f"{value:g}",
     )
@@ -182,7 +180,7 @@ def _check_together(settings: RunSettings) -> None:
         raise RunConfigError(
             f"`save_checkpoints_steps` ({steps}) and `save_checkpoints_secs` ({secs:g}) cannot both "
             "be set.",
-            "Set one of them; the other is then off.",
+            "Set one of them; this switches the other off.",
             argument="save_checkpoints_steps",
             value=str(steps),
         )

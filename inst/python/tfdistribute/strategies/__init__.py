@@ -1,4 +1,4 @@
-"""Where training runs, and how its gradients meet: one file per strategy."""
+"""Distribution strategies, one file each."""
 
 from tfdistribute.strategies.central_storage import CentralStorage
 from tfdistribute.strategies.description import Strategy

@@ -1,4 +1,4 @@
-"""Variables in one place, computation on each device of one machine."""
+"""Central storage strategy: variables in one place, computation on each device of one machine."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import checked_devices, chosen_devices
+from tfdistribute.strategies.device_names import check_devices, choose_devices
 
 
 @dataclass(frozen=True)
 class CentralStorage(Strategy, kind="central_storage"):
-    """Train in step on several devices, with the variables on the CPU (or on the one device).
+    """Synchronous training on several devices, with the variables on the CPU (or on the only device).
 
     Args:
         devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
@@ -28,17 +28,17 @@ class CentralStorage(Strategy, kind="central_storage"):
     devices: int | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check what can be known without a machine."""
-        object.__setattr__(self, "devices", checked_devices(self.devices))
+        """Check the devices as far as this is possible without looking at the machine."""
+        object.__setattr__(self, "devices", check_devices(self.devices))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Name the devices that compute."""
-        return chosen_devices(self.devices, cpus, gpus)
+        """Return the devices that compute."""
+        return choose_devices(self.devices, cpus, gpus)
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.experimental.CentralStorageStrategy``."""
         return engine.tf.distribute.experimental.CentralStorageStrategy(list(devices))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hook that keeps a variable from being saved twice."""
+        """Make the hook that saves each variable once."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

@@ -1,4 +1,4 @@
-"""What every distribution strategy is described by."""
+"""Root of the strategy descriptions."""
 
 from __future__ import annotations
 
@@ -10,32 +10,29 @@ from tfdistribute.descriptions import Description
 
 @dataclass(frozen=True)
 class Strategy(Description):
-    """Root of the family: where training runs, and how its gradients meet.
-
-    Each member is one file, and passes the contract test on every sibling.
-    """
+    """Where training runs, and how gradients are combined."""
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Name the devices of this process that the strategy takes, in replica order.
+        """Return the devices of this process that the strategy uses, in replica order.
 
         Args:
-            cpus: Logical CPU devices that can be had.
+            cpus: Logical CPU devices that TensorFlow can create.
             gpus: GPUs of this machine.
 
         Returns:
             Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``, one per replica.
 
         Raises:
-            StrategyError: more devices than there are, or devices that the strategy cannot use.
+            StrategyError: the machine lacks the devices, or the strategy cannot use them.
             UnsupportedError: the strategy needs a cluster or hardware that this version cannot use.
         """
         raise NotImplementedError
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make the strategy that TensorFlow trains with.
+        """Make TensorFlow's strategy.
 
         Args:
-            devices: What ``resolve`` named.
+            devices: Result of ``resolve``.
 
         Returns:
             A ``tf.distribute.Strategy``.
@@ -46,10 +43,10 @@ class Strategy(Description):
         raise NotImplementedError
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hooks without which a session under this strategy fails.
+        """Make the hooks that a session under this strategy needs to work.
 
         Args:
-            devices: What ``resolve`` named.
+            devices: Result of ``resolve``.
 
         Returns:
             New ``tf.estimator.SessionRunHook`` objects, for one call of train or evaluate.

@@ -1,4 +1,4 @@
-"""Names and numbers of devices, as users write them and as TensorFlow takes them. Plain Python."""
+"""Device names and counts: as users write them, and as TensorFlow expects them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(
 )
 
 
-def canonical(name: str, argument: str) -> str:
+def canonical_device(name: str, argument: str) -> str:
     """Write a device's name as TensorFlow does.
 
     Args:
@@ -24,7 +24,7 @@ def canonical(name: str, argument: str) -> str:
         Such as "/device:GPU:0".
 
     Raises:
-        StrategyError: the name is none of a CPU or GPU of this machine.
+        StrategyError: the name does not name a CPU or GPU of this machine.
 
     Source:
         https://www.tensorflow.org/guide/gpu, "Overview".
@@ -41,31 +41,24 @@ def canonical(name: str, argument: str) -> str:
 
 
 def device_type(device: str) -> str:
-    """Say what a canonical name is a name of: "CPU" or "GPU"."""
+    """Return the type of a canonical name: "CPU" or "GPU"."""
     return device.split(":")[1]
 
 
 def device_index(device: str) -> int:
-    """Say which device of its kind a canonical name means, counted from 0."""
+    """Return the number of a canonical name, from 0."""
     return int(device.split(":")[2])
 
 
 def cpus_named(devices: Iterable[str]) -> int:
-    """Count the logical CPUs that must exist for these devices to exist.
-
-    Args:
-        devices: Canonical names.
-
-    Returns:
-        The highest CPU number plus 1; 0 where no CPU is named.
-    """
+    """Return how many logical CPUs must exist: the highest CPU number plus 1, or 0 if no CPU is named."""
     return max(
         (device_index(device) + 1 for device in devices if device_type(device) == "CPU"), default=0
     )
 
 
-def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
-    """Check what a user gave as ``devices``, as far as this can be known without a machine.
+def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
+    """Check the argument ``devices``, as far as this is possible without looking at the machine.
 
     Args:
         devices: None, a count or names.
@@ -74,7 +67,7 @@ def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, .
         None, the count, or canonical names.
 
     Raises:
-        StrategyError: a count below 1, no name at all, a name of no device, or one named twice.
+        StrategyError: a count below 1, no names, a name that is not a device, or a device named twice.
     """
     if devices is None:
         return None
@@ -87,10 +80,10 @@ def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, .
                 value=str(devices),
             )
         return devices
-    names = tuple(canonical(name, "devices") for name in devices)
+    names = tuple(canonical_device(name, "devices") for name in devices)
     twice = next((name for name in names if names.count(name) > 1), None)
     if not names or twice is not None:
-        problem = f"names {short(twice)} twice" if twice else "names no device"
+        problem = f"names {short_device(twice)} twice" if twice else "names no device"
         raise StrategyError(
             f"`devices` {problem}: {', '.join(devices) or 'it is empty'}.",
             "Name each device once.",
@@ -100,19 +93,19 @@ def checked_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, .
     return names
 
 
-def chosen_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
-    """Name the devices that a count, names or nothing mean on this machine.
+def choose_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
+    """Return the devices of this machine that a count, names or None stand for.
 
     Args:
-        devices: What ``checked_devices`` returned: None takes all GPUs, or one CPU where there is none.
-        cpus: Logical CPUs that can be had.
+        devices: What ``check_devices`` returned: None takes all GPUs, or one CPU if there are none.
+        cpus: Logical CPU devices that TensorFlow can create.
         gpus: GPUs of this machine.
 
     Returns:
-        Canonical names; a count takes GPUs where there is one, else logical CPUs.
+        Canonical names; a count takes GPUs if there are any, else logical CPUs.
 
     Raises:
-        StrategyError: more devices than there are.
+        StrategyError: the machine lacks one of the devices.
     """
     if devices is None:
         devices = max(gpus, 1)
@@ -121,31 +114,31 @@ def chosen_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) 
         names = tuple(f"/device:{kind}:{index}" for index in range(devices))
     else:
         names = devices
-    require(
+    require_devices(
         names, cpus, gpus, f"`devices = {devices}`" if isinstance(devices, int) else "`devices`"
     )
     return names
 
 
-def require(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
-    """See that devices exist.
+def require_devices(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
+    """Check that devices exist.
 
     Args:
         devices: Canonical names.
-        cpus: Logical CPUs that can be had.
+        cpus: Logical CPU devices that TensorFlow can create.
         gpus: GPUs of this machine.
-        asked: What asks for them, as the user wrote it, for the error.
+        asked: The argument as the user wrote it, for the error.
 
     Raises:
-        StrategyError: a GPU that this machine does not have, or a CPU that cannot be had.
+        StrategyError: this machine lacks a GPU, or TensorFlow cannot create that many CPU devices.
     """
     argument = asked.strip("`").split(" ")[0]
     wanted_gpus = max((device_index(d) + 1 for d in devices if device_type(d) == "GPU"), default=0)
     if wanted_gpus > gpus:
-        there = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        found = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
         last = f"GPU:{wanted_gpus - 1}"
         raise StrategyError(
-            f"{asked} asks for {last}, but TensorFlow sees {there} on this machine.",
+            f"{asked} asks for {last}, but TensorFlow sees {found} on this machine.",
             f'Use at most {gpus}, or name CPU devices, such as "CPU:0".'
             if gpus
             else 'Use CPU devices, such as "CPU:0", or install a TensorFlow that supports the GPU.',
@@ -155,13 +148,13 @@ def require(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
     wanted_cpus = cpus_named(devices)
     if wanted_cpus > cpus:
         raise StrategyError(
-            f"{asked} asks for {wanted_cpus} CPU devices, but a session can have {cpus} at most.",
+            f"{asked} asks for {wanted_cpus} CPU devices, but a session can have at most {cpus}.",
             "Use as many as this machine has cores, or fewer.",
             argument=argument,
             value=str(wanted_cpus),
         )
 
 
-def short(device: str) -> str:
-    """Write a canonical name as users do: "CPU:0"."""
+def short_device(device: str) -> str:
+    """Shorten a canonical name to "CPU:0"."""
     return device.removeprefix("/device:")

@@ -1,4 +1,4 @@
-"""A copy of the model on each device of one machine; gradients are summed after every step."""
+"""Mirrored strategy: a copy of the model on each device of one machine."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import checked_devices, chosen_devices, device_type, short
+from tfdistribute.strategies.device_names import (
+    check_devices,
+    choose_devices,
+    device_type,
+    short_device,
+)
 
 CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
 
 
 @dataclass(frozen=True)
 class Mirrored(Strategy, kind="mirrored"):
-    """Train in step on several devices of one machine.
+    """Synchronous training on several devices of one machine: gradients are summed after every step.
 
     Args:
         devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
             means logical CPUs.
-        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device where a
-            CPU takes part), "nccl" (GPUs only), "hierarchical_copy" (in groups of
-            neighbours) or "one_device" (all on the first device).
+        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device if a CPU takes part),
+            "nccl" (GPUs only), "hierarchical_copy" (in groups of neighbours) or "one_device" (on the first device).
 
     Raises:
         ArgumentError: an unknown cross_device.
-        StrategyError: devices cannot be used, or not with this cross_device.
+        StrategyError: the devices cannot be used, or not with this cross_device.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
@@ -36,8 +40,8 @@ class Mirrored(Strategy, kind="mirrored"):
     cross_device: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check what can be known without a machine."""
-        object.__setattr__(self, "devices", checked_devices(self.devices))
+        """Check the devices as far as this is possible without looking at the machine."""
+        object.__setattr__(self, "devices", check_devices(self.devices))
         if self.cross_device not in CROSS_DEVICE:
             raise ArgumentError(
                 f'`cross_device` must be one of {", ".join(CROSS_DEVICE)}, not "{self.cross_device}".',
@@ -49,8 +53,8 @@ class Mirrored(Strategy, kind="mirrored"):
             self._check_nccl(self.devices)
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Name the devices, and see that they can be summed over as asked."""
-        devices = chosen_devices(self.devices, cpus, gpus)
+        """Return the devices, which ``cross_device`` must support."""
+        devices = choose_devices(self.devices, cpus, gpus)
         self._check_nccl(devices)
         return devices
 
@@ -63,9 +67,9 @@ class Mirrored(Strategy, kind="mirrored"):
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
             "one_device": distribute.ReductionToOneDevice,
         }
-        # Estimators work in graphs. Made outside of one, the strategy wants its devices in TensorFlow's eager
-        # context, which may have started with one CPU, and sums over CPUs with collectives, which fail in the
-        # first step whose sparse gradients (linear models, embeddings) have other numbers of rows than before.
+        # Estimators work in graphs. Outside of one, the strategy looks for its devices in TensorFlow's eager
+        # context, which may have one CPU only, and sums over CPUs with collectives, which fail in the first step
+        # whose sparse gradients (linear models, embeddings) differ in their number of rows from the step before.
         with engine.tf.Graph().as_default():
             return distribute.MirroredStrategy(
                 devices=list(devices), cross_device_ops=operations[self.cross_device]()
@@ -75,12 +79,12 @@ class Mirrored(Strategy, kind="mirrored"):
         on_cpu = [device for device in devices if device_type(device) == "CPU"]
         if self.cross_device == "nccl" and on_cpu:
             raise StrategyError(
-                f'`cross_device = "nccl"` sums over GPUs only, and {short(on_cpu[0])} is a CPU.',
+                f'`cross_device = "nccl"` sums over GPUs only, and {short_device(on_cpu[0])} is a CPU.',
                 'Use `cross_device = "auto"`.',
                 argument="cross_device",
                 value=self.cross_device,
             )
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hook that keeps the slots of optimizers from being saved once for each replica."""
+        """Make the hook that saves the slots of optimizers once, and not for each replica."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

@@ -1,4 +1,4 @@
-"""A copy of the model on each worker of a cluster; gradients are summed after every step."""
+"""Multi-worker strategy: a copy of the model on each worker of a cluster."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from tfdistribute.strategies.description import Strategy
 
 COMMUNICATION = ("auto", "ring", "nccl")
 
-# On CPUs, gradients are sent in parts while others are still being computed; TensorFlow would gather all of them into
-# one first. On GPUs its own choice stays.
+# On CPUs, gradients are sent in parts while others are still being computed; TensorFlow's default gathers all of them
+# first. On GPUs the default stays.
 _BYTES_PER_PACK = 2**20
 
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
-    """Train in step with several processes, on one machine or many.
+    """Synchronous training with several processes, on one machine or many.
 
     Args:
         communication: How workers sum their gradients: "auto", "ring" (CPUs or GPUs) or "nccl" (GPUs).
-        timeout_s: Seconds to wait for another task that does not answer; None for as long as the cluster says.
+        timeout_s: Seconds to wait for a task that does not answer; None for the timeout of the cluster.
 
     Raises:
-        ArgumentError: communication is none of these, or timeout_s is not positive.
-        StrategyError: "nccl" without GPUs; when it is resolved.
+        ArgumentError: an unknown communication, or a timeout_s that is not positive.
+        StrategyError: "nccl" without GPUs; raised by ``resolve``.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
@@ -36,7 +36,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what can be known without a cluster."""
+        """Check the arguments as far as this is possible without a cluster."""
         if self.communication not in COMMUNICATION:
             raise ArgumentError(
                 f"`communication` must be one of {', '.join(COMMUNICATION)}, "
@@ -54,7 +54,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Name the devices of this worker: all its GPUs, or its CPU, of which it has one only."""
+        """Return the devices of this worker: all its GPUs, or its one CPU device."""
         del cpus
         names = tuple(f"/device:GPU:{index}" for index in range(gpus))
         if self.communication == "nccl" and not names:

@@ -1,4 +1,4 @@
-"""Variables on parameter servers, computation on workers that do not wait for each other."""
+"""Parameter server strategy: variables on servers, computation on workers that do not wait for each other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfdistribute.strategies.description import Strategy
 
 @dataclass(frozen=True)
 class ParameterServer(Strategy, kind="parameter_server"):
-    """Train with several processes that do not wait for each other.
+    """Asynchronous training with several processes.
 
     A worker with one device needs no strategy of TensorFlow: its variables are placed on the servers, and it survives
-    when servers and other workers are started again. A worker with several GPUs trains under
+    restarts of servers and other workers. A worker with several GPUs trains under
     ``tf.compat.v1.distribute.experimental.ParameterServerStrategy``.
 
     Source:
@@ -22,12 +22,12 @@ class ParameterServer(Strategy, kind="parameter_server"):
     """
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Name the devices of this worker."""
+        """Return the devices of this worker: all its GPUs, or its one CPU device."""
         del cpus
         return tuple(f"/device:GPU:{index}" for index in range(gpus)) or ("/device:CPU:0",)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make the strategy of version 1; None where one device needs none."""
+        """Make TensorFlow 1's strategy; None for one device, which needs none."""
         if len(devices) <= 1:
             return None
         with engine.tf.Graph().as_default():

@@ -1,4 +1,4 @@
-"""A copy of the model on each core of a TPU."""
+"""TPU strategy: a copy of the model on each core of a TPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tfdistribute.strategies.description import Strategy
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Train on a TPU. Described only: this version does not train on TPUs.
+    """Training on a TPU. A description only: this version does not train on TPUs.
 
     Args:
         address: Name or gRPC address of the TPU; "local" on a TPU machine.
 
     Raises:
-        ArgumentError: address is empty.
+        ArgumentError: the address is empty.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy
@@ -26,7 +26,7 @@ class Tpu(Strategy, kind="tpu"):
     address: str
 
     def __post_init__(self) -> None:
-        """Check what can be known without a TPU."""
+        """Check the address as far as this is possible without a TPU."""
         if not self.address.strip():
             raise ArgumentError(
                 "`address` is empty.",
@@ -36,17 +36,17 @@ class Tpu(Strategy, kind="tpu"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse."""
+        """Refuse: training on TPUs is not supported."""
         raise _unsupported()
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Refuse, as ``resolve``."""
+        """Refuse: training on TPUs is not supported."""
         raise _unsupported()
 
 
 def _unsupported() -> UnsupportedError:
     return UnsupportedError(
-        "strategy_tpu() describes training on a TPU, which this version does not do.",
+        "strategy_tpu() describes training on a TPU, which this version does not support.",
         "Use strategy_mirrored() to train on this machine's devices.",
         argument="train_distribute",
         value="strategy_tpu()",

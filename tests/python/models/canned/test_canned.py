@@ -418,7 +418,7 @@ def test_the_model_directory_is_no_part_of_the_model() -> None:
 
 
 def test_an_unknown_kind_is_refused_by_name() -> None:
-    with pytest.raises(ArgumentError, match="'boosted_trees_regressor' is no kind of Model"):
+    with pytest.raises(ArgumentError, match="'boosted_trees_regressor' is not a kind of Model"):
         model("boosted_trees_regressor")
 
 

@@ -138,7 +138,7 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
     [
         ({**RANGES, "boundaries": [1, 1]}, "`boundaries` of x_bucketized must increase"),
         ({**RANGES, "source_column": {**X, "shape": [2, 2]}}, "has shape"),
-        ({**RANGES, "source_column": LISTED}, "is no field|numeric|Numeric|kind"),
+        ({**RANGES, "source_column": LISTED}, "is not a field|numeric|Numeric|kind"),
         ({**LISTED, "vocabulary_list": ["a", "a"]}, "lists 'a' twice"),
         ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` of word is empty"),
         ({**LISTED, "default_value": 0, "num_oov_buckets": 2}, "cannot have both"),
