@@ -1,7 +1,7 @@
 #' Check that workers read every row once
 #'
 #' Runs the training pipelines of all workers one after another in this process, and compares their rows with those of a
-#' single pipeline. It finds mistakes about which TensorFlow is silent: a function of your own that does not shard its
+#' single pipeline. It finds mistakes that TensorFlow does not report: a function of your own that does not shard its
 #' data gives every worker every row, and one that shuffles without a seed before sharding loses some rows and repeats
 #' others. It does not train and starts no other process.
 #'
@@ -11,19 +11,19 @@
 #'
 #' @param input An input, such as [input_fn()] makes, or a function that returns a `tf.data.Dataset`.
 #' @param cluster Number of workers including the chief, a count, or a description of a cluster.
-#' @param replicas Devices of each worker, a count; the workers train in step. NULL: the workers train out of step and
-#'   take whole batches in turn, as under [strategy_parameter_server()].
+#' @param replicas Devices of each worker in synchronous training, a count. NULL for asynchronous training, as under
+#'   [strategy_parameter_server()], in which workers take whole batches in turn.
 #' @param epochs Passes over the rows to check, a count. A function of your own decides its own number of passes.
 #' @param x An audit.
 #' @param ... Ignored.
 #' @returns A list of class `sharding_audit`:
-#' * `ok`: TRUE if every row is read as often as by a single pipeline and workers that train in step take the same
-#'   number of steps.
+#' * `ok`: TRUE if every row is read as often as by a single pipeline and, in synchronous training, all workers take the
+#'   same number of steps.
 #' * `rows`: rows that a single pipeline reads, a count.
 #' * `rows_missing`: rows that no worker reads.
 #' * `rows_repeated`: reads of a row beyond those of a single pipeline.
 #' * `rows_unknown`: rows that a single pipeline does not read, for example from a function that draws random numbers.
-#' * `steps_agree`: FALSE if a worker that trains in step ends early; the others would wait for it forever.
+#' * `steps_agree`: FALSE if a worker in synchronous training ends early; the others would wait for it forever.
 #' * `workers`: a tibble with columns `worker` (from 0), `rows`, `steps`, `smallest_batch` and `largest_batch` (examples
 #'   per replica, NA without rows) and `seed` (of the shuffle, NA if unknown).
 #' @section Errors:

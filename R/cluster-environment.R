@@ -1,7 +1,7 @@
 #' Read the cluster from the environment
 #'
-#' Reads `TF_CONFIG`, the variable in which cluster managers tell a process its cluster and its task. Starts Python, but
-#' not TensorFlow.
+#' Reads `TF_CONFIG`, in which cluster managers describe the cluster and the task of a process. Starts Python, but not
+#' TensorFlow.
 #'
 #' @returns A [cluster()] with its `task` and, as `source`, the name of the variable. NULL if `TF_CONFIG` is not set, so
 #'   `run_config(cluster = cluster_from_environment())` then means this process alone.

@@ -4,10 +4,10 @@
 #' parameter servers and an evaluator. It is a plain R value and starts nothing. [train()], [train_and_evaluate()] and
 #' [launch()] start the processes for an estimator with this cluster in its [run_config()], supervise them and end them.
 #'
-#' The processes are separate R processes; this session is not one of them. Ports are chosen at the start. TensorFlow's
-#' ports are unauthenticated and unencrypted: anyone who can connect can run code. In a private network, only the
-#' processes of the job can connect; it needs a Linux that lets users create namespaces. In an open network, other
-#' machines can connect unless a firewall blocks the ports.
+#' The processes are separate R processes; this session is not one of them. Ports are chosen when they start.
+#' TensorFlow's ports are unauthenticated and unencrypted: anyone who can connect can run code. In a private network,
+#' only the processes of the job can connect; this requires a Linux that lets users create namespaces. In an open
+#' network, other machines can connect unless a firewall blocks the ports.
 #'
 #' A lost process is restarted. With [strategy_multi_worker()] all training processes restart from the newest
 #' checkpoint; with [strategy_parameter_server()] only the lost one does. An error in the model or the data is raised,

@@ -8,8 +8,8 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' is contacted. [cluster_check()] lists all mistakes at once, [plan()] shows what each task would do, and
 #' [as_tf_config()] writes the `TF_CONFIG` of each.
 #'
-#' [train()], [train_and_evaluate()] and [launch()] start a cluster in a [run_config()] if all of its tasks are on this
-#' machine and it has no `task`. With `task`, this process trains as that task. To train on several machines, start the
+#' [train()], [train_and_evaluate()] and [launch()] start the tasks of a [run_config()]'s cluster if all are on this
+#' machine and `task` is NULL. With `task`, this process trains as that task. To train on several machines, start the
 #' same script on each, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
 #' [export_savedmodel()] ignore the cluster and use only this machine.
 #'

@@ -10,7 +10,7 @@
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: `label_vocabulary` does not have `n_classes` elements.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/BaselineRegressor>
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' baseline_regressor()
 #' baseline_classifier(n_classes = 3)

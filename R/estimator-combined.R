@@ -19,7 +19,7 @@
 #'   part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
 #' * `tfdistribute_unsupported_error`: a partitioner was given.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' gear <- column_categorical_with_identity("gear", num_buckets = 6)
 #' dnn_linear_combined_regressor(

@@ -54,8 +54,7 @@
 #' * `tfdistribute_model_error`, when a verb runs: `model_fn` returned something else, devices ran different code, or
 #'   the optimizer cannot train.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/Estimator>
-#' @seealso `vignette("custom-models")`
-#' @family estimators
+#' @seealso [estimators], `vignette("custom-models")`
 #' @examples
 #' line <- function(features, labels, mode, params) {
 #'   x <- tf$reshape(features$wt, c(-1L, 1L))

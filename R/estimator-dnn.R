@@ -19,7 +19,7 @@
 #'   `label_vocabulary` does not have `n_classes` elements.
 #' * `tfdistribute_unsupported_error`: a partitioner was given.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))
 #' dnn_regressor(hidden_units = c(16, 8), columns, optimizer = list("adam", learning_rate = 0.01))

@@ -51,7 +51,7 @@
 #'   cannot use the response.
 #' * `tfdistribute_callback_error`, when a verb runs: the function failed. Its own error is the `parent`.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator>
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' build <- function() {
 #'   keras <- reticulate::import("tensorflow")$keras

@@ -29,7 +29,7 @@
 #'   elements.
 #' * `tfdistribute_unsupported_error`: a partitioner was given.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/LinearRegressor>
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' linear_classifier(feature_columns(column_numeric("wt", "hp")), optimizer = list("sgd", learning_rate = 0.1))

@@ -31,7 +31,7 @@ schedule_names <- c(
 
 #' Optimizers of estimators
 #'
-#' The `optimizer` argument of an estimator determines how gradients change its weights. It is one of
+#' The `optimizer` argument of an estimator determines how gradients change its weights. It can have five forms:
 #'
 #' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. The learning rate is then
 #'   TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models

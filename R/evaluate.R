@@ -9,7 +9,7 @@
 #'   `tf.data.Dataset`.
 #' @param steps Batches to evaluate, a count; NULL for all.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
-#' @param name Name of the evaluation, to tell several data sets apart; a string or NULL.
+#' @param name Name of the evaluation, to distinguish several data sets; a string or NULL.
 #' @param simplify TRUE for a tibble with one row, FALSE for a named list.
 #' @returns The metrics, including `loss` and `global_step`: a tibble with one row and a column of doubles per metric.
 #' @section Errors:

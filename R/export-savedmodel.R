@@ -1,7 +1,7 @@
 #' Export a trained model for serving
 #'
-#' Writes a SavedModel for TensorFlow Serving and `tf.saved_model.load`. It returns the same numbers as `predict()`. The
-#' export is written completely or not at all: if it fails, what was there before is unchanged.
+#' Writes a SavedModel for TensorFlow Serving and `tf.saved_model.load`. The exported model returns the same numbers as
+#' `predict()`. It is written completely or not at all: if it fails, what was there before is unchanged.
 #'
 #' @inheritParams evaluate
 #' @param export_dir_base Directory of the export, or, with `versioned`, of its versions. A directory that holds

@@ -20,7 +20,7 @@ category_dtypes <- c("string", "int32", "int64")
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: a category is listed twice, or both `default_value` and `num_oov_buckets` are given.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
 #' @export
@@ -88,7 +88,7 @@ unnamed_vocabulary <- function(selections) {
 #' * `tfdistribute_model_error`: both `default_value` and `num_oov_buckets` are given.
 #' * `tfdistribute_input_error`, when a verb runs: the file does not exist.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' file <- tempfile(fileext = ".txt")
 #' writeLines(levels(iris$Species), file)
@@ -141,7 +141,7 @@ column_categorical_with_vocabulary_file <- function(
 #' @inherit column_numeric return
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
 #' @export
@@ -171,7 +171,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #' @inherit column_numeric return
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_categorical_with_identity("gear", num_buckets = 6)
 #' @export

@@ -13,7 +13,7 @@
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: the column is not categorical.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 100)
 #' column_categorical_weighted(word, weight_feature_key = "frequency")
@@ -50,7 +50,7 @@ column_categorical_weighted <- function(
 #' * `tfdistribute_model_error`: a key cannot be crossed, because it is a numeric column or has hash buckets. (Give the
 #'   feature's name instead of a column with hash buckets.)
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_crossed(c("cut", "color"), hash_bucket_size = 50)
 #' carat <- column_bucketized(column_numeric("carat"), boundaries = c(0.5, 1, 2))
@@ -83,7 +83,7 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' species <- column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
 #' column_indicator(species)
@@ -114,7 +114,7 @@ column_indicator <- function(categorical_column) {
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' city <- column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
 #' column_embedding(city, dimension = 8)

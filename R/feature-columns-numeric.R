@@ -14,11 +14,12 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 #' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
 #' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
-#' @returns A description of class `tfdistribute_<kind>_feature_column`, such as `tfdistribute_numeric_feature_column`,
-#'   and `tfdistribute_feature_column`. Several columns are returned as a list of class `tfdistribute_feature_columns`.
+#' @returns A description of class `tfdistribute_feature_column`, and of a class for its kind, such as
+#'   `tfdistribute_numeric_feature_column`. Several columns are returned as a list of class
+#'   `tfdistribute_feature_columns`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/numeric_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_numeric("wt")
 #' column_numeric("wt", "hp")
@@ -62,7 +63,7 @@ column_numeric <- function(
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: the source is not a numeric column.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
-#' @family feature columns
+#' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
 #' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
 #' @export

@@ -23,7 +23,6 @@
 #' * `tfdistribute_model_error`: two columns have the same name, or names that become equal in TensorFlow, such as "a b"
 #'   and "a_b".
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
-#' @family feature columns
 #' @examples
 #' feature_columns(
 #'   column_numeric("wt", "hp"),

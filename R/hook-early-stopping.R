@@ -30,7 +30,7 @@
 #' * `tfdistribute_unsupported_error`: the tasks of a cluster would stop at different steps.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook>,
 #'   `callback_early_stopping()` of keras.
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' # The mean training loss has not fallen for 500 steps.
 #' hook_early_stopping(patience_steps = 500)

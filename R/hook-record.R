@@ -9,7 +9,7 @@
 #' @returns A description of class `tfdistribute_history_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error`: `every_n_step` is not a count.
 #' @references `hook_history_saver()` of tfestimators.
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_history_saver(every_n_step = 1)
 #' @export
@@ -24,7 +24,7 @@ hook_history_saver <- function(every_n_step = 10) {
 #'
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
 #' @references `hook_progress_bar()` of tfestimators.
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_progress_bar()
 #' @export

@@ -17,7 +17,7 @@
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the hook is
 #'   given to a verb that does not train.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/CheckpointSaverHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_checkpoint_saver("backup", save_steps = 1000)
 #' @export
@@ -60,7 +60,7 @@ hook_checkpoint_saver <- function(
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the graph does
 #'   not have the summary.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SummarySaverHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_summary_saver(save_steps = 50, output_dir = "logs")
 #' @export
@@ -104,7 +104,7 @@ hook_summary_saver <- function(
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or both intervals
 #'   are given.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_step_counter(every_n_secs = 10)
 #' @export

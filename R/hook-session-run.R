@@ -20,7 +20,7 @@
 #' * `tfdistribute_argument_error`: an argument is not a function that accepts these arguments.
 #' * `tfdistribute_callback_error`, when a verb runs: a function failed. Its own error is the `parent`.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' # Ends training when a batch has a loss below 0.1.
 #' session_run_hook(
@@ -65,7 +65,7 @@ session_run_hook <- function(
 #' @returns A list of class `tfdistribute_session_run_args`.
 #' @section Errors: `tfdistribute_argument_error`: an argument is neither a name nor a Python object.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' session_run_args("loss", step = "global_step")
 #' @export

@@ -11,7 +11,7 @@
 #' @section Errors: `tfdistribute_argument_error`: an argument is not a count, not exactly one is given, or the hook is
 #'   given to a verb that does not train.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_stop_at_step(num_steps = 100)
 #' @export
@@ -26,8 +26,8 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 
 #' Wait for other tasks to train the model to a step
 #'
-#' For asynchronous training in which workers start one after another. If no other task trains the model, this is an
-#' error at once instead of an endless wait. In a cluster, waiting ends with an error after ten minutes without a step.
+#' For asynchronous training in which workers start one after another. If no other task trains the model, it fails at
+#' once instead of waiting forever. In a cluster, waiting ends with an error after ten minutes without a step.
 #'
 #' @param wait_until_step Global step at which this task starts, a count.
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.
@@ -36,7 +36,7 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 #'   train.
 #' * `tfdistribute_training_error`, while training: the step is not reached.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_global_step_waiter(500)
 #' @export

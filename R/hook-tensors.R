@@ -18,7 +18,7 @@
 #'   does not have the tensor.
 #' * `tfdistribute_callback_error`, when a verb runs: `formatter` failed. Its own error is the `parent`.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_logging_tensor("loss", every_n_iter = 100)
 #' hook_logging_tensor(
@@ -98,7 +98,7 @@ tensor_value <- function(value) {
 #'   tensor, or the hook is given to a verb that does not train.
 #' * `tfdistribute_training_error`, while training: the value is not a number.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/NanTensorHook>
-#' @family hooks
+#' @seealso [hooks]
 #' @examples
 #' hook_nan_tensor(fail_on_nan_loss = FALSE)
 #' @export

@@ -4,12 +4,12 @@
 #' piece by piece while a model trains; only the current record batches are in memory. Every row is read once per epoch,
 #' with any number of devices and workers. The files are not opened until a verb runs.
 #'
-#' **Record batches are the blocks** that are shuffled. Each is read whole, so memory use grows with the largest one.
+#' **Record batches are the blocks** that are shuffled, see "Order and sharding of rows" in [input_parquet()]. Each is
+#' read whole, so memory use grows with the largest one.
 #'
 #' @inheritParams input_parquet
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types
-#' @inheritSection input_fixed_length Order and sharding of rows
 #' @inheritSection input_parquet Errors
 #' @references <https://arrow.apache.org/docs/python/ipc.html>
 #' @seealso [input_parquet()], [input_csv()], [check_sharding()]

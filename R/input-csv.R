@@ -7,6 +7,8 @@
 #' The first line of every file names its columns, in any order. Text is UTF-8. Fields that hold the delimiter, quotes
 #' or newlines are quoted as in RFC 4180 and by [utils::write.csv()]. Compressed files are not supported.
 #'
+#' Rows are ordered and sharded as described in [input_parquet()].
+#'
 #' @inheritParams input_parquet
 #' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
 #'   `"logical"`, `"date"` or `"datetime"`. Other types are inferred from the first megabyte of the first file with
@@ -22,7 +24,6 @@
 #' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
 #' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
 #' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings.
-#' @inheritSection input_fixed_length Order and sharding of rows
 #' @inheritSection input_parquet Errors
 #' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
 #' @seealso [input_parquet()], which is faster; [check_sharding()]

@@ -4,29 +4,15 @@
 #' while a model trains, and may be larger than memory. This is the fastest input from disk. The files are not opened
 #' until a verb runs. Compressed files are not supported.
 #'
-#' @section Order and sharding of rows:
-#' Every row is read once per epoch. Before anything is shuffled, each worker gets a contiguous range of the rows; the
-#' sizes of the ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
-#' repeated or padded: see "Last batch" of [input_fn()].
-#'
-#' Shuffling puts the blocks of a worker's range (about 1 MB of a file, a row group of Parquet, a record batch of Arrow)
-#' into random order, groups them into windows of 64 MB, and shuffles the rows of each window. Therefore:
-#'
-#' * A range of up to 64 MB in memory is shuffled completely: every order is equally likely.
-#' * In a larger range, a row can come anywhere in the epoch, but the rows of one block stay in the same window, mixed
-#'   with rows from random other blocks. A block larger than 64 MB is a window of its own.
-#' * Data that is sorted, for example by class or by day, should be shuffled once before it is written.
-#'
-#' Each epoch and worker has another order, which depends only on the seed and their numbers. Two windows are in memory.
-#' Evaluation and prediction keep the order of the files.
+#' Rows are ordered and sharded as described in [input_parquet()].
 #'
 #' @inheritParams input_parquet
 #' @param paths Paths, strings: the directory that [write_fixed_length()] or [write_tfrecord()] wrote, files, or
 #'   patterns such as `"data/part-*.bin"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`.
 #' @param columns Columns of a record, for files without an index: a named vector of dtypes in the order of the record,
 #'   optionally with shapes, such as `c(label = "uint8", pixels = "uint8[28, 28]")`. Numbers are little-endian: float16,
-#'   float32, float64 (read as float32), int8, uint8, int16, uint16, int32 (read as int32), uint32, int64 (read as
-#'   int64) or bool. NULL reads the index.
+#'   float32 and float64 (read as float32); int8, uint8, int16, uint16 and int32 (read as int32); uint32 and int64 (read
+#'   as int64); and bool. NULL reads the index.
 #' @inherit input_fn return
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.

@@ -47,8 +47,8 @@
 #' Rows are neither dropped nor padded. Batches continue across epochs. The rows left at the end form a smaller step,
 #' divided as evenly as possible over the devices and workers, so that all workers take the same number of steps. If
 #' fewer rows are left than there are devices, they are added to the previous step. Padding with rows of weight zero was
-#' ruled out because every loss and metric would have to handle them; dropping, because evaluation would skip rows. (The
-#' workers of parameter servers train out of step, and each ends with its own rows.)
+#' ruled out because every loss and metric would have to handle them; dropping, because evaluation would skip rows.
+#' (With parameter servers, workers train asynchronously, and each ends with its own rows.)
 #' @section Errors:
 #' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
 #'   values; the response is missing or also a feature; or there are no rows or no features.

@@ -5,10 +5,10 @@
 #' each column of a batch: one matrix of twenty columns is faster than twenty vectors. Nothing is shuffled or repeated
 #' for you. For data that fits into memory, [input_fn()] is faster.
 #'
-#' **Each batch is a global batch**, the examples of one training step over all devices. It is cut into nearly equal
-#' slices, one per replica, and equal ones if its size is a multiple of the number of replicas. With several workers,
-#' every worker calls its own copy of `fn` and takes its slices, so `fn` must return the same batches in each: set its
-#' seed.
+#' **Each batch is a global batch**, the examples of one training step over all devices. It is cut into slices, one per
+#' replica, which are equal if its size is a multiple of the number of replicas, and nearly equal otherwise. With
+#' several workers, every worker calls its own copy of `fn` and takes its slices, so `fn` must return the same batches
+#' in each: set its seed.
 #'
 #' The first batch is drawn before training starts, because it determines the columns. All others must have the same
 #' columns, with the same types and widths. A few batches are drawn ahead, so when training stops after `steps`, `fn`
@@ -18,11 +18,11 @@
 #' @param fn Function without arguments that either returns the next batch each time it is called, and NULL after the
 #'   last, for a single pass over the data; or returns a new function of that kind for each epoch and evaluation. A
 #'   batch has one row per example: a data frame, a named list of vectors and arrays, or a matrix with column names.
+#'   Columns have the same types as in [input_fn()].
 #' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Values other
 #'   than 1 require that `fn` returns functions. Predicting takes one pass.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes. Making
 #'   it does not call `fn`.
-#' @inheritSection input_fn Types of columns
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_callback_error`, when a verb runs: `fn` failed, and training stopped. Its own error is the `parent`.

@@ -3,8 +3,8 @@
 #' The files are read piece by piece while a model trains; only the current row groups are in memory. Every row is read
 #' once per epoch, with any number of devices and workers. The files are not opened until a verb runs.
 #'
-#' **Row groups are the blocks** that are shuffled. A row group larger than 64 MB needs twice its size in memory, but is
-#' read in pieces, so that no step waits for it.
+#' **Row groups are the blocks** that are shuffled, see "Order and sharding of rows". A row group larger than 64 MB
+#' needs twice its size in memory, but is read in pieces, so that no step waits for it.
 #'
 #' @inheritParams input_fn
 #' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`; on this machine or with a scheme
@@ -27,7 +27,21 @@
 #' logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32, timestamps
 #' seconds since then as float64, and fixed-size lists of numbers one row of a matrix. Every file must have the same
 #' types; the order of columns may differ. NULL and NaN are missing values.
-#' @inheritSection input_fixed_length Order and sharding of rows
+#' @section Order and sharding of rows:
+#' Every row is read once per epoch. Before anything is shuffled, each worker gets a contiguous range of the rows; the
+#' sizes of the ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
+#' repeated or padded: see "Last batch" of [input_fn()].
+#'
+#' Shuffling puts the blocks of a worker's range (about 1 MB of a file, a row group of Parquet, a record batch of Arrow)
+#' into random order, groups them into windows of 64 MB, and shuffles the rows of each window. Therefore:
+#'
+#' * A range of up to 64 MB in memory is shuffled completely: every order is equally likely.
+#' * In a larger range, a row can come anywhere in the epoch, but the rows of one block stay in the same window, mixed
+#'   with rows from random other blocks. A block larger than 64 MB is a window of its own.
+#' * Data that is sorted, for example by class or by day, should be shuffled once before it is written.
+#'
+#' Each epoch and worker has another order, which depends only on the seed and their numbers. Two windows are in memory.
+#' Evaluation and prediction keep the order of the files.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_input_error`, when a verb runs: a file is missing, cannot be read, has no rows, lacks a column, has

@@ -5,9 +5,8 @@
 #' Checksums of records are not verified, and compressed files are not supported.
 #'
 #' A message that lacks a column, or holds it with another type or shape, raises `tfdistribute_input_error` with its
-#' file and number when it is parsed.
+#' file and number when it is parsed. Rows are ordered and sharded as described in [input_parquet()].
 #'
-#' @inheritSection input_fixed_length Order and sharding of rows
 #' @inheritParams input_fixed_length
 #' @param columns Columns of the messages, for files without an index: a named vector of dtypes, optionally with shapes,
 #'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and

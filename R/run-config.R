@@ -1,7 +1,8 @@
 #' Run configuration: strategy and settings of a training
 #'
-#' Has every setting of TensorFlow's `tf.estimator.RunConfig`, with the same names and defaults. Give it to an
-#' estimator's constructor as `config`. It is a plain R value: neither Python nor TensorFlow is started.
+#' Has every setting of TensorFlow's `tf.estimator.RunConfig`, with the same names and, except for `"auto"`, the same
+#' defaults. Give it to an estimator's constructor as `config`. It is a plain R value: neither Python nor TensorFlow is
+#' started.
 #'
 #' @param train_distribute Strategy for training, such as [strategy_mirrored()]; NULL (default) trains on one device
 #'   without a strategy.

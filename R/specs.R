@@ -1,6 +1,6 @@
 #' Specify training and evaluation
 #'
-#' Describe the data and limits of training and evaluation for [train_and_evaluate()]. Nothing is computed.
+#' Describes the data and the limits of training and evaluation for [train_and_evaluate()]. Nothing is computed.
 #'
 #' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
 #' @param max_steps Global step at which training stops, a count; NULL (default) trains until the input ends.

@@ -2,15 +2,15 @@
 #'
 #' The variables stay on the CPU, or on the device if there is only one. Each device computes its part of a batch, and
 #' all devices wait for each other after every step. The result equals training on one device with the same
-#' `batch_size`. Use it if the GPUs are too small for a copy of the variables each; otherwise [strategy_mirrored()]
-#' moves less data.
+#' `batch_size`. Use it if a GPU cannot hold its own copy of the variables; otherwise [strategy_mirrored()] moves less
+#' data.
 #'
 #' @inheritParams strategy_mirrored
 #' @returns A description of class `tfdistribute_central_storage_strategy`.
 #' @section Errors: `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, or the same
 #'   device twice. Whether the devices exist is checked when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_central_storage(devices = 2)
 #' @export

@@ -13,7 +13,7 @@
 #' * `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, the same device twice, or a
 #'   CPU with `cross_device = "nccl"`. Whether the devices exist is checked when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_mirrored()
 #' strategy_mirrored(devices = 2)

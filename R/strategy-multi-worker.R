@@ -1,9 +1,9 @@
-#' Train on several workers in step, with a copy of the model on each
+#' Train synchronously on several workers, with a copy of the model on each
 #'
-#' The workers of a cluster train synchronously: each computes gradients from its part of every batch, and all apply the
-#' same update. With the same global batch and seed, the result equals that of one process to six digits. The strategy
-#' needs a cluster, see [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of
-#' one machine, [strategy_mirrored()] is faster.
+#' Each worker of a cluster computes gradients from its part of every batch, and all apply the same update. With the
+#' same global batch and seed, the result equals that of one process to six digits. The strategy needs a cluster, see
+#' [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of one machine,
+#' [strategy_mirrored()] is faster.
 #'
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
 #' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
@@ -16,7 +16,7 @@
 #'   without GPUs.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_multi_worker(communication = "ring", timeout_s = 60)
 #' @export

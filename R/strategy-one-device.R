@@ -1,7 +1,8 @@
 #' Train on one device
 #'
-#' Places all variables and all computation on one device. It uses the same code path as the other strategies, so it can
-#' try out what will run under [strategy_mirrored()] later. It is not faster than `train_distribute = NULL`.
+#' Places all variables and all computation on one device. It uses the same code path as the other strategies, so you
+#' can use it to try out what will run under [strategy_mirrored()] later. It is not faster than
+#' `train_distribute = NULL`.
 #'
 #' @param device Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
 #' @returns A description of class `tfdistribute_one_device_strategy`.
@@ -10,7 +11,7 @@
 #' * `tfdistribute_strategy_error`: `device` is not the name of a CPU or GPU. Whether the device exists is checked when
 #'   training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_one_device("CPU:0")
 #' @export

@@ -1,8 +1,8 @@
-#' Train on several workers out of step, with variables on parameter servers
+#' Train asynchronously on several workers, with variables on parameter servers
 #'
-#' Chief and workers train asynchronously: each computes gradients from whole batches of its own and updates the
-#' variables without waiting for the others. A lost worker delays no one, and no two trainings give the same result. The
-#' strategy needs a cluster with a chief and parameter servers (`ps`), see [run_config()].
+#' The chief and the workers each compute gradients from whole batches of their own, and update the variables without
+#' waiting for each other. A lost worker delays no one, and no two trainings give the same result. The strategy needs a
+#' cluster with a chief and parameter servers (`ps`), see [run_config()].
 #'
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
@@ -10,7 +10,7 @@
 #' * `tfdistribute_strategy_error`, when a verb runs: the cluster has no parameter servers.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_parameter_server()
 #' @export

@@ -7,7 +7,7 @@
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors: `tfdistribute_argument_error`: `address` is not a string.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy>
-#' @family strategies
+#' @seealso [strategies]
 #' @examples
 #' strategy_tpu("grpc://10.0.0.2:8470")
 #' @export

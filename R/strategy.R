@@ -2,17 +2,17 @@
 
 #' Distribution strategies
 #'
-#' A strategy says on which devices a model trains and how their gradients are combined. It is given to [run_config()]
-#' as `train_distribute`. The same model, data and `batch_size` work with every strategy: `batch_size` is the global
-#' batch, the examples of one step over all devices. A strategy is a plain R value. Making one starts neither Python nor
-#' TensorFlow, and does not check that the devices exist; the verb that trains does.
+#' A strategy determines on which devices a model trains and how their gradients are combined. It is given to
+#' [run_config()] as `train_distribute`. The same model, data and `batch_size` work with every strategy: `batch_size` is
+#' the global batch, the examples of one step over all devices. A strategy is a plain R value. Making one starts neither
+#' Python nor TensorFlow, and does not check that the devices exist; the verb that trains does.
 #'
 #' * [strategy_one_device()]: everything on one device.
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
 #' * [strategy_central_storage()]: variables on the CPU, computation on each device of this machine.
-#' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster, in step.
-#' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers, out of
-#'   step.
+#' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster; synchronous training.
+#' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers;
+#'   asynchronous training.
 #' * [strategy_tpu()]: a TPU. It can be described; training with it raises `tfdistribute_unsupported_error`.
 #'
 #' @section Devices:

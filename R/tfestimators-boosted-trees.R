@@ -10,7 +10,7 @@
 #' @returns Does not return.
 #' @section Errors: `tfdistribute_unsupported_error`: always.
 #' @references <https://github.com/advisories/GHSA-h6gw-r52c-724r>, "These APIs are now deprecated in TensorFlow 2.8."
-#' @family estimators
+#' @seealso [estimators]
 #' @examples
 #' try(boosted_trees_regressor(feature_columns(column_numeric("wt")), n_batches_per_layer = 1))
 #' @name boosted_trees_estimators

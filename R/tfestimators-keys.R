@@ -1,4 +1,6 @@
-#' TensorFlow's names of modes, metrics, predictions, collections and tasks
+#' Names of modes, metrics, predictions, collections and tasks
+#'
+#' The strings that TensorFlow uses, by the names of their constants. Python is not needed.
 #'
 #' @returns A named list of strings.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,

@@ -1,7 +1,7 @@
 #' Describe examples in arrays
 #'
 #' tfestimators' name for [input_fn()] on a list of arrays, with the response as a separate argument. The first
-#' dimension of each array counts the examples. Arrays are R's, not NumPy's.
+#' dimension of each array counts the examples. Arrays must be R's, not NumPy's. They are converted as in [input_fn()].
 #'
 #' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
 #' @param y Response: a vector, factor or array with the same first dimension; NULL if there is none.
@@ -10,7 +10,6 @@
 #' @param weights Name of the element of `x` that holds the weight of each row, a string, or NULL; see
 #'   [input_transform].
 #' @returns A description of class `tfdistribute_input`.
-#' @inheritSection input_fn Types of columns
 #' @section Errors: `tfdistribute_input_error`, `tfdistribute_argument_error`: as in [input_fn()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
 #' @seealso [input_fn()]

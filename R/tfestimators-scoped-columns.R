@@ -14,7 +14,7 @@
 #' @returns `with_columns()`: the value of `expr`. The others: invisibly, the names of the previous scope, or NULL.
 #' @section Errors: `tfdistribute_argument_error`: `columns` has no names.
 #' @references The interface is that of tfestimators.
-#' @family feature columns
+#' @seealso [feature_columns()]
 #' @examples
 #' with_columns(mtcars, feature_columns(column_numeric(starts_with("d"), -disp)))
 #'

@@ -2,6 +2,8 @@
 
 #' Shape of a tensor
 #'
+#' Makes a shape for TensorFlow's functions. Python is not needed.
+#'
 #' @param ... Sizes of the dimensions, counts; NULL or NA for an unknown one, such as that of the batch.
 #' @param dims The same as a list or vector.
 #' @returns A list of integers and NULLs, which TensorFlow's functions accept as a shape.

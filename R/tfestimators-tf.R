@@ -30,6 +30,8 @@ tf_of_other_package <- function(package = "tensorflow") {
 
 #' Version and location of TensorFlow
 #'
+#' Reports the TensorFlow that this session uses, and starts it. It does not fail if there is none.
+#'
 #' @returns A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
 #'   `version_str`, `location` (the module's directory), `python` (the program) and `python_version`. Without
 #'   TensorFlow: `available` and `error_message`.

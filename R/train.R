@@ -23,7 +23,7 @@
 #' * `tfdistribute_sharding_error`: the batch cannot be divided over the devices.
 #' * `tfdistribute_model_directory_error`: `model_dir` cannot be used.
 #' * `tfdistribute_strategy_error`: the devices do not exist.
-#' * `tfdistribute_run_config_error`: settings exclude each other.
+#' * `tfdistribute_run_config_error`: the settings do not fit the model or each other.
 #' * `tfdistribute_training_error`: TensorFlow stopped.
 #' * With a cluster, those of [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
