@@ -139,6 +139,38 @@ def test_contributing_and_import_linter_name_the_same_layers() -> None:
     assert layers_in_contributing() == layers
 
 
+# What TensorFlow's Estimator calls of itself, and what this package overrides.
+ESTIMATOR_MEMBERS = {
+    "_call_model_fn",
+    "_model_fn",
+    "_train_with_estimator_spec",
+    "evaluate",
+    "export_saved_model",
+    "predict",
+    "train",
+}
+
+
+def changed_estimators(path: Path) -> Iterator[str]:
+    """Assignments to an Estimator's members, whatever the variable that holds it is called."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            if node.attr in ESTIMATOR_MEMBERS or ast.unparse(node.value).endswith("estimator"):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+            if ast.unparse(node.args[0]).endswith("estimator"):
+                yield ast.unparse(node)
+
+
+def test_only_one_module_changes_an_estimator() -> None:
+    changing = {
+        str(path.relative_to(PACKAGE)): changes
+        for path in modules()
+        if (changes := list(changed_estimators(path)))
+    }
+    assert set(changing) == {"engine/estimator.py"}
+
+
 def test_no_module_is_a_drawer_for_everything() -> None:
     drawers = {"utils", "util", "misc", "common", "helpers", "helper"}
     assert [path for path in modules() if path.stem in drawers or path.parent.name in drawers] == []

@@ -198,7 +198,7 @@ def test_an_estimator_of_tensorflow_1_is_evaluated_on_one_device(
     columns = [tensorflow.feature_column.numeric_column("x")]
     library = tensorflow.compat.v1.estimator
     made = library.LinearClassifier(columns, str(tmp_path), config=config)
-    assert engine.estimators.own_config(made).eval_distribute is None
+    assert engine.existing_estimators.own_config(made).eval_distribute is None
     train(as_model(made), RunSettings(), source(CLASS), steps=2)
     assert evaluate(as_model(made), RunSettings(), source(CLASS, 1))["global_step"] == 2
     with pytest.raises(RunConfigError, match=r"tf\.compat\.v1\.estimator"):

@@ -19,14 +19,14 @@ v1 = tf.compat.v1
 
 
 @contextlib.contextmanager
-def repaired(estimator: Any, loss_is_mean: bool) -> Iterator[None]:
+def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """Let a model function that is written for one device mean the same in each replica.
 
-    Keras optimizers follow the mean over replicas, reported losses are means, values can be reduced over replicas,
-    layers are initialised by the run's seed, and sessions get the CPU devices that are named inside.
+    Keras optimizers follow the mean over replicas, values can be reduced over replicas, layers are initialised by the
+    run's seed, and sessions get the CPU devices that are named inside.
 
     Args:
-        estimator: The ``tf.estimator.Estimator`` that calls the model function.
+        config: The Estimator's ``tf.estimator.RunConfig``; sessions get more CPU devices where some are named.
         loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false where it is a
             replica's share of a sum over all examples, or was divided by the number of replicas already.
 
@@ -37,16 +37,14 @@ def repaired(estimator: Any, loss_is_mean: bool) -> Iterator[None]:
         RunConfigError: devices are named that the cluster does not have.
     """
     graph = v1.get_default_graph()
-    gradient_scale.mark(graph)
+    gradient_scale.average_gradients(graph)
     all_reduce.install()
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
-    with _keras_seeded(estimator.config.tf_random_seed):
+    with _keras_seeded(config.tf_random_seed):
         yield
-    gradient_scale.report_mean(graph)
-    # What `estimator.config` gives is a copy.
-    placement.provide_named_cpus(graph, estimator._config)
+    placement.provide_named_cpus(graph, config)
 
 
 @contextlib.contextmanager
@@ -67,25 +65,16 @@ def _keras_seeded(seed: int | None) -> Iterator[None]:
         store.generator = before
 
 
-def leave_as_written(function: Any) -> None:
-    """Keep TensorFlow from rewriting a function by AutoGraph, which it does under some strategies and not without one.
+def leave_as_written(function: Any) -> Any:
+    """Keep AutoGraph from converting a function, which TensorFlow does under some strategies and not without one.
 
     Args:
-        function: A Python function; it is marked in place, and keeps its signature.
+        function: A Python function.
+
+    Returns:
+        The same function, marked.
     """
-    autograph.autograph_artifact(function)
-
-
-def leave_model_as_written(estimator: Any) -> None:
-    """Keep TensorFlow from rewriting the model function of a ready-made model.
-
-    Under a strategy AutoGraph would read and rewrite all of the model's code, layers and summaries included, which
-    takes three quarters of the time from the call to the first step, and changes nothing.
-
-    Args:
-        estimator: One of ``tf.estimator``'s ready-made models.
-    """
-    leave_as_written(estimator._model_fn)
+    return autograph.autograph_artifact(function)
 
 
 def minimize(optimizer: Any, loss: Any) -> Any:

@@ -86,15 +86,16 @@ class Custom(Model, kind="custom"):
 
         # Estimator asks for these names.
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
-            with engine.model_graphs.repaired(estimator, self.loss_reduction != "sum"):
-                return self._called(features, labels, mode, config)
+            return self._called(features, labels, mode, config)
 
-        engine.model_graphs.leave_as_written(model_fn)
         start = None if self.warm_start_from is None else self.warm_start_from.build()
         estimator = engine.tf.estimator.Estimator(
             model_fn, model_dir=self.model_dir, config=config, warm_start_from=start
         )
-        return estimator
+        options = engine.estimator.EstimatorOptions(
+            loss_is_mean=self.loss_reduction != "sum", reports_mean_loss=True
+        )
+        return engine.estimator.adopt(estimator, options)
 
     def _called(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         arguments = (features, labels, mode, self.params, config)

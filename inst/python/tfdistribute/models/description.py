@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
@@ -25,9 +25,6 @@ class Model(Description):
     Args:
         model_dir: Directory of the model's checkpoints.
     """
-
-    # Whether the Estimator takes numeric features side by side where they come so (``engine.packed_features``).
-    reads_side_by_side: ClassVar[bool] = False
 
     model_dir: str
 

@@ -36,7 +36,7 @@ class Wrapped(Model, kind="wrapped"):
 
     def __post_init__(self) -> None:
         """Refuse what is no Estimator."""
-        if not engine.estimators.is_estimator(self.estimator):
+        if not engine.existing_estimators.is_estimator(self.estimator):
             shown = type(self.estimator).__name__
             raise ArgumentError(
                 f"`object` must be a tf.estimator.Estimator, not {shown}.",
@@ -57,8 +57,8 @@ class Wrapped(Model, kind="wrapped"):
         Raises:
             UnsupportedError: the model cannot be distributed.
         """
-        own = engine.estimators.own_config(self.estimator) if self.keeps_config else config
-        return engine.estimators.rebuilt(self.estimator, own, self.calls_r)
+        own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
+        return engine.existing_estimators.copied(self.estimator, own, self.calls_r)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """See nothing: what the model reads is not known."""
@@ -69,7 +69,7 @@ class Wrapped(Model, kind="wrapped"):
 
     def is_v1_canned(self) -> bool:
         """Say whether it is one of tf.compat.v1.estimator's ready-made models."""
-        return engine.estimators.kind_of(self.estimator) == "v1_canned"
+        return engine.existing_estimators.kind_of(self.estimator) == "v1_canned"
 
     def has_callbacks(self) -> bool:
         """Say whether functions of R may be in the model."""

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
@@ -73,7 +72,7 @@ def export_savedmodel(
         with explained("export_savedmodel"):
             written = prepared.estimator.export_saved_model(
                 workplace,
-                engine.exports.answering(prepared.estimator, receiver),
+                receiver,
                 assets_extra=assets or None,
                 as_text=as_text,
                 checkpoint_path=checkpoint,

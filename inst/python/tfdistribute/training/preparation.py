@@ -237,8 +237,6 @@ def _build(
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
-    engine.keras.keep(estimator)
-    engine.features.unpack_before_model(estimator, model.reads_side_by_side)
     return Prepared(model, estimator, settings, devices, model_hooks)
 
 

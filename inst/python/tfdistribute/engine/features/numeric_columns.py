@@ -120,37 +120,32 @@ def together(columns: Sequence[Any]) -> list[Any]:
     return joined
 
 
-def read_together(estimator: Any, columns: Sequence[Any], names: Mapping[str, str]) -> None:
-    """Give columns that are read together the tensor that holds them, where the features came packed.
+def with_joint_columns(
+    features: Features, columns: Sequence[Any], keys: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Add the tensors of columns that are read together to features that came packed.
 
     Args:
-        estimator: A canned ``tf.estimator.Estimator``; its ``model_fn`` is wrapped in place.
-        columns: All its feature columns.
-        names: Names of the features in the data by the columns' names for them.
+        features: Features by their names in the data.
+        columns: The feature columns of a model.
+        keys: Names of features inside the model, by their names in the data.
+
+    Returns:
+        The same features, and a tensor by the ``key`` of each column whose numbers are in tensors.
     """
     wanted = {each.key: each for each in columns if isinstance(each, NumbersTogether)}
     if not wanted:
-        return
-    model_fn = estimator._model_fn
-
-    def reading(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        given = features
-        if isinstance(features, Features):
-            found = {
-                key: features.side_by_side(
-                    [names[member.key] for member in each.members],
-                    # Functions get the numbers as they are in the data.
-                    only_float32=bool(each.treatments),
-                )
-                for key, each in wanted.items()
-            }
-            given = {
-                **features,
-                **{key: value for key, value in found.items() if value is not None},
-            }
-        return model_fn(features=given, labels=labels, mode=mode, config=config)
-
-    estimator._model_fn = reading
+        return features
+    names = {key: name for name, key in keys.items()}
+    found = {
+        key: features.side_by_side(
+            [names[member.key] for member in each.members],
+            # Functions get the numbers as they are in the data.
+            only_float32=bool(each.treatments),
+        )
+        for key, each in wanted.items()
+    }
+    return {**features, **{key: value for key, value in found.items() if value is not None}}
 
 
 class _OneVariableEach(columns_lib._StateManagerImpl):

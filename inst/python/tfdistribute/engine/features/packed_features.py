@@ -88,7 +88,6 @@ class Features(dict[str, Any]):
     _cuts: Mapping[str, Cut] = {}
 
     @classmethod
-    @tf.autograph.experimental.do_not_convert
     def of(cls, given: PackedFeatures) -> Features:
         """Cut packed features."""
         matrices = {int(index): matrix for index, matrix in given["matrices"].items()}
@@ -97,7 +96,6 @@ class Features(dict[str, Any]):
         made._matrices, made._cuts = matrices, given.cuts
         return made
 
-    @tf.autograph.experimental.do_not_convert
     def side_by_side(self, names: Sequence[str], only_float32: bool = False) -> Any:
         """Give several features as one tensor.
 
@@ -144,23 +142,6 @@ def cut(matrices: Mapping[int, Any] | Sequence[Any], cuts: Mapping[str, Cut]) ->
         name: singles[each.matrix][each.start] if each.shape == () else _wide(matrices, each)
         for name, each in cuts.items()
     }
-
-
-def unpack_before_model(estimator: Any, side_by_side: bool) -> None:
-    """Let an Estimator's model function get features by name, also where they come packed.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator``; its ``_call_model_fn`` is wrapped in place.
-        side_by_side: Whether it knows ``Features``; others get a plain dictionary, which alone R takes for a list.
-    """
-    call_model_fn = estimator._call_model_fn
-
-    def unpacking(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        if isinstance(features, PackedFeatures):
-            features = Features.of(features) if side_by_side else dict(Features.of(features))
-        return call_model_fn(features, labels, mode, config)
-
-    estimator._call_model_fn = unpacking
 
 
 def _read(cuts: Mapping[str, Cut]) -> set[int]:

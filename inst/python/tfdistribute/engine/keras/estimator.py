@@ -19,7 +19,7 @@ from keras.src import backend
 from keras.src import metrics as keras_metrics
 from keras.src.engine import compile_utils
 
-from tfdistribute.engine import model_graphs
+from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.features.packed_features import Features
 from tfdistribute.engine.keras import models
 from tfdistribute.engine.keras.models import KerasFacts
@@ -81,10 +81,8 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
                 return _training(parts, clone, loss, initial)
             return _evaluation(parts, clone, (labels, weights), losses, loss)
 
-    model_graphs.leave_as_written(model_fn)
-    made = tf.estimator.Estimator(model_fn, config=config)
-    _report_row_loss(made)
-    return made
+    options = EstimatorOptions(reads_matrices=True, row_loss=_ROW_LOSS, hides_row_loss=True)
+    return adopt(tf.estimator.Estimator(model_fn, config=config), options)
 
 
 def _prediction(parts: KerasParts, clone: Any) -> Any:
@@ -234,17 +232,6 @@ def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any
 def _copies(variable: Any) -> Sequence[Any]:
     """List the copies on each device that one variable of a strategy stands for."""
     return getattr(variable, "values", None) or (variable,)
-
-
-def _report_row_loss(made: Any) -> None:
-    evaluate = made.evaluate
-
-    def with_row_loss(*args: Any, **kwargs: Any) -> Any:
-        metrics = evaluate(*args, **kwargs)
-        metrics["loss"] = metrics.pop(_ROW_LOSS, metrics["loss"])
-        return metrics
-
-    made.evaluate = with_row_loss
 
 
 @contextlib.contextmanager

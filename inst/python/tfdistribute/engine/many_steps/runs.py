@@ -56,15 +56,15 @@ class ManySteps:
 
         Args:
             estimator: A ``tf.estimator.Estimator``.
-
-        Source:
-            ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: every training of an
-            Estimator ends there, with the graph and all hooks made.
         """
-        train = estimator._train_with_estimator_spec
 
         def training(
-            spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], step: Any, listeners: Any
+            train: Any,
+            spec: Any,
+            worker_hooks: list[Any],
+            hooks: Sequence[Any],
+            step: Any,
+            listeners: Any,
         ) -> Any:
             others = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
             chief_hooks = [*spec.training_chief_hooks, *self._usual_hooks(estimator, spec, others)]
@@ -80,11 +80,8 @@ class ManySteps:
             with _without_intervals(estimator._config):
                 return train(spec, worker_hooks, hooks, step, listeners)
 
-        estimator._train_with_estimator_spec = training
-        try:
+        with estimator.train_with(training):
             yield
-        finally:
-            del estimator._train_with_estimator_spec
 
     def _usual_hooks(self, estimator: Any, spec: Any, others: Sequence[Any]) -> list[Any]:
         """Make the hooks that TensorFlow would make out of our sight."""

@@ -18,8 +18,8 @@ from tfdistribute.errors import ModelError
 _MARK = "_tfdistribute_averages_gradients"
 
 
-def mark(graph: Any) -> None:
-    """Let Keras optimizers follow the mean over replicas in a graph, and report the mean of the replicas' losses.
+def average_gradients(graph: Any) -> None:
+    """Let Keras optimizers follow the mean over replicas in a graph.
 
     A loss whose last part TensorFlow knows to be a sum over examples (``Reduction.SUM``) stays a sum. Gradients that
     the model function sums up itself, or has summed up in a way of its own (``gradient_aggregator``), stay as they are.
@@ -29,18 +29,6 @@ def mark(graph: Any) -> None:
     """
     setattr(graph, _MARK, True)
     install()
-
-
-def report_mean(graph: Any) -> None:
-    """Let Estimator report the mean of the replicas' losses where each is a mean.
-
-    Args:
-        graph: The graph, after the model function; optimizers of TensorFlow 1 set the same mark, or take it away.
-
-    Source:
-        ``_get_loss_reduce_op_for_reporting`` in tensorflow_estimator/python/estimator/estimator.py.
-    """
-    graph._is_loss_scaled_by_optimizer = True
 
 
 @functools.cache

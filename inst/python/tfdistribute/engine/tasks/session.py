@@ -107,20 +107,19 @@ class _Training:
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
         """Let the estimator train here instead of in TensorFlow's session."""
-        self._estimator._train_with_estimator_spec = self._run
         strategy = self._estimator.config.train_distribute
         context: Any = contextlib.nullcontext()
         if strategy is not None and not self._member.is_alone:
             context = worker_context(self._member, strategy, self._estimator.config.session_config)
         try:
-            with context:
+            with context, self._estimator.train_with(self._run):
                 yield
         finally:
             self._watch.stop()
-            del self._estimator._train_with_estimator_spec
 
     def _run(
         self,
+        train: Any,
         spec: Any,
         worker_hooks: list[Any],
         hooks: Sequence[Any],
@@ -128,7 +127,7 @@ class _Training:
         saving_listeners: Any,
     ) -> Any:
         """Do what ``Estimator._train_with_estimator_spec`` does."""
-        del global_step, saving_listeners
+        del train, global_step, saving_listeners
         _prepare_graph(self._estimator, spec)
         given = [*worker_hooks, *hooks, *spec.training_hooks]
         if self._member.is_chief:

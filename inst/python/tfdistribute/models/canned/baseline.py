@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
-from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
+from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
 # TensorFlow's default: canned/baseline.py of tensorflow_estimator.
@@ -41,13 +41,11 @@ class Baseline(Canned):
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
         """Count the serialised examples; nothing is read from them."""
-        return engine.model_functions.count_examples
+        return _count_examples
 
-    def adapt(self, estimator: Any) -> None:
-        """Put the repairs in place; several features are one too many for TensorFlow's baseline."""
-        weight_key = None if self.weight_column is None else safe_key(self.weight_column)
-        engine.model_functions.only_row_count(estimator, weight_key)
-        super().adapt(estimator)
+    def estimator_options(self) -> dict[str, Any]:
+        """Give TensorFlow's baseline one feature; it cannot learn from several."""
+        return {**super().estimator_options(), "only_row_count": True}
 
     def own_structure(self) -> dict[str, Any]:
         """Describe the optimizer."""
@@ -66,3 +64,10 @@ class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
     """The share of each class."""
 
     estimator: ClassVar[str] = "BaselineClassifier"
+
+
+def _count_examples() -> Any:
+    """Take serialised examples whose features no model reads."""
+    tf = engine.tf
+    examples = tf.compat.v1.placeholder(tf.string, [None], name="input_example_tensor")
+    return tf.estimator.export.ServingInputReceiver({"examples": examples}, {"examples": examples})

@@ -42,7 +42,6 @@ class Canned(Model):
         ModelError: columns are missing or clash, or a layer is given a bare categorical column.
     """
 
-    reads_side_by_side: ClassVar[bool] = True
     estimator: ClassVar[str]
 
     weight_column: str | None = None
@@ -118,21 +117,32 @@ class Canned(Model):
             ModelError: the optimizer is one that canned models cannot use.
         """
         arguments = self.arguments()
+        weight_key = None if self.weight_column is None else safe_key(self.weight_column)
         estimator = getattr(engine.tf.estimator, self.estimator)(
             model_dir=self.model_dir,
             config=config,
-            weight_column=None if self.weight_column is None else safe_key(self.weight_column),
+            weight_column=weight_key,
             loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
             **self.head_arguments(),
             **arguments,
             **self.beginning(),
         )
-        self.adapt(estimator)
-        names = {safe_key(need.feature): need.feature for need in self.needed_features()}
         columns = [column for part in self.columns() for column in arguments[part] or ()]
-        engine.features.read_together(estimator, columns, names)
-        engine.model_graphs.leave_model_as_written(estimator)
-        return estimator
+        options = engine.estimator.EstimatorOptions(
+            kind="canned",
+            reads_matrices=True,
+            columns=columns,
+            feature_keys={need.feature: safe_key(need.feature) for need in self.needed_features()},
+            weight_key=weight_key,
+            reports_mean_loss=True,
+            row_loss=self._row_loss(),
+            **self.estimator_options(),
+        )
+        return engine.estimator.adopt(estimator, options)
+
+    def _row_loss(self) -> str | None:
+        is_mean = self.loss_reduction == LOSS_REDUCTIONS[0]
+        return "average_loss" if is_mean and self.weight_column is None else None
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
@@ -141,14 +151,9 @@ class Canned(Model):
         columns = [column for part in self.columns().values() for column in part]
         return examples_receiver(columns, features)
 
-    def adapt(self, estimator: Any) -> None:
-        """Put the repairs of TensorFlow's canned models in place."""
-        engine.losses.report_mean(estimator)
-        if self.weight_column is None and self.loss_reduction == LOSS_REDUCTIONS[0]:
-            engine.losses.report_row_mean(estimator)
-        keys = {need.feature: safe_key(need.feature) for need in self.needed_features()}
-        if any(name != key for name, key in keys.items()):
-            engine.model_functions.rename_features(estimator, keys)
+    def estimator_options(self) -> dict[str, Any]:
+        """Make the fields of ``EstimatorOptions`` that only this member has."""
+        return {}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """See that data and model fit; files of vocabularies must be there."""
@@ -237,11 +242,9 @@ class Classifier(Canned):
         vocabulary = None if self.label_vocabulary is None else list(self.label_vocabulary)
         return {"n_classes": self.n_classes, "label_vocabulary": vocabulary}
 
-    def adapt(self, estimator: Any) -> None:
-        """Put the repairs in place; numbers become classes where classes have no names."""
-        super().adapt(estimator)
-        if self.label_vocabulary is None:
-            engine.model_functions.whole_labels(estimator)
+    def estimator_options(self) -> dict[str, Any]:
+        """Number classes that have no names."""
+        return {**super().estimator_options(), "whole_labels": self.label_vocabulary is None}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """See that the features fit, and that the label is classes."""

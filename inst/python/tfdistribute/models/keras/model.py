@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
@@ -47,8 +47,6 @@ class KerasModel(Model, kind="keras"):
     Raises:
         ModelError: not one of path and function is given.
     """
-
-    reads_side_by_side: ClassVar[bool] = True
 
     path: str | None = None
     function: Callable[..., Any] | None = None

@@ -1,4 +1,4 @@
-"""The training loss that is reported under several replicas."""
+"""Estimators with this package's repairs: reported losses, sessions, evaluations and exports."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.sampling import sampled
 
+from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.models import Model
 
@@ -103,3 +104,65 @@ def test_a_loss_that_is_a_sum_is_added_up_over_replicas(tensorflow: Any, tmp_pat
     two = model("linear_regressor", tmp_path / "two", "sum").build(configuration(tensorflow, 2))
     expected = reported(tensorflow, one, 1)
     assert reported(tensorflow, two, 2) == pytest.approx(expected, rel=1e-6)
+
+
+def regressor(tf: Any, model_dir: Path) -> Any:
+    return model("linear_regressor", model_dir, "sum_over_batch_size").build(configuration(tf, 1))
+
+
+def test_an_adopted_estimator_stays_what_it_is(tensorflow: Any, tmp_path: Path) -> None:
+    plain = tensorflow.estimator.LinearRegressor([], str(tmp_path / "plain"))
+    adopted = regressor(tensorflow, tmp_path / "adopted")
+    assert isinstance(adopted, tensorflow.estimator.LinearRegressor)
+    assert isinstance(adopted, engine.estimator.DistributedEstimator)
+    names = [(type(each).__module__, type(each).__name__) for each in (plain, adopted)]
+    assert names[0] == names[1]
+    adopted_class = type(adopted)
+    assert type(engine.estimator.adopt(adopted, adopted.options)) is adopted_class
+
+
+def test_another_session_trains_inside_its_block_only(tensorflow: Any, tmp_path: Path) -> None:
+    estimator = regressor(tensorflow, tmp_path)
+    sessions: list[str] = []
+
+    def session(train: Any, spec: Any, *others: Any) -> Any:
+        sessions.append(spec.mode)
+        return train(spec, *others)
+
+    with estimator.train_with(session):
+        estimator.train(input_fn(tensorflow, BATCH), steps=1)
+    estimator.train(input_fn(tensorflow, BATCH), steps=1)
+    assert sessions == ["train"]
+    assert estimator.get_variable_value("global_step") == 2
+
+
+def test_an_observer_gets_the_metrics_that_evaluate_returns(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    estimator = regressor(tensorflow, tmp_path)
+    estimator.train(input_fn(tensorflow, BATCH), steps=1)
+    observed: list[tuple[dict[str, Any], float]] = []
+    estimator.observe_evaluations(lambda metrics, seconds: observed.append((metrics, seconds)))
+    # An odd last batch: the mean over batches is not the mean over rows.
+    returned = estimator.evaluate(input_fn(tensorflow, ROWS - 1))
+    assert returned["loss"] == returned["average_loss"]
+    ((metrics, seconds),) = observed
+    assert metrics == returned
+    assert seconds > 0
+
+
+def test_an_exporter_writes_a_signature_for_requests_of_tensors(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    tf = tensorflow
+    described = model("dnn_classifier", tmp_path / "model", "sum_over_batch_size")
+    estimator = described.build(configuration(tf, 1))
+    estimator.train(input_fn(tf, BATCH), steps=1)
+    receive = tf.estimator.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None, 3], tf.float32)}
+    )
+    path = tf.estimator.FinalExporter("final", receive).export(
+        estimator, str(tmp_path / "export"), None, {}, is_the_final_export=True
+    )
+    answer = tf.saved_model.load(path).signatures["serving_default"](x=tf.zeros([2, 3]))
+    assert answer["probabilities"].shape == (2, 3)

@@ -1,41 +1,28 @@
-"""Estimators that were made elsewhere, and what must be right about them before they are used here."""
+"""Copies of Estimators that the user or another package has made."""
 
 from __future__ import annotations
 
 import contextlib
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
-from tfdistribute.engine import losses, model_graphs, optimizers
+from tfdistribute.engine import optimizers
+from tfdistribute.engine.estimator import DistributedEstimator, EstimatorOptions, adopt
 from tfdistribute.engine.r_thread import sequential_replicas
-from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.errors import UnsupportedError
-
-ModeKeys = tf.estimator.ModeKeys
-
-_ORIGIN = "_tfdistribute_origin"
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """What a copy was made of. A copy of a copy is made of it again, so that no repair is done twice."""
-
-    kind: str
-    model_fn: Callable[..., Any]
 
 
 def is_estimator(value: Any) -> bool:
-    """Say whether a value is an Estimator, of whatever class."""
+    """Return whether a value is an Estimator, of any class."""
     return isinstance(value, estimator_lib.Estimator)
 
 
 def kind_of(estimator: Any) -> str:
-    """Say who wrote an Estimator's model function.
+    """Return the origin of an Estimator's model function.
 
     Args:
         estimator: A ``tf.estimator.Estimator``.
@@ -44,16 +31,16 @@ def kind_of(estimator: Any) -> str:
         "canned" (TensorFlow 2's ready-made models), "v1_canned" (those of tf.compat.v1.estimator), "keras"
         (``tf.keras.estimator.model_to_estimator``) or "custom".
     """
-    if hasattr(estimator, _ORIGIN):
-        return getattr(estimator, _ORIGIN).kind
+    if isinstance(estimator, DistributedEstimator):
+        return estimator.options.kind
     if ".canned." in type(estimator).__module__:
         return "canned" if isinstance(estimator, estimator_lib.EstimatorV2) else "v1_canned"
-    written_in = getattr(_model_fn(estimator), "__qualname__", "")
+    written_in = getattr(estimator._model_fn, "__qualname__", "")
     return "keras" if written_in.startswith("_create_keras_model_fn.") else "custom"
 
 
 def own_config(estimator: Any) -> Any:
-    """Copy the configuration that an Estimator was made with, and repair it.
+    """Copy the configuration of an Estimator, and repair it.
 
     Sessions get the CPU devices that its strategies name, without which mirrored training waits for ever. An
     Estimator of tf.compat.v1.estimator, which fails when it is evaluated under a strategy, is evaluated on one device.
@@ -76,11 +63,11 @@ def own_config(estimator: Any) -> Any:
     return config.replace(session_config=session)
 
 
-def rebuilt(estimator: Any, config: Any, calls_r: bool) -> Any:
+def copied(estimator: Any, config: Any, calls_r: bool) -> Any:
     """Make an Estimator with the same model under another configuration, with this package's repairs.
 
     Args:
-        estimator: A ``tf.estimator.Estimator``, which stays as it is.
+        estimator: A ``tf.estimator.Estimator``; it does not change.
         config: A ``tf.estimator.RunConfig`` with the directory of the model.
         calls_r: Whether functions of R may be in the model: replicas then stay on the calling thread.
 
@@ -99,23 +86,25 @@ def rebuilt(estimator: Any, config: Any, calls_r: bool) -> Any:
         sequential_replicas.adopt(config.eval_distribute)
     second = isinstance(estimator, estimator_lib.EstimatorV2)
     library = tf.estimator if second else tf.compat.v1.estimator
-    model_fn = _model_fn(estimator)
+    model_fn = estimator._model_fn
     made = library.Estimator(
         model_fn=_with_new_optimizers(model_fn) if kind == "canned" else model_fn,
         config=config,
         params=estimator.params or None,
         warm_start_from=estimator._warm_start_settings,
     )
-    setattr(made, _ORIGIN, _Origin(kind, model_fn))
-    if kind == "canned":
-        losses.report_mean(made)
-    _repair_calls(made, in_graph=kind == "custom")
-    return made
+    return adopt(made, _options(estimator, kind))
 
 
-def _model_fn(estimator: Any) -> Callable[..., Any]:
-    origin = getattr(estimator, _ORIGIN, None)
-    return estimator._model_fn if origin is None else origin.model_fn
+def _options(estimator: Any, kind: str) -> EstimatorOptions:
+    if isinstance(estimator, DistributedEstimator):
+        return estimator.options
+    return EstimatorOptions(
+        kind=kind,
+        loss_is_mean=True if kind == "custom" else None,
+        reports_mean_loss=kind in ("canned", "custom"),
+        keeps_one_variable=True,
+    )
 
 
 def _cpus(strategy: Any) -> int:
@@ -141,39 +130,21 @@ def _with_new_optimizers(model_fn: Callable[..., Any]) -> Callable[..., Any]:
 
     One Keras optimizer cannot be used in two graphs: a second training fails, and so does a strategy.
     """
-    cells = [_renewed(cell) for cell in model_fn.__closure__ or ()]
-    copied = types.FunctionType(
+    copy = types.FunctionType(
         model_fn.__code__,
         model_fn.__globals__,
         model_fn.__name__,
         model_fn.__defaults__,
-        tuple(cells),
+        tuple(_with_new_optimizer(cell) for cell in model_fn.__closure__ or ()),
     )
-    copied.__kwdefaults__ = model_fn.__kwdefaults__
-    return copied
+    copy.__kwdefaults__ = model_fn.__kwdefaults__
+    return copy
 
 
-def _renewed(cell: types.CellType) -> types.CellType:
+def _with_new_optimizer(cell: types.CellType) -> types.CellType:
     with contextlib.suppress(ValueError):  # an empty cell
         value = cell.cell_contents
         keras = (tf.keras.optimizers.Optimizer, tf.keras.optimizers.legacy.Optimizer)
         if isinstance(value, keras):
             return types.CellType(optimizers.like(value))
     return cell
-
-
-def _repair_calls(estimator: Any, in_graph: bool) -> None:
-    call_model_fn = estimator._call_model_fn
-
-    def calling(features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        repairs = model_graphs.repaired(estimator, True) if in_graph else contextlib.nullcontext()
-        with repairs:
-            spec = call_model_fn(features, labels, mode, config)
-        hook = replicated_variables.KeepOneOfEachVariable()
-        if mode == ModeKeys.TRAIN:
-            return spec._replace(training_hooks=(*spec.training_hooks, hook))
-        if mode == ModeKeys.EVAL:
-            return spec._replace(evaluation_hooks=(*spec.evaluation_hooks, hook))
-        return spec
-
-    estimator._call_model_fn = calling

@@ -8,15 +8,14 @@ Model is in an invalid state", also the models of the user that have nothing to 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from keras.src.engine import base_layer
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[None]:
-    """Give all classes of layers and models the bases back that they have now.
+def preserved() -> Iterator[None]:
+    """Restore the base classes of all Keras layers and models at the end of the block.
 
     Yields:
         Nothing.
@@ -31,37 +30,6 @@ def kept() -> Iterator[None]:
         for cls, before in bases.items():
             if cls.__bases__ != before:
                 cls.__bases__ = before
-
-
-def keep(estimator: Any) -> None:
-    """Let an Estimator leave Keras's classes as it found them.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator`` whose model function makes layers; its methods are wrapped in place.
-    """
-    for name in ("train", "evaluate", "export_saved_model"):
-        setattr(estimator, name, _keeping(getattr(estimator, name)))
-    predict = estimator.predict
-
-    def predict_keeping(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        batches = predict(*args, **kwargs)
-        while True:
-            with kept():
-                try:
-                    batch = next(batches)
-                except StopIteration:
-                    return
-            yield batch
-
-    estimator.predict = predict_keeping
-
-
-def _keeping(method: Callable[..., Any]) -> Callable[..., Any]:
-    def keeping(*args: Any, **kwargs: Any) -> Any:
-        with kept():
-            return method(*args, **kwargs)
-
-    return keeping
 
 
 def _classes(root: type) -> set[type]:

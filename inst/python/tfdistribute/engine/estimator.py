@@ -1,0 +1,273 @@
+"""One class over TensorFlow's Estimators, with every repair and addition of this package.
+
+TensorFlow refuses subclasses that override methods when they are constructed, so ``adopt()`` changes the class of an
+Estimator that exists. What differs between models is in ``EstimatorOptions``. Things happen in this order:
+
+``train``
+    The session is the one that ``train_with()`` names, or TensorFlow's.
+``evaluate``
+    The mean loss over batches becomes the mean over rows; then the observer gets the metrics.
+``export_saved_model``
+    Predictions are the default answer to requests of tensors.
+
+Each of them, and ``predict``, leaves Keras's classes as it found them. Each calls the model function:
+
+1. Packed features become features by name.
+2. Numeric columns that are read together get one tensor.
+3. Features take the names that they have inside the model.
+4. A baseline model gets one feature, to count rows.
+5. A classifier's labels become whole numbers.
+6. The model function is called: the user's with the repairs of ``model_graphs.repaired``.
+7. The reported loss is the mean over replicas.
+8. Of each variable one is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_estimator.python.estimator import estimator as estimator_lib
+
+from tfdistribute.engine import model_graphs, model_inputs
+from tfdistribute.engine.features import numeric_columns
+from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+from tfdistribute.engine.repairs import keras_classes, replicated_variables
+
+DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+PREDICT = "predict"
+ModeKeys = tf.estimator.ModeKeys
+
+# Called with TensorFlow's own `_train_with_estimator_spec` and its arguments: the specification, the hooks of the
+# input, the hooks of the call, the global step and the saving listeners.
+TrainSession = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class EstimatorOptions:
+    """What differs between models.
+
+    Args:
+        kind: Origin of the model function; see ``existing_estimators.kind_of``.
+        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, the only kind
+            that R takes for a list.
+        columns: Feature columns, some of which may read several numbers together.
+        feature_keys: Names of features inside the model, by their names in the data.
+        only_row_count: Whether the model reads no feature, and uses one to count rows.
+        weight_key: Name inside the model of the feature that holds the weights, or None.
+        whole_labels: Whether labels are the numbers of classes.
+        loss_is_mean: For a model function that is written for one device, whether its loss is a mean over the examples
+            that it sees; None for other model functions.
+        reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum.
+        row_loss: Name of the metric that is the mean loss over rows, or None.
+        hides_row_loss: Whether evaluations report that metric as "loss" only.
+        keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
+    """
+
+    kind: str = "custom"
+    reads_matrices: bool = False
+    columns: Sequence[Any] = ()
+    feature_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    only_row_count: bool = False
+    weight_key: str | None = None
+    whole_labels: bool = False
+    loss_is_mean: bool | None = None
+    reports_mean_loss: bool = False
+    row_loss: str | None = None
+    hides_row_loss: bool = False
+    keeps_one_variable: bool = False
+
+
+class DistributedEstimator(estimator_lib.Estimator):
+    """An Estimator of any class after ``adopt()``."""
+
+    options: EstimatorOptions
+    _session: TrainSession | None = None
+    _observer: Callable[[dict[str, Any], float], Any] | None = None
+    _receiver: Any = None
+
+    @contextlib.contextmanager
+    def train_with(self, session: TrainSession) -> Iterator[None]:
+        """Train in another session than TensorFlow's inside the block.
+
+        Args:
+            session: Called in place of ``_train_with_estimator_spec``, with that as its first argument.
+
+        Source:
+            ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: every training of an
+            Estimator ends there, with the graph and all hooks made.
+        """
+        self._session = session
+        try:
+            yield
+        finally:
+            self._session = None
+
+    def observe_evaluations(self, observer: Callable[[dict[str, Any], float], Any]) -> None:
+        """Call a function with the metrics of each evaluation and the seconds that it took.
+
+        TensorFlow's ``train_and_evaluate`` returns the last evaluation only; its executor calls ``evaluate`` for each.
+        """
+        self._observer = observer
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """Train, as TensorFlow's method does."""
+        with keras_classes.preserved():
+            return super().train(*args, **kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Evaluate, with the mean loss over rows where the model has one.
+
+        Estimator takes the mean over batches, in which an odd last batch counts as much as a whole one.
+
+        Source:
+            ``_evaluate_build_graph`` in tensorflow_estimator/python/estimator/estimator.py.
+        """
+        began = time.monotonic()
+        with keras_classes.preserved():
+            metrics = super().evaluate(*args, **kwargs)
+        name = self.options.row_loss
+        if name is not None and name in metrics:
+            metrics = {**metrics, "loss": metrics[name]}
+            if self.options.hides_row_loss:
+                del metrics[name]
+        if self._observer is not None:
+            self._observer(metrics, time.monotonic() - began)
+        return metrics
+
+    def predict(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Predict, as TensorFlow's method does."""
+        predictions = super().predict(*args, **kwargs)
+        while True:
+            with keras_classes.preserved():
+                try:
+                    prediction = next(predictions)
+                except StopIteration:
+                    return
+            yield prediction
+
+    def export_saved_model(
+        self, export_dir_base: str, serving_input_receiver_fn: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Export, with a default signature that every request can use.
+
+        A canned classifier answers with classes and scores in the form of TensorFlow Serving, which takes serialised
+        examples only. For requests of tensors TensorFlow leaves that signature out, with a line in the log. Then all
+        predictions are the default.
+
+        Source:
+            ``build_all_signature_defs`` in tensorflow/python/saved_model/model_utils/export_utils.py.
+        """
+
+        def receive() -> Any:
+            self._receiver = serving_input_receiver_fn()
+            return self._receiver
+
+        try:
+            with keras_classes.preserved():
+                return super().export_saved_model(export_dir_base, receive, *args, **kwargs)
+        finally:
+            self._receiver = None
+
+    # AutoGraph would read and rewrite all of the model's code under a strategy, layers and summaries included. That
+    # takes three quarters of the time from the call to the first step, and does not happen without a strategy.
+    @model_graphs.leave_as_written
+    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        options = self.options
+        features, labels = _model_inputs(options, features, labels)
+        repairs: Any = contextlib.nullcontext()
+        if options.loss_is_mean is not None:
+            # `self.config` is a copy.
+            repairs = model_graphs.repaired(self._config, options.loss_is_mean)
+        with repairs:
+            spec = super()._call_model_fn(features, labels, mode, config)
+        if options.reports_mean_loss:
+            _report_mean_loss()
+        if options.keeps_one_variable:
+            spec = _with_one_variable_each(spec, mode)
+        if self._receiver is not None:
+            spec = _with_default_signature(spec, self._receiver)
+        return spec
+
+    def _train_with_estimator_spec(self, *args: Any) -> Any:
+        train = super()._train_with_estimator_spec
+        return train(*args) if self._session is None else self._session(train, *args)
+
+
+def adopt(estimator: Any, options: EstimatorOptions) -> Any:
+    """Change the class of an Estimator to one with this package's repairs.
+
+    Args:
+        estimator: A ``tf.estimator.Estimator`` of any class; it is changed in place.
+        options: What differs between models.
+
+    Returns:
+        The same object, an instance of its own class and of ``DistributedEstimator``.
+    """
+    if not isinstance(estimator, DistributedEstimator):
+        estimator.__class__ = _adopted_class(type(estimator))
+    estimator.options = options
+    return estimator
+
+
+@functools.cache
+def _adopted_class(original: type) -> type:
+    # Of the same name and module, from which ready-made models are told apart.
+    return type(
+        original.__name__, (DistributedEstimator, original), {"__module__": original.__module__}
+    )
+
+
+def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tuple[Any, Any]:
+    if isinstance(features, PackedFeatures):
+        features = Features.of(features)
+        if options.reads_matrices:
+            features = numeric_columns.with_joint_columns(
+                features, options.columns, options.feature_keys
+            )
+        else:
+            features = dict(features)
+    if options.feature_keys:
+        features = model_inputs.renamed(features, options.feature_keys)
+    if options.only_row_count:
+        features = model_inputs.row_count(features, options.weight_key)
+    if options.whole_labels:
+        labels = model_inputs.whole_labels(labels)
+    return features, labels
+
+
+def _report_mean_loss() -> None:
+    """Report the mean of the replicas' losses where each is a mean.
+
+    Optimizers of TensorFlow 2 do not set this flag, and without it Estimator adds up the replicas' losses: with n
+    replicas it reports n times the loss. Weights are not concerned. A loss that is a sum over examples stays a sum over
+    all replicas. Optimizers of TensorFlow 1 set the flag in the model function, or take it away.
+
+    Source:
+        ``_get_loss_reduce_op_for_reporting`` in tensorflow_estimator/python/estimator/estimator.py.
+    """
+    tf.compat.v1.get_default_graph()._is_loss_scaled_by_optimizer = True
+
+
+def _with_one_variable_each(spec: Any, mode: str) -> Any:
+    hook = replicated_variables.KeepOneOfEachVariable()
+    if mode == ModeKeys.TRAIN:
+        return spec._replace(training_hooks=(*spec.training_hooks, hook))
+    if mode == ModeKeys.EVAL:
+        return spec._replace(evaluation_hooks=(*spec.evaluation_hooks, hook))
+    return spec
+
+
+def _with_default_signature(spec: Any, receiver: Any) -> Any:
+    outputs = spec.export_outputs or {}
+    tensors = list(receiver.receiver_tensors.values())
+    takes_examples = len(tensors) == 1 and tensors[0].dtype == tf.string
+    takes_any = isinstance(outputs.get(DEFAULT_SIGNATURE), tf.estimator.export.PredictOutput)
+    if PREDICT not in outputs or takes_examples or takes_any:
+        return spec
+    return spec._replace(export_outputs={**outputs, DEFAULT_SIGNATURE: outputs[PREDICT]})

@@ -1,0 +1,60 @@
+"""Features and labels as TensorFlow's ready-made models expect them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+
+def renamed(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
+    """Give features the names that they have inside the model.
+
+    Args:
+        features: Features by their names in the data.
+        keys: Names inside the model, by names in the data.
+    """
+    if all(name == key for name, key in keys.items()):
+        return features
+    # A feature that the model does not read must not take the name of a renamed one.
+    taken = {*keys, *keys.values()}
+    inside = {name: value for name, value in features.items() if name not in taken}
+    return {**inside, **{key: features[name] for name, key in keys.items() if name in features}}
+
+
+def row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, Any]:
+    """Keep the weights, and one feature to count the rows of a batch.
+
+    TensorFlow's baseline compares the features' numbers of rows, and makes its variable depend on that: the variable
+    would have to be initialised after the first batch, which is read after all variables are initialised.
+
+    Args:
+        features: Features by their names inside the model.
+        weight_key: Name of the feature that holds the weights, or None.
+
+    Source:
+        ``_baseline_model_fn_builder_v2`` in tensorflow_estimator/python/estimator/canned/baseline.py.
+    """
+    counted = next((value for name, value in features.items() if name != weight_key), None)
+    kept = {name: value for name, value in features.items() if name == weight_key}
+    # A name that no feature's safe key can have, so that it never hides the weights.
+    kept["rows counted"] = kept[weight_key] if counted is None else counted
+    return kept
+
+
+def whole_labels(labels: Any) -> Any:
+    """Cast classes that are TRUE and FALSE, or floating point as R's numbers are, to integers.
+
+    Args:
+        labels: A tensor, or None. Numbers that are not whole stop the training with an error.
+    """
+    if labels is None or not (labels.dtype.is_floating or labels.dtype.is_bool):
+        return labels
+    whole = tf.cast(labels, tf.int64)
+    if labels.dtype.is_bool:
+        return whole
+    message = "Labels of a classifier must be whole numbers."
+    check = tf.debugging.assert_equal(labels, tf.cast(whole, labels.dtype), message=message)
+    with tf.control_dependencies([check]):
+        return tf.identity(whole)
