@@ -157,9 +157,12 @@ def changed_estimators(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             if node.attr in ESTIMATOR_MEMBERS or ast.unparse(node.value).endswith("estimator"):
                 yield ast.unparse(node)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
-            if ast.unparse(node.args[0]).endswith("estimator"):
-                yield ast.unparse(node)
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "setattr"
+            and ast.unparse(node.args[0]).endswith("estimator")
+        ):
+            yield ast.unparse(node)
 
 
 def test_only_one_module_changes_an_estimator() -> None:

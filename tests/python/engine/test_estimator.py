@@ -158,9 +158,11 @@ def test_an_exporter_writes_a_signature_for_requests_of_tensors(
     described = model("dnn_classifier", tmp_path / "model", "sum_over_batch_size")
     estimator = described.build(configuration(tf, 1))
     estimator.train(input_fn(tf, BATCH), steps=1)
-    receive = tf.estimator.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None, 3], tf.float32)}
-    )
+
+    def receive() -> Any:
+        features = {"x": tf.compat.v1.placeholder(tf.float32, [None, 3])}
+        return tf.estimator.export.ServingInputReceiver(features, features)
+
     path = tf.estimator.FinalExporter("final", receive).export(
         estimator, str(tmp_path / "export"), None, {}, is_the_final_export=True
     )

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from support.sampling import sampled
 
-from tfdistribute import engine
 from tfdistribute.bridge import call
 from tfdistribute.descriptions import read
 from tfdistribute.errors import (
@@ -329,7 +328,6 @@ def test_the_engine_leaves_classification_to_examples(
     path = export_savedmodel(trained("deep"), RunSettings(), str(tmp_path / "export"))
     classes = answers(tensorflow, path, "serving_default", inputs=examples(tensorflow))
     assert classes.keys() == {"classes", "scores"}
-    assert engine.exports.DEFAULT == "serving_default"
 
 
 def test_models_without_feature_columns_take_the_tensors_that_they_were_trained_on(

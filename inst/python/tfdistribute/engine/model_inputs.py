@@ -36,11 +36,10 @@ def row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, 
     Source:
         ``_baseline_model_fn_builder_v2`` in tensorflow_estimator/python/estimator/canned/baseline.py.
     """
-    counted = next((value for name, value in features.items() if name != weight_key), None)
-    kept = {name: value for name, value in features.items() if name == weight_key}
+    weights = {name: value for name, value in features.items() if name == weight_key}
+    others = [value for name, value in features.items() if name != weight_key]
     # A name that no feature's safe key can have, so that it never hides the weights.
-    kept["rows counted"] = kept[weight_key] if counted is None else counted
-    return kept
+    return {**weights, "rows counted": next(iter([*others, *weights.values()]))}
 
 
 def whole_labels(labels: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Session settings given by name, as the ConfigProto that a session is made with."""
+"""The ConfigProto of a session, from settings by name.
+
+protobuf's ``ParseDict`` does not do: it takes "2" for 2, TRUE for 1.0 and any number for an enum, replaces lists, and
+its errors do not always have the path of the field.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,19 @@ from tensorflow_estimator.python.estimator import run_config as estimator_run_co
 
 from tfdistribute.errors import RunConfigError
 
-_INTEGERS = {
-    FieldDescriptor.CPPTYPE_INT32,
-    FieldDescriptor.CPPTYPE_INT64,
-    FieldDescriptor.CPPTYPE_UINT32,
-    FieldDescriptor.CPPTYPE_UINT64,
+_EXPECTED = {
+    FieldDescriptor.CPPTYPE_BOOL: "TRUE or FALSE",
+    FieldDescriptor.CPPTYPE_STRING: "a string",
+    FieldDescriptor.CPPTYPE_FLOAT: "a number",
+    FieldDescriptor.CPPTYPE_DOUBLE: "a number",
 }
-_FLOATS = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
 
 
 def make(settings: Mapping[str, Any], base: Any = None) -> Any:
-    """Make the ConfigProto that a user's settings mean on top of TensorFlow's defaults.
+    """Add a user's settings to TensorFlow's defaults.
 
     TensorFlow's RunConfig drops its own defaults (soft placement, device filters) as soon as it is given a session
-    configuration; here they stay unless a setting says otherwise, and lists are joined.
+    configuration. Here they stay unless a setting replaces them, and lists are joined.
 
     Args:
         settings: Fields of ``tf.compat.v1.ConfigProto`` by name; nested messages are mappings.
@@ -91,25 +94,19 @@ def _mapping(value: Any, path: str) -> Mapping[str, Any]:
 
 
 def _scalar(field: Any, value: Any, path: str) -> Any:
-    kind = field.cpp_type
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind == FieldDescriptor.CPPTYPE_BOOL and isinstance(value, bool):
-        return value
-    if kind == FieldDescriptor.CPPTYPE_ENUM:
+    if field.enum_type is not None:
         return _enumerated(field, value, path)
-    if kind in _INTEGERS:
-        if number and float(value).is_integer():
-            return int(value)
-        raise _misfit(value, "a whole number", path)
-    if kind in _FLOATS and number:
+    expected = _EXPECTED.get(field.cpp_type, "a whole number")
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if expected == "a whole number" and number and float(value).is_integer():
+        return int(value)
+    if expected == "a number" and number:
         return float(value)
-    if kind == FieldDescriptor.CPPTYPE_STRING and isinstance(value, str):
+    if expected == "TRUE or FALSE" and isinstance(value, bool):
+        return value
+    if expected == "a string" and isinstance(value, str):
         return value.encode() if field.type == FieldDescriptor.TYPE_BYTES else value
-    expected = {
-        FieldDescriptor.CPPTYPE_BOOL: "TRUE or FALSE",
-        FieldDescriptor.CPPTYPE_STRING: "a string",
-    }
-    raise _misfit(value, expected.get(kind, "a number"), path)
+    raise _misfit(value, expected, path)
 
 
 def _enumerated(field: Any, value: Any, path: str) -> int:
@@ -125,7 +122,6 @@ def _misfit(value: Any, expected: str, path: str) -> RunConfigError:
     shown = "named values" if isinstance(value, Mapping) else repr(value)
     return RunConfigError(
         f"`{path}` must be {expected}, not {shown}.",
-        f"Give `{path}` as {expected}.",
         argument=path,
         value=shown,
     )
