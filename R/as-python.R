@@ -1,7 +1,7 @@
 #' Convert a description to TensorFlow's own object
 #'
-#' For code that calls TensorFlow directly, such as constructors of tfestimators. Starts Python and TensorFlow. The
-#' verbs of this package convert descriptions themselves.
+#' Makes the TensorFlow object for code that calls TensorFlow directly, such as constructors of tfestimators. Starts
+#' Python and TensorFlow. The verbs of this package convert descriptions themselves.
 #'
 #' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions called from R also accept
 #'   these directly.

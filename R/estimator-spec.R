@@ -1,7 +1,7 @@
 #' Specify the predictions, loss and optimizer of a model function
 #'
-#' The return value of a model function for [estimator()], which may also return a plain named list with the same
-#' elements.
+#' Makes the return value of a model function for [estimator()]. The function may also return a plain named list with
+#' the same elements.
 #'
 #' @param mode The `mode` that the model function was called with: `"train"`, `"eval"` or `"infer"`.
 #' @param predictions A tensor or a named list of tensors with one row per example, for `predict()`. Required in mode

@@ -74,7 +74,8 @@ unnamed_vocabulary <- function(selections) {
 
 #' Categorical column with a file of categories
 #'
-#' Like [column_categorical_with_vocabulary_list()], for long lists. The file is read when a model trains, not here.
+#' Each value is one of the categories in a file, as for [column_categorical_with_vocabulary_list()]. The file is read
+#' when a model trains, not here.
 #'
 #' @inheritParams column_categorical_with_hash_bucket
 #' @param vocabulary_file Path of a text file with one category per line.
@@ -132,8 +133,8 @@ column_categorical_with_vocabulary_file <- function(
 
 #' Categorical column with hash buckets
 #'
-#' For categories that are unknown or too many to list: the hash of a value determines its bucket. Different values may
-#' share a bucket.
+#' The hash of a value determines its bucket, so that categories can be unknown or too many to list. Different values
+#' may share a bucket.
 #'
 #' @inheritParams column_numeric
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
@@ -162,7 +163,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 
 #' Categorical column of numbered categories
 #'
-#' For features that hold whole numbers from 0 to `num_buckets - 1`, such as factors from [input_fn()] with
+#' The feature holds whole numbers from 0 to `num_buckets - 1`, for example factors from [input_fn()] with
 #' `factors = "codes"`.
 #'
 #' @inheritParams column_numeric

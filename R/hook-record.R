@@ -8,7 +8,7 @@
 #' @param every_n_step Steps between records, a count. The first and the last step are always recorded.
 #' @returns A description of class `tfdistribute_history_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error`: `every_n_step` is not a count.
-#' @references `hook_history_saver()` of tfestimators.
+#' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
 #' hook_history_saver(every_n_step = 1)
@@ -23,7 +23,7 @@ hook_history_saver <- function(every_n_step = 10) {
 #' It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
-#' @references `hook_progress_bar()` of tfestimators.
+#' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
 #' hook_progress_bar()

@@ -46,9 +46,10 @@ hook_checkpoint_saver <- function(
   )
 }
 
-#' Write summaries for TensorBoard at another interval
+#' Write additional summaries for TensorBoard
 #'
-#' Writes summaries in addition to those of `save_summary_steps` in [run_config()].
+#' Writes summaries at an interval and to a directory of its own, in addition to those of `save_summary_steps` in
+#' [run_config()].
 #'
 #' @inheritParams hook_step_counter
 #' @param save_steps Steps between summaries, a count.
@@ -91,10 +92,10 @@ hook_summary_saver <- function(
   )
 }
 
-#' Write the training speed for TensorBoard at another interval
+#' Write additional records of the training speed for TensorBoard
 #'
-#' Writes the steps per second in addition to those of `log_step_count_steps` in [run_config()]. The examples per second
-#' are in the [history][history].
+#' Writes the steps per second at an interval and to a directory of its own, in addition to those of
+#' `log_step_count_steps` in [run_config()]. The examples per second are in the [history][history].
 #'
 #' @param every_n_steps Steps between records, a count; ignored if only `every_n_secs` is given.
 #' @param every_n_secs Seconds between records, a number.

@@ -57,7 +57,7 @@ session_run_hook <- function(
 
 #' Tensors to fetch with a step
 #'
-#' The return value of `before_run` in a [session_run_hook()]. The hook's `after_run` gets the values as
+#' Makes the return value of `before_run` in a [session_run_hook()]. The hook's `after_run` gets the values as
 #' `values$results`, with the same names.
 #'
 #' @param ... Tensors, as names or Python objects, each with a name for its value. A tensor given by its name needs

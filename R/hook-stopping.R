@@ -26,8 +26,9 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 
 #' Wait for other tasks to train the model to a step
 #'
-#' For asynchronous training in which workers start one after another. If no other task trains the model, it fails at
-#' once instead of waiting forever. In a cluster, waiting ends with an error after ten minutes without a step.
+#' Delays this task in asynchronous training, so that workers start one after another. If no other task trains the
+#' model, it fails at once instead of waiting forever. In a cluster, waiting ends with an error after ten minutes
+#' without a step.
 #'
 #' @param wait_until_step Global step at which this task starts, a count.
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.

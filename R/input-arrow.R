@@ -1,6 +1,6 @@
 #' Describe examples in Arrow files
 #'
-#' For Arrow's file format, also called IPC or Feather 2. Streams and Feather 1 are not supported. The files are read
+#' Reads Arrow's file format, also called IPC or Feather 2. Streams and Feather 1 are not supported. The files are read
 #' piece by piece while a model trains; only the current record batches are in memory. Every row is read once per epoch,
 #' with any number of devices and workers. The files are not opened until a verb runs.
 #'

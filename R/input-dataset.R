@@ -1,8 +1,8 @@
 #' Describe examples by a function that returns a dataset
 #'
-#' For data from a `tf.data` pipeline of your own. Verbs also accept the function itself. Nothing is sharded, shuffled
-#' or repeated for you. **Each batch belongs to one replica**, so one training step on four devices takes four batches.
-#' With several workers, each must read its own shard, which it learns from `input_context`.
+#' Describes examples from a `tf.data` pipeline of your own. Verbs also accept the function itself. Nothing is sharded,
+#' shuffled or repeated for you. **Each batch belongs to one replica**, so one training step on four devices takes four
+#' batches. With several workers, each must read its own shard, which it learns from `input_context`.
 #'
 #' @param fn Function that returns a `tf.data.Dataset` of batches, either `list(features, labels)` or features, where
 #'   features is a named list of tensors. Each verb calls it without arguments, or, if it has an argument

@@ -1,9 +1,9 @@
 #' Describe examples by a function that returns batches
 #'
-#' For data that R makes or reads piece by piece: simulations, databases, files larger than memory. TensorFlow calls
-#' `fn` on R's own thread while it trains. Each step costs about a tenth of a millisecond more, plus about as much for
-#' each column of a batch: one matrix of twenty columns is faster than twenty vectors. Nothing is shuffled or repeated
-#' for you. For data that fits into memory, [input_fn()] is faster.
+#' Describes data that R makes or reads piece by piece: simulations, databases, files larger than memory. TensorFlow
+#' calls `fn` on R's own thread while it trains. Each step costs about a tenth of a millisecond more, plus about as much
+#' for each column of a batch: one matrix of twenty columns is faster than twenty vectors. Nothing is shuffled or
+#' repeated for you. For data that fits into memory, [input_fn()] is faster.
 #'
 #' **Each batch is a global batch**, the examples of one training step over all devices. It is cut into slices, one per
 #' replica, which are equal if its size is a multiple of the number of replicas, and nearly equal otherwise. With

@@ -2,7 +2,7 @@
 
 #' Run a task of a job
 #'
-#' The entry point of the processes that [launch()] starts. It reads the job's private directory, performs the task that
+#' Runs one task in a process that [launch()] started. It reads the job's private directory, performs the task that
 #' `TF_CONFIG` names, and ends R. Do not call it yourself: without a job there is nothing to run. [launch()] sets the
 #' environment variables `TFDISTRIBUTE_JOB` and `TFDISTRIBUTE_DIGEST` for it.
 #'

@@ -1,7 +1,7 @@
 #' Combine features into one layer of a model function
 #'
-#' Applies feature columns to features and returns one tensor of numbers. It is for a [model function][estimator];
-#' canned models do this themselves.
+#' Applies feature columns to features and returns one tensor of numbers, for use in a [model function][estimator].
+#' Canned models do this themselves.
 #'
 #' @param features Named list of tensors, as a model function gets it.
 #' @param feature_columns Columns to read, as [feature_columns()] returns them. Categorical columns must be wrapped in

@@ -3,8 +3,8 @@
 #' Specify how TensorFlow parses examples in files
 #'
 #' Describes how the features, label and weights of a model are stored in `tf.train.Example` messages, the content of
-#' TFRecord files. It is a plain R value. TensorFlow functions such as `tf$io$parse_example()` accept it: it is
-#' converted to Python's dictionary.
+#' TFRecord files. It is a plain R value. TensorFlow functions such as `tf$io$parse_example()` accept it as the
+#' dictionary that they need.
 #'
 #' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
 #' @param label_key Name of the label in the messages, a string.

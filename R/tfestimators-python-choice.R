@@ -2,8 +2,8 @@
 
 #' Choose the Python to use
 #'
-#' The functions of the same names in the R package reticulate. Call them before anything starts Python. The environment
-#' that [install_tfdistribute()] makes is found without them.
+#' Call the functions of the same names in the R package reticulate. Use them before anything starts Python. The
+#' environment that [install_tfdistribute()] makes is found without them.
 #'
 #' @param python Path of a Python program.
 #' @param virtualenv Name or path of a virtual environment.
@@ -41,8 +41,8 @@ use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL) {
 
 #' Install TensorFlow
 #'
-#' For scripts written for tfestimators. Calls [install_tfdistribute()], which installs the last TensorFlow with
-#' Estimators into a virtual environment.
+#' Calls [install_tfdistribute()], which installs the last TensorFlow with Estimators into a virtual environment. It is
+#' for scripts written for tfestimators.
 #'
 #' @param method `"auto"` or `"virtualenv"`.
 #' @param version `"default"`, `"2.15"` or `"2.15.1"`, optionally followed by `"-gpu"` or `"-cpu"`; or just `"gpu"` or
