@@ -1,0 +1,23 @@
+"""The strategies of one machine, and settings that use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfdistribute.descriptions import read
+from tfdistribute.run_config import RunSettings
+
+STRATEGIES: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "one device": {"kind": "one_device", "device": "CPU:0"},
+    "mirrored": {"kind": "mirrored", "devices": 2},
+    "mirrored over 3": {"kind": "mirrored", "devices": 3},
+    "central storage": {"kind": "central_storage", "devices": 2},
+}
+# One of each kind.
+KINDS = ("none", "one device", "mirrored", "central storage")
+
+
+def settings(strategy: str = "none", **fields: Any) -> RunSettings:
+    """Read run settings that train under a strategy."""
+    return read(RunSettings, {"train_distribute": STRATEGIES[strategy], **fields})
