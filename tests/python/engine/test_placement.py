@@ -10,12 +10,12 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support.callbacks import as_model_fn  # noqa: E402
-from support.custom_models import described, line, mean_square, settings, source  # noqa: E402
+from support.callbacks import as_model_fn
+from support.custom_models import described, line, mean_square, settings, source
 
-from tfdistribute import engine  # noqa: E402
-from tfdistribute.errors import RunConfigError  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
+from tfdistribute import engine
+from tfdistribute.errors import RunConfigError
+from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
 

@@ -10,10 +10,10 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support import equality_models  # noqa: E402
-from support.callbacks import as_model_fn  # noqa: E402
-from support.checkpoints import assert_alike, variables  # noqa: E402
-from support.custom_models import (  # noqa: E402
+from support import equality_models
+from support.callbacks import as_model_fn
+from support.checkpoints import assert_alike, variables
+from support.custom_models import (
     STEPS,
     described,
     legacy,
@@ -24,12 +24,12 @@ from support.custom_models import (  # noqa: E402
     trained,
     with_optimizer,
 )
-from support.sampling import sampled  # noqa: E402
+from support.sampling import sampled
 
-from tfdistribute.errors import ArgumentError, CallbackError, ModelDirectoryError, ModelError  # noqa: E402
-from tfdistribute.training.evaluate import evaluate  # noqa: E402
-from tfdistribute.training.predict import joined, predict  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
+from tfdistribute.errors import ArgumentError, CallbackError, ModelDirectoryError, ModelError
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.predict import joined, predict
+from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
 

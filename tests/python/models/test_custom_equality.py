@@ -13,16 +13,16 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support import equality_models  # noqa: E402
-from support.callbacks import as_model_fn  # noqa: E402
-from support.checkpoints import assert_alike, assert_identical, variables  # noqa: E402
-from support.custom_models import STEPS, described, settings, trained  # noqa: E402
-from support.inputs import from_function  # noqa: E402
-from support.sampling import sampled  # noqa: E402
-from tensorflow.core.protobuf import rewriter_config_pb2  # noqa: E402
+from support import equality_models
+from support.callbacks import as_model_fn
+from support.checkpoints import assert_alike, assert_identical, variables
+from support.custom_models import STEPS, described, settings, trained
+from support.inputs import from_function
+from support.sampling import sampled
+from tensorflow.core.protobuf import rewriter_config_pb2
 
-from tfdistribute import engine  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
+from tfdistribute import engine
+from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
 

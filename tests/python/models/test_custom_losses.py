@@ -10,8 +10,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support.checkpoints import assert_alike  # noqa: E402
-from support.custom_models import (  # noqa: E402
+from support.checkpoints import assert_alike
+from support.custom_models import (
     STEPS,
     TRAIN_OPS,
     clip_and_apply,
@@ -24,13 +24,13 @@ from support.custom_models import (  # noqa: E402
     trained,
     with_optimizer,
 )
-from support.sampling import sampled  # noqa: E402
-from support.strategies import STRATEGIES  # noqa: E402
+from support.sampling import sampled
+from support.strategies import STRATEGIES
 
-from tfdistribute import engine  # noqa: E402
-from tfdistribute.errors import ModelError  # noqa: E402
-from tfdistribute.training.evaluate import evaluate  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
+from tfdistribute import engine
+from tfdistribute.errors import ModelError
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
 

@@ -11,7 +11,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.engine.many_steps.consensus import NEVER, Alone, Together  # noqa: E402
+from tfdistribute.engine.many_steps.consensus import NEVER, Alone, Together
 
 v1 = tf.compat.v1
 

@@ -11,14 +11,14 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support import equality_models as models  # noqa: E402
-from support.many_steps import MODELS, STEPS, custom, source, trained  # noqa: E402
-from support.sampling import sampled  # noqa: E402
+from support import equality_models as models
+from support.many_steps import MODELS, STEPS, custom, source, trained
+from support.sampling import sampled
 
-from tfdistribute.descriptions import read  # noqa: E402
-from tfdistribute.errors import CallbackError  # noqa: E402
-from tfdistribute.inputs import Input  # noqa: E402
-from tfdistribute.training.history import History  # noqa: E402
+from tfdistribute.descriptions import read
+from tfdistribute.errors import CallbackError
+from tfdistribute.inputs import Input
+from tfdistribute.training.history import History
 
 v1 = tf.compat.v1
 

@@ -11,18 +11,18 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support import equality_models as models  # noqa: E402
-from support.many_steps import BATCH, STEPS, X, Y, custom, described, settings, source  # noqa: E402
+from support import equality_models as models
+from support.many_steps import BATCH, STEPS, X, Y, custom, described, settings, source
 
-from tfdistribute import engine  # noqa: E402
-from tfdistribute.descriptions import read  # noqa: E402
-from tfdistribute.errors import TrainingError  # noqa: E402
-from tfdistribute.inputs import Input  # noqa: E402
-from tfdistribute.training.history import History  # noqa: E402
-from tfdistribute.training.hooks import read_hooks  # noqa: E402
-from tfdistribute.training.specs import EvalSpec, TrainSpec  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
-from tfdistribute.training.train_and_evaluate import train_and_evaluate  # noqa: E402
+from tfdistribute import engine
+from tfdistribute.descriptions import read
+from tfdistribute.errors import TrainingError
+from tfdistribute.inputs import Input
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks import read_hooks
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train import train
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
 v1 = tf.compat.v1
 

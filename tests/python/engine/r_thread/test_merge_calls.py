@@ -5,7 +5,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support.replica_graphs import (  # noqa: E402
+from support.replica_graphs import (
     in_replicas,
     merge,
     mirrored,
@@ -14,8 +14,8 @@ from support.replica_graphs import (  # noqa: E402
     total,
 )
 
-from tfdistribute.engine.r_thread.sequential_replicas import adopt  # noqa: E402
-from tfdistribute.errors import ModelError  # noqa: E402
+from tfdistribute.engine.r_thread.sequential_replicas import adopt
+from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
 

@@ -10,24 +10,24 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support import equality_models as models  # noqa: E402
-from support.replica_graphs import (  # noqa: E402
+from support import equality_models as models
+from support.replica_graphs import (
     in_replicas,
     mirrored,
     replica_id,
     session_config,
     total,
 )
-from support.sampling import sampled  # noqa: E402
-from tensorflow.python.distribute import (  # noqa: E402
+from support.sampling import sampled
+from tensorflow.python.distribute import (
     mirrored_strategy,
     parameter_server_strategy_v2,
     tpu_strategy,
 )
-from tensorflow.python.framework import ops  # noqa: E402
+from tensorflow.python.framework import ops
 
-from tfdistribute.engine.r_thread.sequential_replicas import adopt  # noqa: E402
-from tfdistribute.errors import UnsupportedError  # noqa: E402
+from tfdistribute.engine.r_thread.sequential_replicas import adopt
+from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
 

@@ -10,9 +10,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tensorflow.python.util import deprecation  # noqa: E402
+from tensorflow.python.util import deprecation
 
-from tfdistribute.engine.repairs import call_location  # noqa: E402
+from tfdistribute.engine.repairs import call_location
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from support.sampling import sampled
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.descriptions import read  # noqa: E402
-from tfdistribute.errors import CallbackError  # noqa: E402
-from tfdistribute.inputs import Input  # noqa: E402
-from tfdistribute.models import Model  # noqa: E402
-from tfdistribute.run_config import RunSettings  # noqa: E402
-from tfdistribute.training.train import train  # noqa: E402
+from tfdistribute.descriptions import read
+from tfdistribute.errors import CallbackError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
