@@ -18,10 +18,9 @@
 #' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.
 #' @param devices_per_worker Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
 #'   that many of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few; the evaluator sees one that is
-#'   left over, and parameter servers see none.
+#'   left over, and parameter servers see none. Without GPUs it must be 1.
 #' @param memory_limit_mb Memory that a process may take on each GPU, in megabytes, so that several can share one; NULL
-#'   for no limit. TensorFlow cannot limit CPU memory: on a machine without GPUs the processes refuse this argument
-#'   after they have started.
+#'   for no limit. TensorFlow cannot limit CPU memory: without GPUs the processes fail after they have started.
 #' @param start_timeout_s Seconds that each training process has for its first step, a number; up to five times as long
 #'   while it is computing. Then the job fails and names the processes that never started.
 #' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.

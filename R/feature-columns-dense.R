@@ -109,7 +109,7 @@ column_indicator <- function(categorical_column) {
 #'   `r paste0('"', initializer_names, '"', collapse = ", ")`.
 #' @param ckpt_to_load_from Checkpoint that holds trained vectors, a path; together with `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
-#' @param max_norm Maximum norm of a vector, a positive number; NULL for no limit.
+#' @param max_norm Maximum norm of a vector, a number; NULL for no limit.
 #' @param trainable Whether training changes the vectors, TRUE or FALSE.
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
