@@ -26,7 +26,7 @@ def taking_apart(
         returns (features, label) or features. Matrices have one dimension of rows, or several.
     """
     cuts = {
-        name: engine.features.Cut(place.matrix, place.start, place.facts.shape)
+        name: engine.features.ColumnSlice(place.matrix, place.start, place.facts.shape)
         for name, place in packed.places.items()
         if name != left_out
     }
@@ -40,14 +40,14 @@ def taking_apart(
 
     def take_apart(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
         apart = {name: cut for name, cut in cuts.items() if name not in kept}
-        columns = engine.features.cut(matrices, apart)
+        columns = engine.features.slice_columns(matrices, apart)
         for name, table in zip(table_names, tables, strict=True):
             if name in columns:
                 columns[name] = engine.tf.gather(table, columns[name])
         label = None if response is None else columns.pop(response)
         features = columns
         if kept:
-            features = engine.features.packed(order, kept, matrices, columns)
+            features = engine.features.pack(order, kept, matrices, columns)
         return features if response is None else (features, label)
 
     return take_apart
