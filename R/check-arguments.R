@@ -1,30 +1,15 @@
-# Checks of single arguments. Each returns the value in the form that descriptions keep (counts as integers, because an
-# R 4 would reach Python as 4.0), or raises tfdistribute_argument_error with the argument's name and value.
-#
-# A checker must not assign to `value`: caller_arg() would no longer find the user's expression.
+# Checks of single arguments. Each returns the value in the form that descriptions keep
+# (counts as integers, because an R 4 would reach Python as 4.0), or raises
+# tfdistribute_argument_error with the argument's name, its value and the remedy.
 
-abort_argument <- function(
-  value,
-  expected,
-  argument = rlang::caller_arg(value),
-  kind = "argument",
-  .envir = parent.frame()
-) {
-  expected <- interpolate(expected, .envir)
+abort_argument <- function(argument, value, expected, kind = "argument") {
   abort_tfdistribute(
     kind,
-    problem = "`{argument}` must be {expected}, not {show_value(value)}.",
+    problem = paste0("`", argument, "` must be ", expected, ", not ", show_value(value), "."),
+    remedy = paste0("Give `", argument, "` as ", expected, "."),
     argument = argument,
     value = show_value(value)
   )
-}
-
-has_own_names <- function(values) {
-  rlang::is_named(values) && anyDuplicated(names(values)) == 0
-}
-
-or_null <- function(null) {
-  if (null) " or NULL"
 }
 
 is_number <- function(value) {
@@ -39,217 +24,169 @@ is_whole <- function(value) {
     all(abs(value) <= .Machine$integer.max)
 }
 
-check_count <- function(value, minimum = 1L, null = FALSE, argument = rlang::caller_arg(value)) {
+check_count <- function(value, argument, minimum = 1L, null = FALSE) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is_number(value) || !is_whole(value) || value < minimum) {
-    abort_argument(value, "a whole number of at least {minimum}{or_null(null)}", argument)
+    abort_argument(
+      argument,
+      value,
+      paste0("a whole number of at least ", minimum, if (null) " or NULL")
+    )
   }
   as.integer(value)
 }
 
-check_counts <- function(value, minimum = 1L, argument = rlang::caller_arg(value)) {
-  counts <- if (is.list(value)) unlist(value) else value
-  if (!is.numeric(counts) || length(counts) == 0 || !is_whole(counts) || any(counts < minimum)) {
-    abort_argument(counts, "whole numbers of at least {minimum}", argument)
+check_counts <- function(value, argument, minimum = 1L) {
+  value <- if (is.list(value)) unlist(value) else value
+  if (!is.numeric(value) || length(value) == 0 || !is_whole(value) || any(value < minimum)) {
+    abort_argument(argument, value, paste0("whole numbers of at least ", minimum))
   }
-  as.integer(counts)
+  as.integer(value)
 }
 
-check_number <- function(
-  value,
-  minimum = -Inf,
-  maximum = Inf,
-  null = FALSE,
-  argument = rlang::caller_arg(value)
-) {
+check_number <- function(value, argument, minimum = -Inf, maximum = Inf, null = FALSE) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is_number(value) || value < minimum || value > maximum) {
     range <- if (is.finite(minimum) && is.finite(maximum)) {
-      paste(" between", minimum, "and", maximum)
+      paste0(" between ", minimum, " and ", maximum)
     } else if (is.finite(minimum)) {
-      paste(" of at least", minimum)
+      paste0(" of at least ", minimum)
     } else if (is.finite(maximum)) {
-      paste(" of at most", maximum)
+      paste0(" of at most ", maximum)
     }
-    abort_argument(value, paste0("a number", range, or_null(null)), argument)
+    abort_argument(argument, value, paste0("a number", range, if (null) " or NULL"))
   }
   as.double(value)
 }
 
-# A number above 0.
-check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is_number(value) || value <= 0) {
-    abort_argument(value, "a number above 0{or_null(null)}", argument)
-  }
-  as.double(value)
-}
-
-check_flag <- function(value, argument = rlang::caller_arg(value)) {
+check_flag <- function(value, argument) {
   if (!is.logical(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(value, "TRUE or FALSE", argument)
+    abort_argument(argument, value, "TRUE or FALSE")
   }
   value
 }
 
-check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
+check_string <- function(value, argument, null = FALSE) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
-    abort_argument(value, "a non-empty string{or_null(null)}", argument)
+    abort_argument(argument, value, paste0("a non-empty string", if (null) " or NULL"))
   }
   enc2utf8(as.vector(value))
 }
 
-check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
+check_strings <- function(value, argument, null = FALSE) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is.character(value) || length(value) == 0 || anyNA(value) || !all(nzchar(value))) {
-    abort_argument(value, "non-empty strings{or_null(null)}", argument)
+    abort_argument(argument, value, paste0("non-empty strings", if (null) " or NULL"))
   }
   enc2utf8(as.vector(value))
 }
 
-# A path with `~` replaced by the home directory, or NULL.
-check_path <- function(value, argument = rlang::caller_arg(value)) {
-  path <- check_string(value, null = TRUE, argument = argument)
-  if (!is.null(path)) path.expand(path)
-}
-
-check_choice <- function(
-  value,
-  choices,
-  argument = rlang::caller_arg(value),
-  kind = "argument"
-) {
+check_choice <- function(value, argument, choices, kind = "argument") {
   if (!is.character(value) || length(value) != 1 || is.na(value) || !value %in% choices) {
-    abort_argument(value, "one of {quoted(choices)}", argument, kind)
-  }
-  value
-}
-
-# For arguments with all choices as their default: the first is taken.
-check_default_choice <- function(value, choices, argument = rlang::caller_arg(value)) {
-  if (identical(value, choices)) choices[[1]] else check_choice(value, choices, argument)
-}
-
-check_function <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is.function(value)) {
-    abort_argument(value, "a function{or_null(null)}", argument)
-  }
-  value
-}
-
-# A function that is called with the arguments in `supplied` and no others.
-check_formals <- function(
-  value,
-  supplied,
-  remedy,
-  argument = rlang::caller_arg(value),
-  kind = "argument"
-) {
-  formals <- if (!is_python_object(value)) formals(args(value))
-  required <- names(formals)[vapply(formals, is_required, NA)]
-  unknown <- setdiff(required, c(supplied, "..."))
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      kind,
-      problem = "`{argument}` has an argument `{unknown[[1]]}` that is never supplied.",
-      remedy = remedy,
-      argument = argument,
-      value = unknown[[1]]
+    abort_argument(
+      argument,
+      value,
+      paste0("one of ", paste(encodeString(choices, quote = "\""), collapse = ", ")),
+      kind = kind
     )
   }
   value
 }
 
-is_required <- function(default) {
-  identical(default, quote(expr = ))
+# For arguments whose default is the vector of choices: the first is taken when nothing was said.
+check_default_choice <- function(value, argument, choices) {
+  if (identical(value, choices)) choices[[1]] else check_choice(value, argument, choices)
 }
 
-check_class <- function(
-  value,
-  class,
-  expected,
-  null = FALSE,
-  argument = rlang::caller_arg(value)
-) {
+check_function <- function(value, argument, null = FALSE) {
+  if (null && is.null(value)) {
+    return(NULL)
+  }
+  if (!is.function(value)) {
+    abort_argument(argument, value, paste0("a function", if (null) " or NULL"))
+  }
+  value
+}
+
+check_class <- function(value, argument, class, expected, null = FALSE) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!inherits(value, class)) {
-    abort_argument(value, "{expected}{or_null(null)}", argument)
+    abort_argument(argument, value, paste0(expected, if (null) " or NULL"))
   }
   value
 }
 
-# A TensorFlow dtype by its name: "float32", or a Python tf$float32 (which a description does not keep).
-check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_arg(value)) {
-  dtype <- if (is_python_object(value)) dtype_name(value) else value
-  if (null && is.null(dtype)) {
+# A TensorFlow dtype as its name: "float32", or a Python tf$float32 (which never stays in a description).
+check_dtype <- function(value, argument, choices, null = FALSE) {
+  if (is_python_object(value)) {
+    value <- dtype_name(value)
+  }
+  if (null && is.null(value)) {
     return(NULL)
   }
-  check_choice(dtype, choices, argument)
+  check_choice(value, argument, choices)
 }
 
-# The `...` of a verb must be empty: a misspelt argument would otherwise be ignored.
-check_no_more <- function(..., verb) {
+# `...` of a verb takes nothing more: a misspelt argument must not pass in silence.
+check_no_more <- function(..., verb, known) {
   extra <- list(...)
   if (length(extra) == 0) {
     return(invisible())
   }
-  name <- rlang::names2(extra)[[1]]
-  known <- setdiff(names(formals(sys.function(sys.parent()))), c("object", "..."))
+  name <- names(extra)[[1]]
   abort_tfdistribute(
     "argument",
-    problem = if (nzchar(name)) {
-      "`{name}` is not an argument of {verb}()."
+    problem = if (is.null(name) || !nzchar(name)) {
+      paste0(verb, "() was given more arguments than it has.")
     } else {
-      "{verb}() was given more arguments than it has."
+      paste0("`", name, "` is no argument of ", verb, "().")
     },
-    remedy = paste0("Use only ", backquoted(known), "."),
-    argument = if (nzchar(name)) name
+    remedy = paste0("Use only ", paste0("`", known, "`", collapse = ", "), "."),
+    argument = name
   )
 }
 
 # Python objects that go to TensorFlow as they are: NULL, one, or a list of them.
-check_python_objects <- function(value, expected, argument = rlang::caller_arg(value)) {
-  if (is.null(value)) {
+check_python_objects <- function(values, argument, expected) {
+  if (is.null(values)) {
     return(list())
   }
-  objects <- if (is_python_object(value)) list(value) else value
-  if (!is.list(objects) || !all(vapply(objects, is_python_object, NA))) {
-    abort_argument(objects, "{expected}, one or a list, or NULL", argument)
+  if (is_python_object(values)) {
+    values <- list(values)
   }
-  unname(objects)
+  if (!is.list(values) || !all(vapply(values, is_python_object, NA))) {
+    abort_argument(argument, values, paste0(expected, ", one or a list, or NULL"))
+  }
+  unname(values)
 }
 
 # One Python object that goes to TensorFlow as it is.
-check_python_object <- function(value, expected, argument = rlang::caller_arg(value)) {
+check_python_object <- function(value, argument, expected) {
   if (!is.null(value) && !is_python_object(value)) {
-    abort_argument(value, "{expected} or NULL", argument)
+    abort_argument(argument, value, paste0(expected, " or NULL"))
   }
   value
 }
 
-check_given <- function(value, remedy, argument = rlang::caller_arg(value)) {
-  if (missing(value)) {
+# A verb that was given no data.
+check_given <- function(missing, verb) {
+  if (missing) {
     abort_tfdistribute(
       "input",
-      problem = "`{argument}` is missing.",
-      remedy = remedy,
-      argument = argument
+      problem = paste0("`input_fn` is missing: ", verb, "() needs data."),
+      remedy = "Make an input with input_fn().",
+      argument = "input_fn"
     )
   }
 }

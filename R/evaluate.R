@@ -37,16 +37,20 @@ evaluate.tfdistribute_estimator <- function(
   simplify = TRUE,
   ...
 ) {
-  check_given(input_fn, "Make an input with input_fn().")
-  check_no_more(..., verb = "evaluate")
-  simplify <- check_flag(simplify)
+  check_given(missing(input_fn), "evaluate")
+  check_no_more(
+    ...,
+    verb = "evaluate",
+    known = c("input_fn", "steps", "checkpoint_path", "name", "hooks", "simplify")
+  )
+  simplify <- check_flag(simplify, "simplify")
   metrics <- call_backend(
     "evaluate",
     estimator = object,
     input = as_input(input_fn),
-    steps = check_count(steps, null = TRUE),
-    checkpoint_path = check_string(checkpoint_path, null = TRUE),
-    name = check_string(name, null = TRUE),
+    steps = check_count(steps, "steps", null = TRUE),
+    checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
+    name = check_string(name, "name", null = TRUE),
     hooks = check_hooks(hooks)
   )
   record_evaluation(metrics)
@@ -55,5 +59,5 @@ evaluate.tfdistribute_estimator <- function(
 
 #' @export
 evaluate.default <- function(object, ...) {
-  check_estimator(object)
+  abort_not_estimator(object, "evaluate")
 }

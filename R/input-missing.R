@@ -37,13 +37,20 @@ check_missing <- function(data, columns, response, impute) {
   in_response <- response %in% unfilled
   abort_tfdistribute(
     "input",
-    problem = "Missing values{if (any(in_response)) ', also in the response'}: {listed}.",
+    problem = paste0(
+      if (any(in_response)) "Missing values, also in the response: " else "Missing values: ",
+      listed,
+      "."
+    ),
     remedy = if (any(in_response)) {
-      "Remove these rows, for example those where is.na({response})."
+      paste0("Remove these rows, for example those where is.na(", response, ").")
     } else {
-      c(
-        "Remove these rows, or give a value to take instead: ",
-        "impute = list(`{unfilled[[1]]}` = {impute_example(columns[[unfilled[[1]]]])})."
+      paste0(
+        "Remove these rows, or say what to take instead: impute = list(`",
+        unfilled[[1]],
+        "` = ",
+        impute_example(columns[[unfilled[[1]]]]),
+        ")."
       )
     },
     argument = unfilled[[1]],
@@ -78,17 +85,19 @@ check_impute <- function(impute, data, columns, response) {
   }
   named <- !is.null(names(impute)) && all(nzchar(names(impute))) && !anyDuplicated(names(impute))
   if (!named) {
-    abort_argument(impute, "one value, a named list or NULL")
+    abort_argument("impute", impute, "one value, a named list or NULL")
   }
   unknown <- setdiff(names(impute), features)
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "input",
-      problem = c(
-        "`impute` names `{unknown[[1]]}`, which is ",
-        "{if (unknown[[1]] %in% response) 'the response' else 'not a feature'}."
+      problem = paste0(
+        "`impute` names `",
+        unknown[[1]],
+        "`, which is ",
+        if (unknown[[1]] %in% response) "the response." else "no feature."
       ),
-      remedy = "Name only features: {backquoted(utils::head(features, 10))}.",
+      remedy = paste0("Name only features: ", backquoted(utils::head(features, 10)), "."),
       argument = "impute",
       value = unknown[[1]]
     )
@@ -109,11 +118,11 @@ used_fillings <- function(impute, data, columns) {
 check_filling <- function(value, column, values) {
   if (is.null(filling(value, column, values))) {
     expected <- if (is.factor(values)) {
-      paste0("one of its levels (", toString(utils::head(levels(values), 5)), ")")
+      paste0("one of its levels (", paste(utils::head(levels(values), 5), collapse = ", "), ")")
     } else {
       paste0("one value like ", impute_example(column))
     }
-    abort_argument(value, expected, argument = paste0("impute$", column$name))
+    abort_argument(paste0("impute$", column$name), value, expected)
   }
 }
 

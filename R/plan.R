@@ -42,7 +42,9 @@ plan <- function(
   devices_per_worker = 1,
   script = NULL
 ) {
-  check_estimator(object)
+  if (!inherits(object, "tfdistribute_estimator")) {
+    abort_not_estimator(object, "plan")
+  }
   check_cluster_argument(cluster, null = TRUE)
   check_spans_machines(object$config$train_distribute, cluster)
   training <- input_of(train_spec)
@@ -59,9 +61,9 @@ plan <- function(
     devices_per_worker = if (is.null(cluster)) {
       count_devices(object$config$train_distribute)
     } else {
-      check_count(devices_per_worker)
+      check_count(devices_per_worker, "devices_per_worker")
     },
-    script = check_string(script, null = TRUE)
+    script = check_string(script, "script", null = TRUE)
   )
   new_plan(rows)
 }
@@ -91,9 +93,12 @@ check_spans_machines <- function(strategy, cluster) {
   ) {
     abort_tfdistribute(
       "strategy",
-      problem = c(
-        "`train_distribute` is strategy_{strategy$kind}(), which uses one machine, ",
-        "and `cluster` has {sum(count_tasks(cluster))} task{?s}."
+      problem = paste0(
+        "`train_distribute` is strategy_",
+        strategy$kind,
+        "(), which uses one machine, and `cluster` has ",
+        sum(count_tasks(cluster)),
+        " tasks."
       ),
       remedy = "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
       argument = "train_distribute",
@@ -127,7 +132,7 @@ print.tfdistribute_plan <- function(x, ...) {
   if (!all(c("task", "host", "port", "role", "reads", "writes", "command") %in% names(x))) {
     return(NextMethod())
   }
-  writeLines(interpolate("<plan> {nrow(x)} task{?s}"))
+  cat("<plan> ", nrow(x), if (nrow(x) == 1) " task\n" else " tasks\n", sep = "")
   for (row in seq_len(nrow(x))) {
     writeLines(format_task(as.list(x)[names(x)], row))
   }

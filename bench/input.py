@@ -36,13 +36,10 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column, pack
-from tfdistribute.inputs.records.fixed_length import FixedLength, write_fixed_length
-from tfdistribute.inputs.records.tfrecord import TFRecord, write_tfrecord
-from tfdistribute.inputs.tables.csv_file import Csv
-from tfdistribute.inputs.tables.parquet_file import Parquet
+from tfdistribute.inputs import Column, Csv, FixedLength, InMemory, Input, Parquet, TFRecord
+from tfdistribute.inputs.packed.packing import pack
+from tfdistribute.inputs.records.fixed_length import write_fixed_length
+from tfdistribute.inputs.records.tfrecord import write_tfrecord
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 WIDTH = 20
@@ -108,7 +105,7 @@ def one_pass(make: Make, rows: int) -> Run:
 def as_matrix(batch: Any) -> Any:
     """Stack the features, as a model does."""
     if isinstance(batch, engine.features.packed_features.PackedFeatures):
-        features = engine.features.packed_features.Features.unpack(batch)
+        features = engine.features.packed_features.Features.of(batch)
         return features.side_by_side(list(features))
     if isinstance(batch, dict):
         (batch,) = batch.values()

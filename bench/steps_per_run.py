@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.canned.dnn import DNNClassifier
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
@@ -36,9 +35,9 @@ class Clock(engine.tf.estimator.SessionRunHook):
         self._seconds = seconds
         self.made = self.first = self.half = 0.0
 
-    def required_steps(self, loss: Any) -> Any:
+    def step_needs(self, loss: Any) -> Any:
         del loss
-        return engine.hooks.step_requirements.NO_STEPS
+        return engine.hooks.step_requirements.NOTHING
 
     def begin(self) -> None:
         self.step = engine.tf.compat.v1.train.get_global_step()

@@ -9,8 +9,7 @@ import numpy as np
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
 from way import take_turns
 
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.canned.dnn import DNNClassifier
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings

@@ -8,8 +8,7 @@ import time
 
 import numpy as np
 
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.canned.dnn import DNNClassifier
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings

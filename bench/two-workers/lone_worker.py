@@ -8,8 +8,7 @@ import tempfile
 
 from data import GLOBAL_BATCH, HIDDEN, WIDTH, X, Y
 
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.canned.dnn import DNNRegressor
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings

@@ -1,11 +1,13 @@
-"""What is known about the columns of an input before TensorFlow starts. Plain Python."""
+"""Columns of an input as known before TensorFlow starts: names, types, shapes and levels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-# What a column holds, and the dtype of its tensor.
+# The dtype of a column's tensor, by the column's type.
 TYPES: Mapping[str, str] = {
     "float": "float32",
     "integer": "int32",
@@ -16,17 +18,51 @@ TYPES: Mapping[str, str] = {
     "datetime": "float64",
 }
 
+# The Arrow type as which a column is read if the user gives its type.
+ARROW_TYPES: Mapping[str, str] = {
+    "float": "float64",
+    "integer": "int32",
+    "integer64": "int64",
+    "string": "string",
+    "logical": "bool",
+    "date": "date32",
+    "datetime": "timestamp[us]",
+}
+
+# The type of a column, by the dtype of the array, tensor or record that holds it. NumPy keeps strings as objects.
+TYPES_OF_DTYPES: Mapping[str, str] = {
+    "float16": "float",
+    "float32": "float",
+    "float64": "float",
+    "int8": "integer",
+    "uint8": "integer",
+    "int16": "integer",
+    "uint16": "integer",
+    "int32": "integer",
+    "uint32": "integer64",
+    "int64": "integer64",
+    "bool": "logical",
+    "string": "string",
+    "object": "string",
+}
+
+
+def lossless_type(dtype: str) -> str | None:
+    """Return the type of a tensor's column; None if a column of that type would have another dtype."""
+    found = TYPES_OF_DTYPES.get(dtype)
+    return found if found is not None and TYPES[found] == dtype else None
+
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column as models meet it.
+    """One column.
 
     Args:
         name: Key of the feature, or name of the response; any text.
         type: One of ``TYPES``: "float", "integer", "integer64", "string", "logical" (0 and 1), "date"
             (days since 1970-01-01), "datetime" (seconds since then).
         shape: Shape of one example: ``()`` for a single value, ``(k,)`` for a row of a matrix.
-        levels: The values that a column of strings may take, in their order; None where they are not known.
+        levels: The values that a column of strings may take, in their order; None if they are not known.
     """
 
     name: str
@@ -34,21 +70,43 @@ class ColumnFacts:
     shape: tuple[int, ...] = ()
     levels: tuple[str, ...] | None = None
 
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
+        """Read a column from the values that ``dataclasses.asdict()`` made of it, after JSON."""
+        levels = values["levels"]
+        return cls(
+            values["name"],
+            values["type"],
+            tuple(values["shape"]),
+            None if levels is None else tuple(levels),
+        )
+
     @property
     def dtype(self) -> str:
         """Name of the TensorFlow dtype of the column's tensor."""
         return TYPES[self.type]
 
+    @property
+    def width(self) -> int:
+        """Values of one example."""
+        return math.prod(self.shape)
+
+
+def list_columns(names: Iterable[str]) -> str:
+    """Name the first ten columns, as the remedy of an error about a missing column."""
+    quoted = [f"`{name}`" for name in names]
+    return f"The columns are {', '.join(quoted[:10])}{', ...' if len(quoted) > 10 else '.'}"
+
 
 @dataclass(frozen=True)
 class InputFacts:
-    """One input as verbs and models meet it; None where a user's function hides it.
+    """Facts about one input; None for what a user's function does not reveal.
 
     Args:
         features: The features by name, in their order.
-        label: The response; also None where there is none.
+        label: The response; None also if there is none.
         rows: Examples of one epoch.
-        epochs: Passes over the rows; None also where the input repeats without end.
+        epochs: Passes over the rows; None also if the input repeats without end.
         global_batch_size: Examples of one training step, summed over replicas.
         label_range: Smallest and largest value of a response of numbers.
         weights: The feature that holds each row's weight; it is not among the features.

@@ -18,9 +18,8 @@ import pytest
 
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import read
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.memory.mapped import write_packed
-from tfdistribute.inputs.packed.packing import Column, pack
+from tfdistribute.inputs import Column, Input, write_packed
+from tfdistribute.inputs.packed.packing import pack
 from tfdistribute.inputs.records.fixed_length import write_fixed_length
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
 

@@ -13,10 +13,7 @@ import pytest
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import InputError, ShardingError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.sharding_audit import audit_sharding
-from tfdistribute.inputs.memory.mapped import write_packed
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, Input, audit_sharding, write_packed
 
 # Divides by every number of workers.
 BATCH = 60

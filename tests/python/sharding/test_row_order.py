@@ -13,7 +13,7 @@ from tfdistribute.columns import ColumnFacts
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.files.blocks import Block, RowStream, cut_blocks
 from tfdistribute.inputs.files.files import File
-from tfdistribute.inputs.packed.layout import lay_out
+from tfdistribute.inputs.packed.layout import Layout
 from tfdistribute.sharding import RangePlan, RowOrder
 
 ROWS = 20_000
@@ -26,7 +26,7 @@ class Numbers:
     """Rows that hold their number, in blocks of 100."""
 
     files: tuple[File, ...] = ()
-    layout = lay_out([ColumnFacts("row", "integer")])
+    layout = Layout.of([ColumnFacts("row", "integer")])
     row_bytes = 4
 
     def __init__(self) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.inputs.memory.mapped import write_packed
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import must_launch
 

@@ -1,4 +1,4 @@
-"""What R asks of rows: whether workers read each once, and that they stand in files."""
+"""Bridge functions about the rows of an input: audit of sharding, and writing of shards."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.sharding_audit import PipelineAudit, audit_sharding
-from tfdistribute.inputs.write.writing import write_input
+from tfdistribute.inputs import Input, PipelineAudit, audit_sharding, write_input
 from tfdistribute.training.tensorflow_errors import explained
 
 Wire = Mapping[str, Any]
 
-# Rows that are read at once where files are written.
-_WRITTEN_AT_ONCE = 4096
+# Rows that are read at once to write files.
+_ROWS_AT_ONCE = 4096
 
 
 def check_sharding(
@@ -31,8 +29,8 @@ def check_sharding(
     source = read(Input, _with_fields(input, num_epochs=epochs))
     with explained("check_sharding"):
         audit = audit_sharding(source, int(workers), None if replicas is None else int(replicas))
-    lines = {
-        field.name: [getattr(line, field.name) for line in audit.workers]
+    workers_read = {
+        field.name: [getattr(worker, field.name) for worker in audit.workers]
         for field in dataclasses.fields(PipelineAudit)
     }
     return {
@@ -42,8 +40,8 @@ def check_sharding(
         "rows_repeated": audit.rows_repeated,
         "rows_unknown": audit.rows_unknown,
         "steps_agree": audit.steps_agree,
-        # Arrays, with NaN for what is not known: a list of one reaches R as a scalar.
-        "workers": {name: np.array(values, dtype=float) for name, values in lines.items()},
+        # Arrays, with NaN for unknown values: a list of one would reach R as a scalar.
+        "workers": {name: np.array(each, dtype=float) for name, each in workers_read.items()},
     }
 
 
@@ -54,15 +52,15 @@ def write_shards(
     shards: float,
     listener: Any = None,
 ) -> None:
-    """Write an input, which is a wire, into sharded files."""
-    told = None if listener is None else as_callable(listener)
-    in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_WRITTEN_AT_ONCE)
+    """Write an input into sharded files."""
+    called = None if listener is None else as_callable(listener)
+    in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_ROWS_AT_ONCE)
     with explained(f"write_{format}"):
-        write_input(read(Input, in_order), format, directory, int(shards), told)
+        write_input(read(Input, in_order), format, directory, int(shards), called)
 
 
 def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
-    """Change fields of an input where it has them."""
+    """Change those of the fields that an input has."""
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}

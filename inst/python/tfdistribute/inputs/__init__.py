@@ -1,22 +1,36 @@
-"""Where examples come from: each description becomes a tf.data.Dataset in whichever process performs it."""
+"""Inputs: sources of examples that become a ``tf.data.Dataset`` in the process that reads them."""
 
+from tfdistribute.inputs.audit.sharding_audit import PipelineAudit, audit_sharding
 from tfdistribute.inputs.description import Input, Purpose
-from tfdistribute.inputs.functions import dataset_function, generator, transformed
-from tfdistribute.inputs.memory import in_memory, mapped
-from tfdistribute.inputs.records import fixed_length, tfrecord
-from tfdistribute.inputs.tables import arrow_file, csv_file, parquet_file
+from tfdistribute.inputs.functions.dataset_function import DatasetFunction
+from tfdistribute.inputs.functions.generator import Generator
+from tfdistribute.inputs.functions.transformed import Transformed
+from tfdistribute.inputs.memory.in_memory import InMemory
+from tfdistribute.inputs.memory.mapped import Mapped, write_packed
+from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs.records.fixed_length import FixedLength
+from tfdistribute.inputs.records.tfrecord import TFRecord
+from tfdistribute.inputs.tables.arrow_file import Arrow
+from tfdistribute.inputs.tables.csv_file import Csv
+from tfdistribute.inputs.tables.parquet_file import Parquet
+from tfdistribute.inputs.write.write_input import write_input
 
 __all__ = [
+    "Arrow",
+    "Column",
+    "Csv",
+    "DatasetFunction",
+    "FixedLength",
+    "Generator",
+    "InMemory",
     "Input",
+    "Mapped",
+    "Parquet",
+    "PipelineAudit",
     "Purpose",
-    "arrow_file",
-    "csv_file",
-    "dataset_function",
-    "fixed_length",
-    "generator",
-    "in_memory",
-    "mapped",
-    "parquet_file",
-    "tfrecord",
-    "transformed",
+    "TFRecord",
+    "Transformed",
+    "audit_sharding",
+    "write_input",
+    "write_packed",
 ]

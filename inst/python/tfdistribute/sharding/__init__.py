@@ -1,14 +1,10 @@
-"""Which task reads which rows: batches of rows in memory, ranges of rows in files."""
+"""Division of rows over tasks: batches of rows in memory, ranges of rows in files."""
 
-from tfdistribute.sharding.batches import (
-    BatchPlan,
-    InputContext,
-    Shard,
-    replica_batch_size,
-    split,
-)
-from tfdistribute.sharding.order import RowOrder, epoch_order
+from tfdistribute.sharding.batches import BatchPlan
+from tfdistribute.sharding.order import RowOrder, epoch_order, random_generator
 from tfdistribute.sharding.ranges import RangePlan
+from tfdistribute.sharding.shard import InputContext, Shard
+from tfdistribute.sharding.steps import replica_batch_size, split
 
 __all__ = [
     "BatchPlan",
@@ -17,6 +13,7 @@ __all__ = [
     "RowOrder",
     "Shard",
     "epoch_order",
+    "random_generator",
     "replica_batch_size",
     "split",
 ]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Seeds of NumPy are not negative; TensorFlow's may be.
+# NumPy's seeds are not negative; TensorFlow's may be.
 _SEED_BITS = 2**63 - 1
 
 
 class RowOrder:
-    """Which row stands at each position of the stream.
+    """The row at each position of the stream of all epochs.
 
     Args:
         rows: Rows of one epoch, at least 1.
@@ -66,5 +66,15 @@ def epoch_order(rows: int, seed: int, epoch: int) -> npt.NDArray[np.int32 | np.i
         Each row number once; the same for the same arguments, in every process.
     """
     order = np.arange(rows, dtype=np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
-    np.random.default_rng((seed & _SEED_BITS, epoch)).shuffle(order)
+    random_generator(seed, epoch).shuffle(order)
     return order
+
+
+def random_generator(seed: int, *position: int) -> np.random.Generator:
+    """Make the random generator of one epoch.
+
+    Args:
+        seed: Any whole number.
+        position: The epoch, and the pipeline if each has its own order.
+    """
+    return np.random.default_rng((seed & _SEED_BITS, *position))

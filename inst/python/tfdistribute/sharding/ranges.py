@@ -1,52 +1,22 @@
-"""Who reads which rows of files: one contiguous range per input pipeline and epoch. Plain Python."""
+"""Division of rows in files: one contiguous range per input pipeline and epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdistribute.errors import ShardingError
-from tfdistribute.sharding.batches import Shard, replica_batch_size, split
+from tfdistribute.sharding.steps import StepPlan, split
 
 
 @dataclass(frozen=True)
-class RangePlan:
-    """The rows and batches of one input pipeline, where each reads a part of the files of its own.
+class RangePlan(StepPlan):
+    """The rows and batches of one input pipeline, if each reads its own part of the files.
 
     The rows of an epoch are cut into one range per pipeline, before any shuffle. Ranges differ by one row at most,
-    and the longer ones come to the pipelines in turns, so that also over all epochs no pipeline reads more than one
+    and the pipelines take turns with the longer ones, so that also over all epochs no pipeline reads more than one
     row more than another. Therefore all pipelines take the same number of steps with no row lost, repeated or
-    padded; the end is as ``sharding.py`` says.
-
-    Args:
-        rows: Rows of one epoch over all pipelines, at least 1.
-        epochs: Passes over the rows; None: without end.
-        global_batch_size: Examples of one step, summed over replicas.
-        shard: The part to read.
-
-    Raises:
-        ShardingError: the batch does not divide over the replicas, or there are fewer rows than replicas.
+    padded; the last step follows the rule of ``batches.py``.
     """
-
-    rows: int
-    epochs: int | None
-    global_batch_size: int
-    shard: Shard = Shard()
-
-    def __post_init__(self) -> None:
-        """Check that every replica gets something in every step."""
-        replica_batch_size(self.global_batch_size, self.shard.replicas)
-        examples, replicas = self.examples, self.shard.replicas
-        if examples is not None and examples < replicas:
-            raise ShardingError(
-                f"{examples} row{'' if examples == 1 else 's'} cannot be split over {replicas} replicas.",
-                f"Use at least {replicas} rows, or fewer devices.",
-            )
-
-    @property
-    def examples(self) -> int | None:
-        """Rows of all epochs over all pipelines; None: without end."""
-        return None if self.epochs is None else self.rows * self.epochs
 
     @property
     def own_examples(self) -> int | None:
@@ -55,13 +25,8 @@ class RangePlan:
             return None
         return split(self.examples, self.shard.pipelines)[self.shard.pipeline]
 
-    @property
-    def replica_batch_size(self) -> int:
-        """Examples of a full batch as a model sees it."""
-        return replica_batch_size(self.global_batch_size, self.shard.replicas)
-
     def range_of(self, epoch: int) -> tuple[int, int]:
-        """Say which rows this pipeline reads in an epoch.
+        """Return the rows that this pipeline reads in an epoch.
 
         Args:
             epoch: Which pass, from 0.
@@ -71,7 +36,7 @@ class RangePlan:
         """
         pipelines = self.shard.pipelines
         size, longer = divmod(self.rows, pipelines)
-        # The longer ranges are dealt out like cards: each epoch goes on where the last one stopped.
+        # Each epoch continues the rotation of the longer ranges.
         first_longer = epoch * longer % pipelines
         start = self.shard.pipeline * size + sum(
             (pipeline - first_longer) % pipelines < longer

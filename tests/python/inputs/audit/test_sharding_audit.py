@@ -9,9 +9,8 @@ import pytest
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import InputError, ShardingError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.row_hashes import row_digests
-from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs import Input, audit_sharding
+from tfdistribute.inputs.audit.row_hashes import hash_rows
 
 
 def in_memory(rows: int, batch_size: int = 60, **fields: Any) -> Input:
@@ -187,17 +186,17 @@ def test_strings_sparse_and_ragged_values_are_recognised(tensorflow: Any):
     assert audit_sharding(from_function(make), 5).ok
 
 
-def test_digests_tell_rows_apart_and_do_not_depend_on_the_batch():
+def test_hashes_of_rows_differ_and_do_not_depend_on_the_batch():
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, 3, (500, 3)).astype(np.float32)
     words = np.array([b"a", b"b"], object)[rng.integers(0, 2, 500)]
-    digests = row_digests([numbers, words])
+    hashes = hash_rows([numbers, words])
     keys = [(*row, word) for row, word in zip(numbers.tolist(), words.tolist(), strict=True)]
     assert (
-        len(set(digests.tolist()))
+        len(set(hashes.tolist()))
         == len(set(keys))
-        == len(set(zip(digests.tolist(), keys, strict=True)))
+        == len(set(zip(hashes.tolist(), keys, strict=True)))
     )
-    parts = [row_digests([numbers[:7], words[:7]]), row_digests([numbers[7:], words[7:]])]
-    assert np.array_equal(np.concatenate(parts), digests)
-    assert not np.array_equal(row_digests([numbers[:, ::-1].copy(), words]), digests)
+    parts = [hash_rows([numbers[:7], words[:7]]), hash_rows([numbers[7:], words[7:]])]
+    assert np.array_equal(np.concatenate(parts), hashes)
+    assert not np.array_equal(hash_rows([numbers[:, ::-1].copy(), words]), hashes)

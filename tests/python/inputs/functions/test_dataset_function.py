@@ -10,7 +10,7 @@ import pytest
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.errors import CallbackError, InputError
-from tfdistribute.inputs.functions.dataset_function import DatasetFunction
+from tfdistribute.inputs import DatasetFunction
 
 CONTEXT: Any = SimpleNamespace(num_input_pipelines=2, input_pipeline_id=1, num_replicas_in_sync=2)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.functions.generator import _Slices
+from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.sharding import Shard
@@ -271,7 +272,7 @@ def slices_of(shard: Shard, sizes: Sequence[int]) -> list[list[int]]:
         values = next(rows, None)
         if values is None:
             return None
-        return SimpleNamespace(rows=len(values), matrices=(values[:, np.newaxis],), tables={})
+        return PackedColumns((values[:, np.newaxis],), Layout((values.dtype,), (1,), {}))
 
     return [matrices[0].ravel().tolist() for matrices, _ in _Slices(draw, 1, shard)]
 

@@ -13,8 +13,7 @@ import pytest
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import CallbackError, InputError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate

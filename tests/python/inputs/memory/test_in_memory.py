@@ -15,9 +15,8 @@ import pytest
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import InputError, ShardingError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.packed.packing import Column, pack
+from tfdistribute.inputs import Column, InMemory, Input
+from tfdistribute.inputs.packed.packing import pack
 
 
 def number(name: str, values: Any, type: str = "float", shape: tuple[int, ...] = ()) -> Column:  # noqa: A002
@@ -192,7 +191,7 @@ def test_one_copy_is_kept_as_32_bit_numbers():
     assert matrix.dtype == np.float32
     assert matrix.flags.c_contiguous
     assert matrix.shape == (100, 20)
-    assert packed.row_bytes == 80
+    assert packed.layout.row_bytes == 80
 
 
 def test_the_data_stays_out_of_the_graph(tensorflow: ModuleType):
@@ -291,9 +290,9 @@ def test_chunks_count_strings_that_are_kept_as_codes():
     numbers, words = number("x", np.arange(10.0)), ["a" * 900, "b" * 1100] * 5
     without = pack([numbers]).layout
     layout = pack([numbers, strings("s", words)]).layout
-    assert without.handed_on_bytes == without.row_bytes == 4
+    assert without.tensor_row_bytes == without.row_bytes == 4
     assert layout.row_bytes == 8
-    assert 1008 <= layout.handed_on_bytes <= 1040
+    assert 1008 <= layout.tensor_row_bytes <= 1040
 
 
 def test_a_batch_that_does_not_divide_is_refused_before_the_dataset_is_made():
@@ -307,7 +306,7 @@ def test_a_batch_that_does_not_divide_is_refused_before_the_dataset_is_made():
         ((), None, "The input has no columns."),
         ((number("x", []),), None, "The input has no rows."),
         ((number("x", [1]), number("x", [1])), None, "The input has two columns `x`."),
-        ((number("x", [1]),), "y", "The response `y` is no column."),
+        ((number("x", [1]),), "y", "The response `y` is not a column."),
         ((number("x", [1, 2]), number("z", [1])), None, "The column `z` has shape"),
         ((number("x", [[1, 2]]),), None, "The column `x` has shape"),
     ],

@@ -15,10 +15,9 @@ import pytest
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.memory.mapped import Mapped, map_packed, write_packed
-from tfdistribute.inputs.packed.layout import lay_out
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, InMemory, Mapped, write_packed
+from tfdistribute.inputs.memory.mapped import map_packed
+from tfdistribute.inputs.packed.layout import Layout
 from tfdistribute.sharding import Shard
 
 
@@ -91,8 +90,7 @@ def test_packing_keeps_no_second_copy_in_memory(run_python: Callable[..., Any], 
         f"""
 import re
 import numpy as np
-from tfdistribute.inputs.memory.mapped import write_packed
-from tfdistribute.inputs.packed.packing import Column
+from tfdistribute.inputs import Column, write_packed
 
 def anonymous():
     text = open("/proc/self/status").read()
@@ -114,7 +112,7 @@ def test_more_than_two_gigabytes_are_mapped(tensorflow: Any, tmp_path: Path):
     directory = tmp_path / "data"
     directory.mkdir()
     facts = ColumnFacts("x", "float", (width,))
-    (dtype,) = lay_out([facts]).dtypes
+    (dtype,) = Layout.of([facts]).dtypes
     matrix = np.lib.format.open_memmap(
         directory / "matrix-0.npy", mode="w+", dtype=dtype, shape=(rows, width)
     )
@@ -170,5 +168,5 @@ def test_columns_that_do_not_fit_are_refused_as_in_memory(tmp_path: Path):
     twice = (*columns(), columns()[0])
     with pytest.raises(InputError, match="two columns `x`"):
         write_packed(twice, str(tmp_path / "a"))
-    with pytest.raises(InputError, match="response `z` is no column"):
+    with pytest.raises(InputError, match="response `z` is not a column"):
         write_packed(columns(), str(tmp_path / "b"), "z")

@@ -13,7 +13,7 @@ import pytest
 _PASSES = """
 import json, sys
 from tfdistribute import engine
-from tfdistribute.inputs.records.fixed_length import FixedLength
+from tfdistribute.inputs import FixedLength
 
 tf = engine.tf
 WIDTH, MEGABYTE = 1024, 2**20

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from tfdistribute.errors import ArgumentError, InputError, ShardingError
+from tfdistribute.inputs import Column, FixedLength
 from tfdistribute.inputs.files import blocks
-from tfdistribute.inputs.packed.packing import Column, Packed, pack
-from tfdistribute.inputs.records.fixed_length import FixedLength, write_fixed_length
+from tfdistribute.inputs.packed.packing import PackedColumns, pack
+from tfdistribute.inputs.records.fixed_length import write_fixed_length
 
 
-def table(rows: int) -> Packed:
+def table(rows: int) -> PackedColumns:
     ids = np.arange(rows)
     codes = (ids % 3).astype(np.int32)
     return pack(
@@ -123,7 +124,7 @@ def test_workers_of_a_parameter_server_read_every_row_once(written: str, tensorf
 
 def test_fewer_rows_than_workers_are_refused(tmp_path: Path, tensorflow: ModuleType):
     write_fixed_length(table(1), str(tmp_path / "data"), 1)
-    with pytest.raises(ShardingError, match="1 row cannot be split over 2 replicas"):
+    with pytest.raises(ShardingError, match="1 example cannot be split over 2 replicas"):
         batches(FixedLength((str(tmp_path / "data"),), batch_size=2), pipelines=2, pipeline=0)
 
 
@@ -176,7 +177,9 @@ def test_without_index_and_types_nothing_is_guessed(tmp_path: Path):
     (tmp_path / "a.bin").write_bytes(b"1234")
     with pytest.raises(InputError, match="There is no index beside"):
         FixedLength((str(tmp_path / "a.bin"),)).facts()
-    with pytest.raises(ArgumentError, match='`x` is "complex", which is no dtype'):
+    with pytest.raises(
+        ArgumentError, match='gives "complex" for `x`, which is not a supported dtype'
+    ):
         FixedLength((str(tmp_path / "a.bin"),), columns={"x": "complex"}).facts()
 
 

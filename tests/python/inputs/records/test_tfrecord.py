@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from tfdistribute.errors import InputError
+from tfdistribute.inputs import Column, TFRecord
 from tfdistribute.inputs.files import blocks
-from tfdistribute.inputs.packed.packing import Column, Packed, pack
-from tfdistribute.inputs.records.tfrecord import TFRecord, write_tfrecord
+from tfdistribute.inputs.packed.packing import PackedColumns, pack
+from tfdistribute.inputs.records.tfrecord import write_tfrecord
 
 
-def table(rows: int) -> Packed:
+def table(rows: int) -> PackedColumns:
     ids = np.arange(rows)
     codes = (ids % 2).astype(np.int32)
     return pack(
@@ -114,7 +115,7 @@ def test_a_file_that_is_cut_off_is_named_with_the_record(written: str):
 
 def test_other_files_are_no_tfrecords(tmp_path: Path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
-    with pytest.raises(InputError, match="or is no TFRecord file"):
+    with pytest.raises(InputError, match="or is not a TFRecord file"):
         TFRecord((str(tmp_path / "a.csv"),), columns={"x": "float32"}).facts()
 
 
@@ -136,7 +137,7 @@ def example(tf: Any, **columns: Any) -> bytes:
         ({"x": [1.0]}, "has no value in the column `y`"),
         ({"x": [1.0], "y": [b"a"]}, "holds strings in the column `y`, not whole numbers"),
         ({"x": [1.0, 2.0], "y": [1]}, "holds 2 values in the column `x`, not 1"),
-        (None, "is no tf.train.Example message"),
+        (None, "is not a tf.train.Example message"),
     ],
 )
 def test_a_record_that_lacks_a_column_is_named(

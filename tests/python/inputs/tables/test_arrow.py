@@ -15,8 +15,7 @@ from support.table_inputs import refusal, refusal_when_read, rows_of
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.tables import arrow_columns
 
 pa = pytest.importorskip("pyarrow")
@@ -135,7 +134,7 @@ def test_chosen_columns_and_given_types_count(
     assert rows_of(tensorflow, source) == {"n": [1.0, 2.0], "a.b": [b"1", b"2"]}
     error = refusal(table_input(kind, path))
     assert "`rest`" in error.problem
-    assert "TensorFlow does not have" in error.problem
+    assert "TensorFlow does not support" in error.problem
 
 
 def test_missing_values_are_refused_by_column_and_row(
@@ -280,7 +279,7 @@ def test_large_units_come_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Units of 40 rows in pieces of 7, of which each of three workers reads a part."""
-    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 7 * 4)
     source = table_input(kind, made({"x": np.arange(100.0)}, unit=40), batch_size=6)
     found: list[float] = []
     for worker in range(3):
@@ -295,7 +294,7 @@ def test_large_units_come_in_pieces(
 def test_an_error_in_a_later_piece_names_its_row(
     kind: str, made: Callable[..., Path], tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arrow_columns, "PIECE_BYTES", 7 * 4)
+    monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 7 * 4)
     values = [None if row == 88 else float(row) for row in range(100)]
     error = refusal_when_read(tensorflow, table_input(kind, made({"x": values}, unit=40)))
     assert "missing value in row 89 of" in error.problem

@@ -11,8 +11,7 @@ import pytest
 from support.table_inputs import refusal, refusal_when_read, rows_of, written
 
 from tfdistribute.descriptions import read
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.audit.sharding_audit import audit_sharding
+from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.tables import csv_records
 
 ROWS = 7
@@ -178,14 +177,14 @@ def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, tensorfl
 def test_what_is_no_csv_file_is_refused_by_name(tmp_path: Path):
     for content, said in (
         (b"", "is empty"),
-        (b"\n\n", "nothing but empty lines"),
+        (b"\n\n", "only empty lines"),
         (b"\x1f\x8b123", "is compressed"),
         (b"PAR1....", "is a Parquet file"),
         (b"a,a\n1,2\n", "two columns `a`"),
         (b'a,b\n1,2\n3,5" pipe\n', "Line 3"),
         (b'a,b\n1,2\n3,"never\nclosed\n', "Line 3"),
         (b"a\nNA\n", "only missing values"),
-        (b"a\n12:00:01\n", "type that TensorFlow does not have"),
+        (b"a\n12:00:01\n", "type that TensorFlow does not support"),
     ):
         path = written(tmp_path, content)
         error = refusal(csv_input(path))
@@ -203,7 +202,7 @@ def test_columns_that_are_not_there_are_named_with_the_file(tmp_path: Path):
     assert error.problem == f'The file "{third}" has no column `y`.'
     assert "no column `z`" in refusal(csv_input(first, features=("z",))).problem
     assert "`types` names `z`" in refusal(csv_input(first, types={"z": "float"})).problem
-    assert "which is no type" in refusal(csv_input(first, types={"x": "double"})).problem
+    assert "which is not a type" in refusal(csv_input(first, types={"x": "double"})).problem
     assert "which is integer" in refusal(csv_input(first, impute={"x": "a"})).problem
 
 

@@ -1,17 +1,17 @@
-"""Packed features, and the feature columns that read several of them at once."""
+"""Features that travel packed, and the feature columns that read them together."""
 
-from tfdistribute.engine.features.numeric_columns import join_numeric_columns
+from tfdistribute.engine.features.numeric_columns import together
 from tfdistribute.engine.features.packed_features import (
-    ColumnSlice,
+    Cut,
     PackedFeatures,
-    pack,
-    slice_columns,
+    cut,
+    packed,
 )
 
 __all__ = [
-    "ColumnSlice",
+    "Cut",
     "PackedFeatures",
-    "join_numeric_columns",
-    "pack",
-    "slice_columns",
+    "cut",
+    "packed",
+    "together",
 ]

@@ -1,7 +1,7 @@
-"""Number of steps of a run: decided by one process, or by all tasks of a cluster.
+"""How many steps are taken in a run: by a process alone, or by all tasks of a cluster together.
 
 Tasks that sum their gradients in every step must take the same steps in a run, or they wait for each other for ever.
-But each task has its own hooks and its own clock. So each proposes a number of steps, and the minimum is taken.
+But each looks at its own hooks and its own clock. So each says how many steps it could take, and the least counts.
 """
 
 from __future__ import annotations
@@ -12,39 +12,45 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute import collective_util, reduce_util
 
-# Proposed by a task that must take one step per run for the rest of the training.
+# What a task says that has a reason to take one step per run for good.
 NEVER = -1
 
-# Most steps between two agreements.
-_MOST_STEPS_APART = 64
+# Steps, at most, until a task whose steps are too slow, or too few so far, is asked again.
+_MOST_WAITED = 64
 
 
-class LocalDecision:
-    """The decision of a process that trains alone."""
+class Alone:
+    """A process that asks nobody."""
 
     def prepare(self) -> None:
         """Do nothing."""
 
     def is_due(self) -> bool:
-        """Return true: a run may follow each step."""
+        """Say that a run may follow each step."""
         return True
 
-    def agree(self, session: Any, steps: int) -> int:
-        """Return the number of steps that this process proposes."""
+    def settle(self, session: Any, steps: int) -> int:
+        """Say how many steps to take.
+
+        Args:
+            session: Not needed.
+            steps: How many could be taken; ``NEVER`` or 0 for none.
+
+        Returns:
+            The same.
+        """
         del session
         return steps
 
 
-class CollectiveConsensus:
-    """The decision of tasks that take the same steps.
-
-    All tasks agree after the same steps, because each knows the results of all earlier agreements.
+class Together:
+    """A task among others that take the same steps. Each asks after the same steps, since each heard the same answers.
 
     Args:
         strategy: The ``tf.distribute.MultiWorkerMirroredStrategy`` of the training, made for this task.
-        position: Position of this task among them, from 0.
-        tasks: Number of tasks.
-        before_run: Called with the number of steps before a run.
+        position: Which of the tasks this is, from 0.
+        tasks: How many they are.
+        before_run: Told the steps of a run that all have agreed on.
     """
 
     def __init__(
@@ -59,45 +65,45 @@ class CollectiveConsensus:
         self._steps_until_due = 1
 
     def prepare(self) -> None:
-        """Add the collective operation to the graph, in every task."""
-        self._proposal = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
-        own = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._proposal
+        """Add what the tasks agree by to the graph, which can still grow; every task must."""
+        self._own = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
+        mine = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._own
         # On the host also where gradients are summed on GPUs.
         between = self._strategy.extended._host_cross_device_ops
         ring = collective_util.CommunicationImplementation.RING
-        proposals = between.reduce(
+        all_said = between.reduce(
             reduce_util.ReduceOp.SUM,
-            own,
-            destinations=own,
+            mine,
+            destinations=mine,
             options=collective_util.Options(implementation=ring),
         )
-        (proposals,) = self._strategy.experimental_local_results(proposals)
-        self._least = tf.reduce_min(proposals)
+        (all_said,) = self._strategy.experimental_local_results(all_said)
+        self._least = tf.reduce_min(all_said)
 
     def is_due(self) -> bool:
-        """Return whether the tasks agree on a run after this step; called once after each step."""
+        """Say whether the tasks agree on a run after this step; to be asked once after each."""
         if self._is_over:
             return False
         self._steps_until_due -= 1
         return self._steps_until_due <= 0
 
-    def agree(self, session: Any, steps: int) -> int:
-        """Agree with the other tasks on the steps of the next run.
+    def settle(self, session: Any, steps: int) -> int:
+        """Agree with the other tasks on how many steps to take.
 
         Args:
-            session: The session; it waits until all tasks have proposed a number.
-            steps: Steps that this task can take; 0 for none now, ``NEVER`` for none at any time.
+            session: The session; it waits until all tasks have asked.
+            steps: How many this task could take; 0 for none now, ``NEVER`` for none at any time.
 
         Returns:
-            The minimum of all proposals, the same in all tasks.
+            Steps, 0 for none, ``NEVER`` where a task said so; the same in all tasks.
 
         Raises:
             tf.errors.OpError: another task is gone.
         """
-        least = int(session.run(self._least, {self._proposal: steps}))
+        least = int(session.run(self._least, {self._own: steps}))
         self._is_over = least == NEVER
         self._refusals = 0 if least > 0 else self._refusals + 1
-        self._steps_until_due = min(2 ** max(0, self._refusals - 1), _MOST_STEPS_APART)
+        self._steps_until_due = min(2 ** max(0, self._refusals - 1), _MOST_WAITED)
         if least > 0:
             self._before_run(least)
         return least

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import savers, step_requirements
-from tfdistribute.engine.hooks.step_requirements import StepRequirements
+from tfdistribute.engine.hooks.step_requirements import Needs
 from tfdistribute.engine.many_steps import loop, random_state
-from tfdistribute.engine.many_steps.consensus import NEVER, CollectiveConsensus, LocalDecision
+from tfdistribute.engine.many_steps.consensus import NEVER, Alone, Together
 from tfdistribute.engine.many_steps.loop import NotRepeatableError, Step, StepLoop
 
 v1 = tf.compat.v1
@@ -21,62 +21,92 @@ StepsPerRun = int | str
 
 # About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
 RUN_S = 0.05
-# A loop is made when a training has lasted as long as that takes, so a short training never pays for it.
+# A loop is made when a training has lasted as long as making it takes, so that a short one never pays for it.
 WORTH_AFTER_S = 0.3
 
 
-@contextlib.contextmanager
-def many_steps_per_run(
-    estimator: Any,
-    steps_per_run: StepsPerRun,
-    summaries_at: int | str | None,
-    speed_at: int | str | None,
-    note: Callable[[str], Any],
-) -> Iterator[None]:
-    """Let an Estimator take many steps in one ``session.run`` inside the block.
+class ManySteps:
+    """Lets an Estimator take many steps in one ``session.run``.
 
     Between two steps that are taken as TensorFlow takes them, and that every hook sees, steps are taken in a loop
     inside the graph. Weights are the same to the bit, and hooks see the steps that they act at.
 
     Args:
-        estimator: A ``DistributedEstimator``.
-        steps_per_run: Steps of one run, or "auto" to choose them by time.
-        summaries_at: Steps between two summaries; None for none; "auto" to choose them by time.
-        speed_at: Steps between two records of the speed, likewise.
-        note: Called with the reason, as one sentence, if a training takes one step per run after all.
+        steps_per_run: Steps of one run, or "auto" to let time decide.
+        summaries_at: Steps between two summaries; None for none; "auto" to let time decide.
+        speed_at: The same for records of the speed.
+        note: Told, in one sentence, why a training takes one step per run after all.
     """
-    config = estimator._config
 
-    def session(
-        train: Any, spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], *others: Any
-    ) -> Any:
-        given = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
-        chief_hooks = list(spec.training_chief_hooks)
-        if not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in given):
-            chief_hooks += savers.checkpoints(config, spec.scaffold)
-        if speed_at:
-            chief_hooks.append(savers.speed(speed_at, output_dir=config.model_dir))
-        if summaries_at:
-            chief_hooks.append(
-                savers.summaries(spec.scaffold, summaries_at, output_dir=config.model_dir)
+    def __init__(
+        self,
+        steps_per_run: StepsPerRun,
+        summaries_at: int | str | None,
+        speed_at: int | str | None,
+        note: Callable[[str], Any],
+    ) -> None:
+        self._steps_per_run: StepsPerRun = steps_per_run
+        self._summaries_at = summaries_at
+        self._speed_at = speed_at
+        self._note = note
+
+    @contextlib.contextmanager
+    def in_place(self, estimator: Any) -> Iterator[None]:
+        """Let an Estimator train like this inside the block.
+
+        Args:
+            estimator: A ``tf.estimator.Estimator``.
+        """
+
+        def training(
+            train: Any,
+            spec: Any,
+            worker_hooks: list[Any],
+            hooks: Sequence[Any],
+            step: Any,
+            listeners: Any,
+        ) -> Any:
+            others = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
+            chief_hooks = [*spec.training_chief_hooks, *self._usual_hooks(estimator, spec, others)]
+            last: list[Any] = []
+            if self._steps_per_run != 1:
+                # TensorFlow adds the hooks that it makes to the same list.
+                last = [
+                    StepRuns(self._steps_per_run, spec, (chief_hooks, worker_hooks), self._note)
+                ]
+            spec = spec._replace(
+                training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
             )
-        last: list[Any] = []
-        if steps_per_run != 1:
-            # TensorFlow adds the hooks that it makes to the same list.
-            last = [StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note)]
-        spec = spec._replace(
-            training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
-        )
-        with _without_intervals(config):
-            return train(spec, worker_hooks, hooks, *others)
+            with _without_intervals(estimator._config):
+                return train(spec, worker_hooks, hooks, step, listeners)
 
-    with estimator.train_with(session):
-        yield
+        with estimator.train_with(training):
+            yield
+
+    def _usual_hooks(self, estimator: Any, spec: Any, others: Sequence[Any]) -> list[Any]:
+        """Make the hooks that TensorFlow would make out of our sight."""
+        directory, config = estimator.model_dir, estimator._config
+        made: list[Any] = []
+        saves = config.save_checkpoints_secs or config.save_checkpoints_steps
+        if saves and not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in others):
+            saver = v1.train.CheckpointSaverHook(
+                directory,
+                save_secs=config.save_checkpoints_secs,
+                save_steps=config.save_checkpoints_steps,
+                scaffold=spec.scaffold,
+                save_graph_def=config.checkpoint_save_graph_def,
+            )
+            made.append(saver)
+        if self._speed_at:
+            made.append(savers.speed(directory, self._speed_at))
+        if self._summaries_at:
+            made.append(savers.summaries(directory, spec.scaffold, self._summaries_at))
+        return made
 
 
 @contextlib.contextmanager
 def _without_intervals(config: Any) -> Iterator[None]:
-    """Keep TensorFlow from making its own hooks for summaries, the speed and the log."""
+    """Let TensorFlow make none of the usual hooks; its log is shown to nobody."""
     names = ("_save_summary_steps", "_log_step_count_steps")
     kept = {name: getattr(config, name) for name in names}
     vars(config).update(dict.fromkeys(names))
@@ -92,12 +122,12 @@ class StepRuns(tf.estimator.SessionRunHook):
     Args:
         steps_per_run: Steps of one run, with the one that all hooks see; or "auto".
         spec: The ``tf.estimator.EstimatorSpec`` of the training.
-        hooks: Lists of all hooks of the session; hooks may be added until ``begin()``.
-        note: Called with the reason if no steps are taken in a loop.
-        consensus: Decides how many steps a run takes.
+        hooks: Lists of all hooks of the session, which may still grow.
+        note: Told why it does nothing.
+        decision: Who says how many steps a run takes.
     """
 
-    required_steps = step_requirements.no_steps_required
+    step_needs = step_requirements.nothing_needed
 
     def __init__(
         self,
@@ -105,118 +135,116 @@ class StepRuns(tf.estimator.SessionRunHook):
         spec: Any,
         hooks: Sequence[list[Any]],
         note: Callable[[str], Any],
-        consensus: LocalDecision | CollectiveConsensus | None = None,
+        decision: Alone | Together | None = None,
     ) -> None:
-        self._tuner = StepsPerRunTuner(steps_per_run)
+        self._pace = Pace(steps_per_run)
         self._spec = spec
         self._hooks = hooks
         self._note = note
-        self._consensus = consensus or LocalDecision()
+        self._decision = decision or Alone()
         self._loop: StepLoop | None = None
-        self._requirements: list[StepRequirements] = []
-        self._counters: list[Any] = []
+        self._needs: list[Needs] = []
+        self._states: list[Any] = []
         self._possible = False
 
     def begin(self) -> None:
-        """Check the hooks and the graph, and replace its random operations."""
+        """Look at the hooks and at the graph, and prepare its random numbers, while it can grow."""
         self._global_step = v1.train.get_global_step()
-        self._consensus.prepare()
+        self._decision.prepare()
         hooks = [hook for hooks in self._hooks for hook in hooks]
-        self._requirements = [
-            step_requirements.requirements_of(hook, self._spec.loss) for hook in hooks
-        ]
-        for hook, required in zip(hooks, self._requirements, strict=True):
-            if required.every_step:
-                self._disable(f"{step_requirements.hook_name(hook)} looks at every step")
+        by_hook = [(hook, step_requirements.needs(hook, self._spec.loss)) for hook in hooks]
+        for hook, needs in by_hook:
+            if needs.every_step:
+                self._give_up(f"{step_requirements.name(hook)} looks at every step")
                 return
+        self._needs = [needs for _, needs in by_hook]
         try:
             step = Step(self._spec.train_op, self._spec.loss)
             random_state.check_shareable(step.operations, step.graph)
         except NotRepeatableError as error:
-            self._disable(str(error))
+            self._give_up(str(error))
             return
-        self._counters = random_state.share(step.operations)
+        self._states = random_state.share(step.operations)
         self._possible = True
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Initialise the random numbers and the losses, and read the first step."""
+        """Begin with the first random numbers, and count from the step that the session begins with."""
         del coord
-        session.run(self._counters)
+        session.run(self._states)
         self._step = int(session.run(self._global_step))
         if self._loop is not None:
             self._loop.prepare(session)
 
     def before_run(self, run_context: Any) -> None:
-        """Start to time a step."""
+        """Begin to measure a step."""
         del run_context
-        self._tuner.begin_step()
+        self._pace.begin_step()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Take steps in the loop, unless a hook must see the next one or has requested the end."""
+        """Take steps, where no hook must see one and nobody has asked for the end."""
         del run_values
         if run_context.stop_requested:
             return
         self._step += 1
-        self._tuner.end_step()
-        if not self._consensus.is_due():
+        self._pace.end_step()
+        if not self._decision.is_due():
             return
         session = run_context.session
-        steps = self._consensus.agree(session, self._possible_steps(session))
+        steps = self._decision.settle(session, self._possible_steps(session))
         if steps > 0:
             self._take(steps, run_context)
         elif steps == NEVER and self._possible:
-            self._disable("another task does, and its notes say why")
+            self._give_up("another task does, and its notes say why")
 
     def _possible_steps(self, session: Any) -> int:
         if not self._possible:
             return NEVER
-        skippable = min(
-            (each.skippable_steps(self._step) for each in self._requirements),
-            default=step_requirements.UNLIMITED,
+        free = min(
+            (needs.free_steps(self._step) for needs in self._needs), default=step_requirements.ANY
         )
-        if skippable < 1 or not self._tuner.is_worth_while():
+        if free < 1 or not self._pace.is_worth_while():
             return 0
         if self._loop is None and int(session.run(self._global_step)) != self._step:
-            self._disable("the global step does not count the steps one by one")
+            self._give_up("the global step does not count the steps one by one")
             return NEVER
-        return int(min(skippable, self._tuner.steps()))
+        return int(min(free, self._pace.steps()))
 
     def _take(self, steps: int, run_context: Any) -> None:
         session = run_context.session
         if self._loop is None:
             self._loop = StepLoop(Step(self._spec.train_op, self._spec.loss), self._global_step)
             self._loop.prepare(session)
-        self._tuner.begin_run()
+        self._pace.begin_run()
         try:
             step, losses = self._loop.run(session, steps)
         except tf.errors.OpError:
-            # The input or another task has ended. The steps until then have changed the weights.
+            # The input has ended, or another task; what was learnt until then stays.
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                self._note_skipped(*self._loop.interrupted(session, self._step))
+                self._pass(*self._loop.interrupted(session, self._step))
             raise
-        self._tuner.end_run(len(losses))
-        self._note_skipped(step, losses)
+        self._pace.end_run(len(losses))
+        self._pass(step, losses)
         if len(losses) and np.isnan(losses[-1]):
-            for each in self._requirements:
-                if each.on_nan is not None:
-                    each.on_nan(run_context)
+            for needs in self._needs:
+                if needs.found_nan is not None:
+                    needs.found_nan(run_context)
 
-    def _note_skipped(self, step: int, losses: Any) -> None:
+    def _pass(self, step: int, losses: Any) -> None:
         self._step = step
-        for each in self._requirements:
-            each.note_skipped_steps(step, losses)
+        for needs in self._needs:
+            needs.pass_steps(step, losses)
 
-    def _disable(self, reason: str) -> None:
+    def _give_up(self, reason: str) -> None:
         self._possible = False
         self._note(f"This training takes one step per run: {reason}.")
 
 
-class StepsPerRunTuner:
-    """Chooses the number of steps of a run.
+class Pace:
+    """How many steps are taken in a run.
 
     Args:
-        steps_per_run: Steps, with the one outside the loop; or "auto" for as many as take ``RUN_S``.
-        clock: Returns the time in seconds.
+        steps_per_run: Steps, with the one that is taken by itself; or "auto" for as many as take ``RUN_S``.
+        clock: Seconds, for tests.
     """
 
     def __init__(
@@ -225,24 +253,24 @@ class StepsPerRunTuner:
         self._given = steps_per_run
         self._clock = clock
         self._begun = 0.0
-        # Seconds of each step outside the loop, except the first, which includes the start of TensorFlow.
+        # Seconds of each step that was taken by itself, but the first, which carries TensorFlow's start.
         self._single: list[float] = []
         self._seen = 0
         self._steps = 0
         self._step_s: float | None = None
 
     def begin_step(self) -> None:
-        """Start to time a step outside the loop."""
+        """Begin to measure a step that is taken by itself."""
         self._begun = self._clock()
 
     def end_step(self) -> None:
-        """Stop the timer."""
+        """End it."""
         self._seen += 1
         if self._seen > 1 and self._steps == 0:
             self._single.append(self._clock() - self._begun)
 
     def is_worth_while(self) -> bool:
-        """Return whether runs should take more than one step."""
+        """Say whether to take more than one step in a run, from now on."""
         if isinstance(self._given, int):
             return self._given > 1
         if self._steps > 0:
@@ -251,7 +279,7 @@ class StepsPerRunTuner:
         return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S / 2
 
     def steps(self) -> int:
-        """Return the number of steps of the next run."""
+        """Say how many steps to take in the next run."""
         if isinstance(self._given, int):
             return min(self._given - 1, loop.MAX_STEPS)
         if self._step_s is None:
@@ -259,12 +287,12 @@ class StepsPerRunTuner:
         return max(1, min(2 * self._steps, int(RUN_S / self._step_s), loop.MAX_STEPS))
 
     def begin_run(self) -> None:
-        """Start to time a run."""
+        """Begin to measure a run."""
         self._begun = self._clock()
 
     def end_run(self, steps: int) -> None:
-        """Stop the timer."""
+        """End it."""
         if self._steps > 0 and steps > 0:
             self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
-        # The first run includes the start of the loop, so it is not timed.
+        # The first run carries the start of the loop, and says nothing.
         self._steps = max(1, steps)

@@ -1,4 +1,4 @@
-"""Rows of batches as single numbers, by which they are recognised. Nothing of a row but its values counts."""
+"""Hashes of rows, by which an audit recognises them; they depend on the values of a row only."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def row_digests(batch: Any) -> npt.NDArray[np.uint64]:
-    """Make one number from each row of a batch.
+def hash_rows(batch: Any) -> npt.NDArray[np.uint64]:
+    """Hash each row of a batch.
 
     Args:
-        batch: Values in mappings and tuples, as a session gives them: arrays whose first dimension counts the rows,
+        batch: Values in mappings and tuples, as a session returns them: arrays with rows in the first dimension,
             ``tf.compat.v1.ragged.RaggedTensorValue`` or ``tf.compat.v1.SparseTensorValue``.
 
     Returns:
-        Numbers of 64 bits, equal for equal rows; for different rows of millions almost surely different.
+        Numbers of 64 bits, equal for equal rows; almost surely different for millions of different rows.
     """
-    digests: npt.NDArray[np.uint64] | None = None
+    hashes: npt.NDArray[np.uint64] | None = None
     for part in _values(batch):
-        own = _digests_of(part)
-        digests = own if digests is None else _mixed(digests * _FACTORS[0] + own)
-    return np.empty(0, np.uint64) if digests is None else digests
+        own = _hash_part(part)
+        hashes = own if hashes is None else _mix(hashes * _FACTORS[0] + own)
+    return np.empty(0, np.uint64) if hashes is None else hashes
 
 
 def _values(batch: Any) -> Iterator[Any]:
@@ -44,21 +44,23 @@ def _values(batch: Any) -> Iterator[Any]:
         yield batch
 
 
-def _digests_of(part: Any) -> npt.NDArray[np.uint64]:
+def _hash_part(part: Any) -> npt.NDArray[np.uint64]:
     if hasattr(part, "dense_shape"):
-        return _of_sparse(part)
+        return _hash_sparse(part)
     if hasattr(part, "to_list"):
-        return _of_texts([repr(row).encode() for row in part.to_list()])
+        return _hash_texts([repr(row).encode() for row in part.to_list()])
     values = np.asarray(part)
     if values.ndim == 0:
-        return _of_texts([repr(values.item()).encode()])
+        return _hash_texts([repr(values.item()).encode()])
     rows = values.reshape(len(values), int(np.prod(values.shape[1:], dtype=np.int64)))
     strings = rows.dtype.kind == "O"
-    words = _of_texts(rows.reshape(-1).tolist()).reshape(rows.shape) if strings else _as_words(rows)
-    digests = np.zeros(len(rows), np.uint64)
+    words = (
+        _hash_texts(rows.reshape(-1).tolist()).reshape(rows.shape) if strings else _as_words(rows)
+    )
+    hashes = np.zeros(len(rows), np.uint64)
     for column in range(words.shape[1]):
-        digests = _mixed(digests + _STEP + words[:, column])
-    return digests
+        hashes = _mix(hashes + _STEP + words[:, column])
+    return hashes
 
 
 def _as_words(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
@@ -69,25 +71,25 @@ def _as_words(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return padded.view(np.uint64)
 
 
-def _of_sparse(part: Any) -> npt.NDArray[np.uint64]:
+def _hash_sparse(part: Any) -> npt.NDArray[np.uint64]:
     rows: list[list[Any]] = [[] for _ in range(int(part.dense_shape[0]))]
     for index, value in zip(part.indices.tolist(), part.values.tolist(), strict=True):
         rows[index[0]].append((index[1:], value))
-    return _of_texts([repr(row).encode() for row in rows])
+    return _hash_texts([repr(row).encode() for row in rows])
 
 
-def _of_texts(texts: Sequence[bytes | str]) -> npt.NDArray[np.uint64]:
-    return np.array([_of_text(text) for text in texts], np.uint64)
+def _hash_texts(texts: Sequence[bytes | str]) -> npt.NDArray[np.uint64]:
+    return np.array([_hash_text(text) for text in texts], np.uint64)
 
 
 @lru_cache(maxsize=100_000)
-def _of_text(text: bytes | str) -> int:
+def _hash_text(text: bytes | str) -> int:
     data = text.encode() if isinstance(text, str) else text
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def _mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    # Overflow is the arithmetic modulo 2^64 that is meant.
+def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    # Overflow is intended: this is arithmetic modulo 2^64.
     words = (words ^ (words >> np.uint64(30))) * _FACTORS[0]
     words = (words ^ (words >> np.uint64(27))) * _FACTORS[1]
     return words ^ (words >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Whether N workers read every row once: their pipelines run one after another, here."""
+"""Audit of N workers: their pipelines run one after another in this process, and their rows are counted."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
-from tfdistribute.inputs.audit.batches import batches_of, endless
-from tfdistribute.inputs.audit.row_hashes import row_digests
+from tfdistribute.inputs.audit.row_hashes import hash_rows
 from tfdistribute.inputs.description import Input
+from tfdistribute.inputs.session_batches import endless_error, read_batches
 
-# A dataset that says nothing about its length and goes on beyond this many rows is taken for endless.
+# A dataset of unknown length that has more rows than this is treated as endless.
 MOST_ROWS = 50_000_000
 
 
 @dataclass(frozen=True)
 class PipelineAudit:
-    """What one worker read.
+    """Count of one worker.
 
     Args:
         worker: Its position, from 0.
         rows: Examples.
         steps: Training steps: a step takes one batch for each of its replicas.
-        smallest_batch: Examples of its smallest batch; None where it read none.
-        largest_batch: Examples of its largest batch; None where it read none.
-        seed: Seed of the input's shuffle, the same for all workers; None where the input does not say.
+        smallest_batch: Examples of its smallest batch; None if it read none.
+        largest_batch: Examples of its largest batch; None if it read none.
+        seed: Seed of the input's shuffle, the same for all workers; None if it is not known.
     """
 
     worker: int
@@ -39,15 +39,15 @@ class PipelineAudit:
 
 @dataclass(frozen=True)
 class ShardingAudit:
-    """What all workers read, against what one would read alone.
+    """Comparison of the rows that all workers read with those that one reads alone.
 
     Args:
         rows: Rows that one pipeline alone reads.
         rows_missing: Rows that no worker read.
-        rows_repeated: Readings of a row beyond those of one pipeline alone.
+        rows_repeated: Rows that were read more often than by one pipeline alone.
         rows_unknown: Rows that were read, but that one pipeline alone does not read.
         in_step: Whether the workers take their steps together.
-        workers: What each read.
+        workers: Count of each worker.
     """
 
     rows: int
@@ -72,7 +72,7 @@ class ShardingAudit:
 def audit_sharding(
     source: Input, workers: int = 2, replicas: int | None = 1, seed: int = 1
 ) -> ShardingAudit:
-    """Run the training pipelines of all workers and compare what they read with what one reads alone.
+    """Run the training pipelines of all workers, and compare their rows with those that one reads alone.
 
     Rows are recognised by the values of their features and labels, and counted: rows that occur twice in the
     data have to be read twice. Rows that a function pads to the longest of its batch are not recognised.
@@ -82,10 +82,10 @@ def audit_sharding(
         workers: How many input pipelines.
         replicas: Replicas of each worker, which take their steps together with those of all workers; None: the
             workers train out of step, as with parameter servers.
-        seed: Seed of the run, where the input does not have its own.
+        seed: Seed of the run, used if the input has none of its own.
 
     Returns:
-        The counts, and a line for each worker.
+        The counts in total and of each worker.
 
     Raises:
         InputError: the input does not end, or cannot be read.
@@ -98,18 +98,18 @@ def audit_sharding(
     expected = _Pipeline(source, seed)
     expected.run(1, 0, 1)
     own_seed = source.shuffle_seed(seed)
-    lines: list[PipelineAudit] = []
+    workers_read: list[PipelineAudit] = []
     found: list[npt.NDArray[np.uint64]] = []
     for worker in range(workers):
         pipeline = _Pipeline(source, seed)
         pipeline.run(workers, worker, in_sync)
-        found.append(pipeline.digests)
-        lines.append(pipeline.line(worker, replicas or 1, own_seed))
+        found.append(pipeline.hashes)
+        workers_read.append(pipeline.summary(worker, replicas or 1, own_seed))
     return ShardingAudit(
-        len(expected.digests),
-        *_compare(expected.digests, np.concatenate(found)),
+        len(expected.hashes),
+        *_compare(expected.hashes, np.concatenate(found)),
         in_step=replicas is not None,
-        workers=tuple(lines),
+        workers=tuple(workers_read),
     )
 
 
@@ -122,23 +122,23 @@ class _Pipeline:
         self._parts: list[npt.NDArray[np.uint64]] = []
 
     @property
-    def digests(self) -> npt.NDArray[np.uint64]:
-        """One number per row that was read."""
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """Hash of each row that was read."""
         return np.concatenate([np.empty(0, np.uint64), *self._parts])
 
     def run(self, pipelines: int, pipeline: int, replicas: int) -> None:
-        """Read everything, as an Estimator does: in a graph of its own."""
+        """Read everything, as an Estimator does: in its own graph."""
         context = engine.tf.distribute.InputContext(pipelines, pipeline, replicas)
         rows = 0
-        for batch in batches_of(self._source, "train", self._seed, context):
-            digests = row_digests(batch)
-            self._parts.append(digests)
-            rows += len(digests)
+        for batch in read_batches(self._source, "train", self._seed, context):
+            hashes = hash_rows(batch)
+            self._parts.append(hashes)
+            rows += len(hashes)
             if rows > MOST_ROWS:
-                raise endless()
+                raise endless_error()
 
-    def line(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
-        """Sum up what was read."""
+    def summary(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
+        """Count what was read."""
         sizes = [len(part) for part in self._parts]
         return PipelineAudit(
             worker,
@@ -153,7 +153,7 @@ class _Pipeline:
 def _compare(
     expected: npt.NDArray[np.uint64], found: npt.NDArray[np.uint64]
 ) -> tuple[int, int, int]:
-    """Count what is missing, repeated and unknown, as multisets."""
+    """Count missing, repeated and unknown rows, as multisets."""
     _, index = np.unique(np.concatenate([expected, found]), return_inverse=True)
     kinds = int(index.max()) + 1 if len(index) else 0
     before = np.bincount(index[: len(expected)], minlength=kinds)

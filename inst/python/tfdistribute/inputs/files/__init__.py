@@ -1,1 +1,1 @@
-"""Inputs from files: which files, which blocks, which rows."""
+"""Files of inputs: search, blocks, and the input that reads them."""

@@ -1,12 +1,12 @@
-"""Reading files in blocks of rows, in order or shuffled, with a bounded amount of memory.
+"""Reading of files in blocks of rows, in order or shuffled, with a bounded amount of memory.
 
-A source offers blocks of about a megabyte. Shuffled, the blocks of an epoch are put into a random order, taken
-together into windows of ``WINDOW_BYTES``, and the rows of a window are put into a random order. What that guarantees:
+A source offers blocks of about a megabyte. To shuffle, the blocks of an epoch are put into a random order and grouped
+into windows of ``WINDOW_BYTES``, and the rows of each window are put into a random order. This guarantees:
 
 - a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, every order as likely as any other;
-- in a larger one a row can come anywhere in the epoch, together with rows of any other blocks, but the rows of one
-  block come in one window, that is with less than ``WINDOW_BYTES`` of rows between them;
-- a block beyond ``WINDOW_BYTES``, such as a large row group, is a window of its own;
+- in a larger range a row can be anywhere in the epoch, together with rows of any other blocks, but the rows of one
+  block are in one window, that is with less than ``WINDOW_BYTES`` of rows between them;
+- a block beyond ``WINDOW_BYTES``, such as a large row group, is a window by itself;
 - no row leaves the range of its pipeline.
 
 Two windows are in memory, whatever the size of the files.
@@ -19,20 +19,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdistribute.inputs.files.files import File, check_unchanged
-from tfdistribute.inputs.packed.layout import Layout
-from tfdistribute.sharding import RangePlan
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.sharding import RangePlan, random_generator
 
 BLOCK_BYTES = 2**20
 # Two windows are in memory: the one that batches are taken from, and the next one.
 WINDOW_BYTES = 64 * 2**20
-
-# Seeds of NumPy are not negative; TensorFlow's may be.
-_SEED_BITS = 2**63 - 1
-
-Matrices = tuple[npt.NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class Block:
     Args:
         file: Position of the file.
         first: Its first row there.
-        rows: How many rows.
+        rows: Number of rows.
     """
 
     file: int
@@ -51,7 +45,7 @@ class Block:
 
 
 class Source(Protocol):
-    """Files in blocks; what each kind of file has to offer."""
+    """Files in blocks: what the reader of a file format provides."""
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -60,7 +54,7 @@ class Source(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """Where the columns stand in what is read."""
+        """Layout of the matrices that ``read`` yields."""
         ...
 
     @property
@@ -82,11 +76,11 @@ class Source(Protocol):
             stop: The one after the last.
 
         Yields:
-            The rows in pieces, where a block is much larger than ``BLOCK_BYTES``: one array of shape
+            The rows, in pieces if a block is much larger than ``BLOCK_BYTES``: one array of shape
             [rows, columns] for each matrix of the layout.
 
         Raises:
-            InputError: the file cannot be read, named with the place in it.
+            InputError: the file cannot be read; names the file and the place in it.
         """
         ...
 
@@ -124,8 +118,8 @@ class RowStream:
     """The rows of one pipeline, epoch after epoch.
 
     Args:
-        source: What is read.
-        plan: Which rows, and how many epochs.
+        source: The files.
+        plan: The rows to read, and the number of epochs.
         seed: Any whole number: every epoch is shuffled, differently for every epoch and pipeline, and the same each
             time; None: the rows keep their order.
     """
@@ -135,15 +129,15 @@ class RowStream:
         self._plan = plan
         self._seed = seed
         self._starts = np.cumsum([0] + [block.rows for block in source.blocks])
-        self._coming = self._windows()
+        self._windows = self._all_windows()
         self._current: _Window | None = None
-        self._next = next(self._coming, None)
+        self._next = next(self._windows, None)
 
     def take(self, rows: int) -> Matrices:
         """Take the next rows.
 
         Args:
-            rows: How many; no more than are left.
+            rows: Number of rows; no more than are left.
 
         Returns:
             One array of shape [rows, columns] for each matrix.
@@ -154,41 +148,40 @@ class RowStream:
         pieces: list[Matrices] = []
         while rows > 0:
             if self._current is None or self._current.left == 0:
-                self._turn_over()
+                self._advance()
                 continue
             pieces.append(self._current.take(min(rows, self._current.left)))
             rows -= len(pieces[-1][0])
             if self._next is not None:
-                # Little by little, so that no batch waits for a whole window.
+                # In small amounts, so that no batch waits for a whole window.
                 self._next.read_ahead(self._current.done)
         if len(pieces) == 1:
             return pieces[0]
         return tuple(np.concatenate(matrices) for matrices in zip(*pieces, strict=True))
 
     def finish(self) -> None:
-        """Check after the last row that the files are what they were.
+        """Check after the last row that the files have not changed.
 
         Raises:
             InputError: a file was changed while it was read.
         """
         check_unchanged(self._source.files)
 
-    def _turn_over(self) -> None:
+    def _advance(self) -> None:
         if self._current is not None and self._current.ends_epoch:
             self.finish()
         assert self._next is not None
         self._current, self._next = self._next, None
         self._current.read_ahead(1.0)
-        self._next = next(self._coming, None)
+        self._next = next(self._windows, None)
 
-    def _windows(self) -> Iterator[_Window]:
+    def _all_windows(self) -> Iterator[_Window]:
         epoch = 0
         while self._plan.epochs is None or epoch < self._plan.epochs:
             parts = self._parts(*self._plan.range_of(epoch))
             order = None
             if self._seed is not None:
-                entropy = (self._seed & _SEED_BITS, epoch, self._plan.shard.pipeline)
-                order = np.random.default_rng(entropy)
+                order = random_generator(self._seed, epoch, self._plan.shard.pipeline)
                 parts = [parts[index] for index in order.permutation(len(parts))]
             groups = _grouped(parts, 1 if order is None else self._rows_in_window())
             for number, group in enumerate(groups, start=1):
@@ -226,7 +219,7 @@ def _grouped(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
 
 
 class _Window:
-    """Blocks whose rows are mixed with each other."""
+    """Blocks whose rows are shuffled together."""
 
     def __init__(
         self,
@@ -248,12 +241,12 @@ class _Window:
 
     @property
     def left(self) -> int:
-        """Rows that were not taken."""
+        """Rows that have not been taken."""
         return self._rows - self._taken
 
     @property
     def done(self) -> float:
-        """Share of the rows that were taken."""
+        """Share of the rows that have been taken."""
         return self._taken / self._rows
 
     def read_ahead(self, share: float) -> None:

@@ -1,4 +1,4 @@
-"""What all inputs from files have in common: which rows are read when, and what goes wrong on the way."""
+"""Base class of inputs from files: order of reading, and errors of the reading threads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput
 from tfdistribute.inputs.files.blocks import RowStream, Source
-from tfdistribute.inputs.packed.chunks import batches_at_once, dataset_of_chunks
-from tfdistribute.inputs.packed.unpacking import taking_apart
+from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
+from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 
@@ -32,29 +32,29 @@ class FileInput(RowInput):
     features: tuple[str, ...] | None = None
 
     def _open(self) -> Source:
-        """Find the files and read what they say of themselves; called once, without TensorFlow where it can be."""
+        """Find the files and read their columns and rows; called once, if possible without TensorFlow."""
         raise NotImplementedError
 
-    def _taking_apart(
-        self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
+    def _make_unpack(
+        self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
-        """Make the function of (matrices, tables) that gives (features, label) or features, in TensorFlow."""
-        return taking_apart(source.layout, response, left_out, side_by_side)
+        """Make the function that turns chunks into features and label; see ``make_unpack``."""
+        return make_unpack(source.layout, label, dropped, packed)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
-        """Smallest and largest value of the response, where the files say them."""
+        """Return the smallest and largest value of the response, if the files hold them."""
         return None
 
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
-        """Features and response, in their order."""
-        return {name: place.facts for name, place in source.layout.places.items()}
+        """Return the features and the response, in their order."""
+        return source.layout.facts
 
-    def _explanation(self, source: Source, error: Exception) -> Exception | None:
-        """Say what in the files led to an error of TensorFlow, where that can be found."""
+    def _explain(self, source: Source, error: Exception) -> Exception | None:
+        """Return the error in the files that led to an error of TensorFlow, if it can be found."""
         return None
 
     def _parallel_calls(self) -> int | None:
-        """How many batches are taken apart at once, where that is much work."""
+        """Return how many chunks are unpacked at once, if that is much work."""
         return None
 
     @cached_property
@@ -74,11 +74,7 @@ class FileInput(RowInput):
         return _Failure()
 
     def facts(self) -> InputFacts:
-        """Say what the files say of themselves.
-
-        Raises:
-            InputError: a file is missing, cannot be read, or is not what the description says.
-        """
+        """Return what is known about the files."""
         source = self._source
         columns = self._columns(source)
         label = None if self.response is None else columns.pop(self.response)
@@ -99,14 +95,13 @@ class FileInput(RowInput):
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
         batch_size, parallel_calls = self.batch_size, self._parallel_calls()
-        take_apart = self._taking_apart
 
         def file_input(input_context: InputContext | None = None) -> Any:
             plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context))
             return dataset_of_chunks(
                 source.layout,
                 lambda: _Chunks(source, plan, order.seed, failure),
-                take_apart(source, order.label, order.dropped, packed),
+                self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
 
@@ -114,7 +109,7 @@ class FileInput(RowInput):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Raise what went wrong with a file in place of TensorFlow's error that it led to.
+        """Raise errors of files in place of the errors of TensorFlow that they lead to.
 
         Raises:
             InputError: a file could not be read, or was changed while it was read.
@@ -124,9 +119,9 @@ class FileInput(RowInput):
         try:
             yield
         except Exception as error:
-            # Once: an error that was raised for the user is not raised again for a later one.
+            # Raise it once: a later error has another cause.
             first, failure.error = failure.error, None
-            first = first or self._explanation(self._source, error)
+            first = first or self._explain(self._source, error)
             if first is None or first is error:
                 raise
             raise first from error
@@ -139,9 +134,9 @@ class _Failure:
 
 
 class _Chunks(Iterator[Any]):
-    """Chunks of batches, asked for by TensorFlow's threads.
+    """Iterator of chunks of batches, called by TensorFlow's threads.
 
-    It goes on failing once it has failed. A Python generator would end then, and where several replicas ask,
+    After an error it raises the same error again. A Python generator would end instead, and with several replicas
     TensorFlow would sometimes take that for the end of the data.
     """
 
@@ -149,13 +144,13 @@ class _Chunks(Iterator[Any]):
         self, source: Source, plan: RangePlan, seed: int | None, failure: _Failure
     ) -> None:
         self._stream = RowStream(source, plan, seed)
-        row_bytes = max(source.row_bytes, source.layout.handed_on_bytes)
-        self._sizes = plan.chunks(batches_at_once(row_bytes * plan.replica_batch_size))
+        row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
+        self._sizes = plan.chunks(batches_per_chunk(row_bytes * plan.replica_batch_size))
         self._failure = failure
         self._own_failure: Exception | None = None
 
     def __next__(self) -> Any:
-        """Give the next chunk: one array of shape [batches, examples, columns] per matrix."""
+        """Return the next chunk: one array of shape [batches, examples, columns] per matrix."""
         if self._own_failure is not None:
             raise self._own_failure
         try:

@@ -1,4 +1,4 @@
-"""Files that inputs read: found by path or pattern, on this machine or on any file system that TensorFlow knows."""
+"""Files of inputs, found by path or pattern on this machine or any file system that TensorFlow knows."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _FILE_SCHEME = "file://"
 
 @dataclass(frozen=True)
 class File:
-    """A file as it was when it was found.
+    """State of a file when it was found.
 
     Args:
         path: Where it is.
         size: Bytes.
-        changed: When it was last written, in nanoseconds.
+        modified_ns: When it was last written, in nanoseconds since 1970.
     """
 
     path: str
     size: int
-    changed: int
+    modified_ns: int
 
 
 class Stream(Protocol):
     """An open file of bytes."""
 
     def read(self, n: int = -1, /) -> bytes:
-        """Read the next bytes, all for -1."""
+        """Read the next bytes; -1 reads all."""
         ...
 
     def seek(self, offset: int, /) -> Any:
-        """Go to a position."""
+        """Move to a position."""
         ...
 
     def __enter__(self) -> Stream: ...
@@ -47,52 +47,52 @@ class Stream(Protocol):
 
 
 def is_local(path: str) -> bool:
-    """Say whether Python can open a path without TensorFlow."""
+    """Return whether Python can open a path without TensorFlow."""
     return "://" not in path or path.startswith(_FILE_SCHEME)
 
 
 def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...]:
-    """Find the files that paths and patterns mean.
+    """Find the files that match paths and patterns.
 
     Args:
         paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, on this machine or with a scheme such as ``gs://``.
-        argument: What users call them, for the errors.
+        argument: Name of the user's argument, for the errors.
 
     Returns:
-        The files in the order of the paths, those of a pattern in the order of their names; each one once.
+        The files, each once, in the order of the paths; those of a pattern in the order of their names.
 
     Raises:
-        InputError: nothing was given, a file is missing, is a directory or may not be read, or a pattern matches no
+        InputError: there are no paths, a file is missing, is a directory or cannot be read, or a pattern matches no
             file.
     """
     if not paths:
         raise InputError(
             f"`{argument}` names no files.", "Name at least one file.", argument=argument
         )
-    found = [each for path in paths for each in _matching(_plain(path), argument)]
+    found = [each for path in paths for each in _matching(_normalised(path), argument)]
     return tuple(file_at(path, argument) for path in dict.fromkeys(found))
 
 
 def file_at(path: str, argument: str = "paths") -> File:
-    """Look at one file.
+    """Read the state of one file.
 
     Args:
         path: Where it is.
-        argument: What users call it, for the errors.
+        argument: Name of the user's argument, for the errors.
 
     Returns:
         The file.
 
     Raises:
-        InputError: it is missing, is a directory or may not be read.
+        InputError: it is missing, is a directory or cannot be read.
     """
-    path = _plain(path)
+    path = _normalised(path)
     if is_directory(path):
-        raise _refusal(
+        raise _file_error(
             path, "is a directory", f"Name its files, for example {_join(path, '*')}.", argument
         )
     if not exists(path):
-        raise _refusal(path, "does not exist", "Correct the path.", argument)
+        raise _file_error(path, "does not exist", "Correct the path.", argument)
     try:
         if is_local(path):
             with open(path, "rb"):
@@ -100,19 +100,19 @@ def file_at(path: str, argument: str = "paths") -> File:
             return File(path, status.st_size, status.st_mtime_ns)
         status = engine.tf.io.gfile.stat(path)
         return File(path, int(status.length), int(status.mtime_nsec))
-    except (PermissionError, *_errors_of_tensorflow(path)) as error:
-        raise _unreadable(path, error, argument) from error
+    except (PermissionError, *_tensorflow_errors(path)) as error:
+        raise _read_error(path, error, argument) from error
 
 
 def exists(path: str) -> bool:
-    """Say whether there is a file or directory."""
-    path = _plain(path)
+    """Return whether there is a file or directory."""
+    path = _normalised(path)
     return os.path.exists(path) if is_local(path) else bool(engine.tf.io.gfile.exists(path))
 
 
 def is_directory(path: str) -> bool:
-    """Say whether a path is a directory."""
-    path = _plain(path)
+    """Return whether a path is a directory."""
+    path = _normalised(path)
     return os.path.isdir(path) if is_local(path) else bool(engine.tf.io.gfile.isdir(path))
 
 
@@ -126,13 +126,13 @@ def open_file(path: str) -> Stream:
         A context manager with ``read(bytes)`` and ``seek(offset)``.
 
     Raises:
-        InputError: it may not be read.
+        InputError: it cannot be read.
     """
-    path = _plain(path)
+    path = _normalised(path)
     try:
         return open(path, "rb") if is_local(path) else engine.tf.io.gfile.GFile(path, "rb")
-    except (OSError, *_errors_of_tensorflow(path)) as error:
-        raise _unreadable(path, error, "paths") from error
+    except (OSError, *_tensorflow_errors(path)) as error:
+        raise _read_error(path, error, "paths") from error
 
 
 def read_bytes(path: str, offset: int, count: int) -> bytes:
@@ -141,42 +141,42 @@ def read_bytes(path: str, offset: int, count: int) -> bytes:
     Args:
         path: Where it is.
         offset: First byte.
-        count: How many bytes.
+        count: Number of bytes.
 
     Returns:
-        As many bytes.
+        That many bytes.
 
     Raises:
-        InputError: the file is shorter, or may not be read.
+        InputError: the file is shorter, or cannot be read.
     """
     with open_file(path) as stream:
         try:
             stream.seek(offset)
             content = stream.read(count)
-        except (OSError, *_errors_of_tensorflow(path)) as error:
-            raise _unreadable(path, error, "paths") from error
+        except (OSError, *_tensorflow_errors(path)) as error:
+            raise _read_error(path, error, "paths") from error
     if len(content) != count:
-        raise changed(path)
+        raise changed_error(path)
     return content
 
 
 def check_unchanged(files: Iterable[File]) -> None:
-    """Check that files are as they were when they were found.
+    """Check that files have not changed since they were found.
 
     Args:
         files: The files.
 
     Raises:
-        InputError: one was written, replaced or removed since.
+        InputError: one was written, replaced or removed.
     """
     for file in files:
         if not exists(file.path) or file_at(file.path) != file:
-            raise changed(file.path)
+            raise changed_error(file.path)
 
 
-def changed(path: str) -> InputError:
-    """Make the error for a file that is not what it was."""
-    return _refusal(
+def changed_error(path: str) -> InputError:
+    """Make the error for a file that has changed since it was found."""
+    return _file_error(
         path,
         "was changed while it was read",
         "Write other files, or wait until nothing writes to it, and begin again.",
@@ -184,7 +184,7 @@ def changed(path: str) -> InputError:
     )
 
 
-def _plain(path: str) -> str:
+def _normalised(path: str) -> str:
     path = path.removeprefix(_FILE_SCHEME)
     return os.path.expanduser(path) if is_local(path) else path
 
@@ -205,7 +205,7 @@ def _matching(path: str, argument: str) -> list[str]:
     return files
 
 
-def _errors_of_tensorflow(path: str) -> tuple[type[Exception], ...]:
+def _tensorflow_errors(path: str) -> tuple[type[Exception], ...]:
     return () if is_local(path) else (engine.tf.errors.OpError,)
 
 
@@ -213,14 +213,14 @@ def _join(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}"
 
 
-def _unreadable(path: str, error: Exception, argument: str) -> InputError:
+def _read_error(path: str, error: Exception, argument: str) -> InputError:
     if isinstance(error, FileNotFoundError):
-        return _refusal(path, "does not exist any more", "Begin again.", argument)
+        return _file_error(path, "no longer exists", "Restore it, and begin again.", argument)
     reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-    return _refusal(
+    return _file_error(
         path, f"cannot be read: {reason}", "Allow this user to read the file.", argument
     )
 
 
-def _refusal(path: str, problem: str, remedy: str, argument: str) -> InputError:
+def _file_error(path: str, problem: str, remedy: str, argument: str) -> InputError:
     return InputError(f'The file "{path}" {problem}.', remedy, argument=argument, value=path)

@@ -1,1 +1,1 @@
-"""Inputs that a function of the user gives or changes."""
+"""Inputs from functions of the user, and functions that change other inputs."""

@@ -1,4 +1,4 @@
-"""A function of the user that returns a tf.data.Dataset."""
+"""Functions of the user that return a ``tf.data.Dataset``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tfdistribute.sharding import InputContext
 
 @dataclass(frozen=True)
 class DatasetFunction(Input, kind="dataset_function"):
-    """A function that makes the dataset, and knows best.
+    """A function that makes the dataset.
 
-    Nothing is divided, shuffled or repeated for it: each of its batches is one replica's, and with several
-    workers it must read its own share. For that it may take an argument ``input_context``.
+    Its dataset is not divided, shuffled or repeated: each batch is one replica's, and with several workers the
+    function must read its own share. For that it may have a parameter ``input_context``.
 
     Args:
-        function: Called without arguments, or with ``input_context`` where it has such a parameter.
+        function: Called without arguments, or with ``input_context`` if it has such a parameter.
     """
 
     function: Callable[..., Any]
 
     def facts(self) -> InputFacts:
-        """Say that nothing is known."""
+        """Return that nothing is known."""
         return InputFacts()
 
     def input_fn(

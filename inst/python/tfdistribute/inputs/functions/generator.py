@@ -1,4 +1,4 @@
-"""A function of the user that gives one batch after another."""
+"""Functions of the user that return one batch after another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder
-from tfdistribute.inputs.packed.packing import Column, Packed, pack
-from tfdistribute.inputs.packed.unpacking import taking_apart
+from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
+from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import InputContext, Shard, split
 
 
@@ -21,15 +21,15 @@ from tfdistribute.sharding import InputContext, Shard, split
 class Generator(Input, kind="generator"):
     """Batches from a function, each the batch of one training step over all replicas.
 
-    The functions run on the thread that called the verb, which is R's, in whole batches. A few batches are
-    drawn ahead of the step that trains on them.
+    The functions run on the thread that called the verb, which is R's. A few batches are read ahead of the step that
+    trains on them.
 
     Args:
-        begin: Begins a pass over the data. Says whether the data starts anew (True), or goes on where it
-            stands because it has one pass only (False).
-        next_batch: Gives the next batch of the pass: None after the last; a mapping with ``columns``, a list
+        begin: Begins a pass over the data. Returns whether the data starts again (True), or has one pass only and
+            continues (False).
+        next_batch: Returns the next batch of the pass: None after the last; a mapping with ``columns``, a list
             of the fields of Column with the values themselves; a mapping of ``problem``, ``remedy`` and
-            ``argument`` where a batch cannot be used; or of ``interrupted`` where the user interrupted it.
+            ``argument`` if a batch cannot be used; or of ``interrupted`` if the user interrupted the function.
         response: Name of the column that is the label; None: there is none.
         num_epochs: Passes over the data; None: without end. Predicting always takes one.
     """
@@ -45,27 +45,26 @@ class Generator(Input, kind="generator"):
 
     @cached_property
     def _served(self) -> Any:
-        return engine.r_thread.ServedFunction(self._batches.give)
+        return engine.r_thread.ServedFunction(self._batches.next_for)
 
     def facts(self) -> InputFacts:
-        """Draw the first batch, and say what its columns are.
+        """Read the first batch, and return what is known of its columns.
 
         Raises:
             InputError: there is no batch, or it cannot be used.
             CallbackError: the user's function failed.
         """
-        facts = {name: place.facts for name, place in self._batches.first.places.items()}
-        label = None if self.response is None else facts.pop(self.response)
-        return InputFacts(features=facts, label=label, epochs=self.num_epochs)
+        columns = self._batches.first.layout.facts
+        label = None if self.response is None else columns.pop(self.response)
+        return InputFacts(features=columns, label=label, epochs=self.num_epochs)
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Call the functions on this thread while TensorFlow draws from the input.
+        """Call the functions on this thread while TensorFlow reads the input.
 
         Raises:
-            CallbackError, InputError: what the functions raised, in place of the error of TensorFlow that it
-                led to.
-            KeyboardInterrupt: a function was interrupted. To TensorFlow that is the end of the data, so that a
+            CallbackError, InputError: raised by the functions; replaces the error of TensorFlow that followed.
+            KeyboardInterrupt: a function was interrupted. For TensorFlow that is the end of the data, so that
                 training ends with the checkpoint of its last step.
         """
         self._batches.interrupted = False
@@ -79,72 +78,72 @@ class Generator(Input, kind="generator"):
     ) -> InputFunction:
         """Make the function that an Estimator calls for its data; the seed is not used.
 
-        Sessions can draw from its dataset inside ``serving()`` only.
+        Sessions can read its dataset inside ``serving()`` only.
         """
         served, batches = self._served, self._batches
         order = ReadingOrder.of(purpose, self.response, self.num_epochs)
 
         def generator_input(input_context: InputContext | None = None) -> Any:
             first = batches.first
-            draw = served.in_graph(engine.tf.compat.v1.get_default_graph())
+            next_batch = served.in_graph(engine.tf.compat.v1.get_default_graph())
             shard = Shard.of(input_context)
-            take_apart = taking_apart(first, order.label, order.dropped, packed)
-            return _dataset(first, lambda: _Slices(draw, order.epochs, shard), take_apart)
+            unpack = make_unpack(first.layout, order.label, order.dropped, packed)
+            return _dataset(first, lambda: _Slices(next_batch, order.epochs, shard), unpack)
 
         return generator_input
 
 
-class _DrawInterrupt(KeyboardInterrupt):
-    """R interrupted the function that gives batches, and told nobody else."""
+class _BatchInterrupt(KeyboardInterrupt):
+    """The user interrupted the function in R; no other code has noticed."""
 
 
 class _Batches:
-    """The batches as the functions give them, one after another; for the thread that serves only."""
+    """The batches of the functions, one after another; for the serving thread only."""
 
     def __init__(self, source: Generator) -> None:
         self._source = source
         self._number = 0
         self._restarts = False
-        self._ahead: Packed | None = None
+        self._ahead: PackedColumns | None = None
         self._passes_left: int | None = 0
         self.interrupted = False
 
     @cached_property
-    def first(self) -> Packed:
-        """The first batch, which settles what all others must be; it is given out like any other."""
+    def first(self) -> PackedColumns:
+        """The first batch, which determines the columns of all others; it is used like any other."""
         batch = self._begin_pass()
         if not self._restarts and self._source.num_epochs != 1:
             raise InputError(
-                "`num_epochs` must be 1 for a function that gives batches itself: it cannot start again.",
+                "`num_epochs` must be 1 for a function that returns batches itself: it cannot start again.",
                 "Give a function that returns a new function of batches each time it is called.",
                 argument="num_epochs",
             )
         self._ahead = batch
         return batch
 
-    def give(self, epochs: int | None, replicas: int) -> Packed | None:
-        """Give the next batch; see ``_Slices`` for who asks.
+    def next_for(self, epochs: int | None, replicas: int) -> PackedColumns | None:
+        """Return the next batch, for ``_Slices``.
 
         Args:
-            epochs: Passes to begin with this batch; 0 where it belongs to a pass that has begun.
-            replicas: Over how many replicas it will be divided.
+            epochs: Passes to begin with this batch; 0 if it belongs to a pass that has begun.
+            replicas: Number of replicas that share it.
 
         Returns:
-            The batch; None after the last pass, and where a function was interrupted.
+            The batch; None after the last pass, and if a function was interrupted.
         """
         try:
             return self._next(epochs, replicas)
-        except _DrawInterrupt:
+        except _BatchInterrupt:
             self.interrupted = True
             return None
 
-    def _next(self, epochs: int | None, replicas: int) -> Packed | None:
+    def _next(self, epochs: int | None, replicas: int) -> PackedColumns | None:
         if epochs != 0:
             self._passes_left = epochs
             batch = self._ahead or self._begin_pass()
             self._ahead = None
         else:
-            batch = self._draw()
+            batch = self._read()
         if batch is None:
             if self._passes_left is not None:
                 self._passes_left -= 1
@@ -154,20 +153,20 @@ class _Batches:
         if batch.rows < replicas:
             raise ShardingError(
                 f"Batch {self._number} has too few rows ({batch.rows}) to be split over {replicas} replicas.",
-                f"Give batches of at least {replicas} rows.",
+                f"Return batches of at least {replicas} rows.",
                 argument="generator",
             )
         return batch
 
-    def _begin_pass(self) -> Packed:
+    def _begin_pass(self) -> PackedColumns:
         self._restarts = bool(self._called(self._source.begin, self._number + 1))
-        batch = self._draw()
+        batch = self._read()
         if batch is not None:
             return batch
         if self._restarts or self._number == 1:
             raise InputError(
                 "The generator ended before its first batch.",
-                "Give at least one batch before the end.",
+                "Return at least one batch before the end.",
                 argument="generator",
             )
         raise InputError(
@@ -176,13 +175,13 @@ class _Batches:
             argument="generator",
         )
 
-    def _draw(self) -> Packed | None:
+    def _read(self) -> PackedColumns | None:
         self._number += 1
         answer = self._called(self._source.next_batch, self._number)
         if answer is None:
             return None
         if answer.get("interrupted"):
-            raise _DrawInterrupt
+            raise _BatchInterrupt
         if answer.get("problem") is not None:
             raise self._refusal(
                 str(answer["problem"]), answer.get("remedy"), answer.get("argument")
@@ -206,12 +205,12 @@ class _Batches:
             )
             raise CallbackError(
                 f"The generator failed at batch {number}: {text}",
-                "Correct the function that gives the batches.",
+                "Correct the function that returns the batches.",
             ) from error
 
     def _as_in_first(self, columns: list[Column]) -> list[Column]:
         given = {column.name: column for column in columns}
-        known = {name: place.facts for name, place in self.first.places.items()}
+        known = self.first.layout.facts
         for name in [*known, *given]:
             if name not in given:
                 raise self._refusal(
@@ -237,7 +236,7 @@ class _Batches:
     ) -> InputError:
         return InputError(
             f"Batch {self._number} cannot be used: {problem}",
-            remedy or "Give the same columns, of the same types, in every batch.",
+            remedy or "Return the same columns, of the same types, in every batch.",
             argument=argument or "generator",
         )
 
@@ -264,19 +263,19 @@ def _shown(value: Any) -> str:
 
 
 class _Slices(Iterator[Any]):
-    """The replicas' batches, asked for by TensorFlow's threads; it holds nothing of R.
+    """Iterator of the replicas' batches, called by TensorFlow's threads; it holds no object of R.
 
-    It goes on failing once it has failed. A Python generator would end then, and where several replicas ask,
-    TensorFlow would sometimes take that for the end of the data.
+    After an error of ``next_batch`` each call fails again, because the served function does. A Python generator would
+    end instead, and with several replicas TensorFlow would sometimes take that for the end of the data.
 
     Args:
-        draw: What gives batches of all replicas.
+        next_batch: Returns batches of all replicas.
         epochs: Passes over the data; None: without end.
         shard: The part of each batch to yield.
     """
 
-    def __init__(self, draw: Callable[..., Any], epochs: int | None, shard: Shard) -> None:
-        self._draw = draw
+    def __init__(self, next_batch: Callable[..., Any], epochs: int | None, shard: Shard) -> None:
+        self._next_batch = next_batch
         self._epochs = epochs
         self._shard = shard
         self._number = 0
@@ -284,11 +283,13 @@ class _Slices(Iterator[Any]):
         self._ended = False
 
     def __next__(self) -> Any:
-        """Give one replica's batch: its matrices and its tables of strings."""
+        """Return one replica's batch: its matrices and its tables of strings."""
         while not self._waiting:
-            batch: Packed | None = None
+            batch: PackedColumns | None = None
             if not self._ended:
-                batch = self._draw(self._epochs if self._number == 0 else 0, self._shard.replicas)
+                batch = self._next_batch(
+                    self._epochs if self._number == 0 else 0, self._shard.replicas
+                )
             if batch is None:
                 self._ended = True
                 raise StopIteration
@@ -300,19 +301,19 @@ class _Slices(Iterator[Any]):
             self._number += 1
         return self._waiting.pop(0)
 
-    def _cut(self, batch: Packed) -> list[Any]:
+    def _cut(self, batch: PackedColumns) -> list[Any]:
         sizes = split(batch.rows, self._shard.replicas)
         starts = [sum(sizes[:replica]) for replica in self._shard.own_replicas]
         rows = [
             slice(start, start + sizes[replica])
             for start, replica in zip(starts, self._shard.own_replicas, strict=True)
         ]
-        tables = tuple(batch.tables.values())
+        tables = tuple(batch.layout.tables.values())
         return [(tuple(matrix[part] for matrix in batch.matrices), tables) for part in rows]
 
 
 def _dataset(
-    first: Packed, slices: Callable[[], Iterator[Any]], take_apart: Callable[..., Any]
+    first: PackedColumns, slices: Callable[[], Iterator[Any]], unpack: Callable[..., Any]
 ) -> Any:
     tf = engine.tf
     signature = (
@@ -320,10 +321,10 @@ def _dataset(
             tf.TensorSpec([None, matrix.shape[1]], tf.dtypes.as_dtype(matrix.dtype))
             for matrix in first.matrices
         ),
-        tuple(tf.TensorSpec([None], tf.string) for _ in first.tables),
+        tuple(tf.TensorSpec([None], tf.string) for _ in first.layout.tables),
     )
     batches = tf.data.Dataset.from_generator(slices, output_signature=signature)
-    # There is nothing for AutoGraph to convert, and it takes its time to find that out.
-    columns = batches.map(tf.autograph.experimental.do_not_convert(take_apart))
-    # One batch ahead, which R makes while TensorFlow trains.
+    # AutoGraph has nothing to convert here, and takes its time to find that out.
+    columns = batches.map(tf.autograph.experimental.do_not_convert(unpack))
+    # R makes one batch ahead while TensorFlow trains.
     return columns.prefetch(1)

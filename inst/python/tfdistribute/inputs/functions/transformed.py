@@ -1,4 +1,4 @@
-"""Another input's examples, with weights or changed by a function of the user."""
+"""Examples of another input, with weights or changed by a function of the user."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from typing import Any, cast
 
 from tfdistribute import engine
 from tfdistribute.callbacks import takes
-from tfdistribute.columns import TYPES, ColumnFacts, InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts, list_columns, lossless_type
 from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose
-
-# What a tensor of numbers or strings holds, by its dtype. Other dtypes have no type.
-_TYPES: Mapping[str, str] = {
-    TYPES[name]: name for name in ("float", "integer", "integer64", "string")
-}
 
 # Batches that wait for the training step.
 _PREFETCHED_BATCHES = 2
@@ -25,16 +20,16 @@ _PREFETCHED_BATCHES = 2
 
 @dataclass(frozen=True, eq=False)
 class Transformed(Input, kind="transformed"):
-    """Examples of another input, of which a column is their weights, or which a function changes.
+    """Examples of another input, with a column of weights or a function that changes them.
 
     Args:
-        source: Where the examples come from.
-        weights: Name of the feature that holds each row's weight; None: all rows weigh the same. It is no feature
-            any more: the function does not see it, and models that know of weights read it.
-        transform: Function of ``features`` or of ``features`` and ``labels`` (None where there are none, as for
-            predicting), tensors of whole batches, that returns what takes their place: ``features``,
+        source: The other input.
+        weights: Name of the feature that holds each row's weight; None: all rows weigh the same. The function does
+            not see this feature; models that use weights read it.
+        transform: Function of ``features``, or of ``features`` and ``labels`` (None if there are none, as for
+            predicting), tensors of whole batches, that returns their replacements: ``features``,
             ``(features, labels)`` or a mapping of both. It is called when the dataset is made, on the thread that
-            makes it, and when columns are asked for; it may not change the number of rows.
+            makes it, and when the columns are read; it must not change the number of rows.
     """
 
     source: Input
@@ -46,7 +41,7 @@ class Transformed(Input, kind="transformed"):
         return self.source.shuffle_seed(seed)
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Do what the source needs."""
+        """Return the context of the source."""
         return self.source.serving()
 
     @cached_property
@@ -55,18 +50,18 @@ class Transformed(Input, kind="transformed"):
         facts = found if self.weights is None else _weighted(found, self.weights)
         if self.transform is None:
             return facts
-        changed = _Change(self.transform, self.weights).facts(facts)
+        changed = _Transform(self.transform, self.weights).facts(facts)
         return replace(facts, **changed)
 
     def facts(self) -> InputFacts:
-        """Say what the function makes of what is known of the source; starts TensorFlow where there is a function.
+        """Return what is known after the function; starts TensorFlow if there is a function.
 
         Returns:
-            Columns after the function; None where it makes something that is no column of numbers or strings.
+            Columns after the function; None if it makes something else than columns of numbers or strings.
 
         Raises:
             CallbackError: the function failed.
-            InputError: the weights are no feature or no numbers, or the function returned something else.
+            InputError: the weights are not a feature of numbers, or the function did not return features.
         """
         return self._facts
 
@@ -81,7 +76,7 @@ class Transformed(Input, kind="transformed"):
         make = self.source.input_fn(purpose, seed, packed and self.transform is None)
         if self.transform is None:
             return make
-        change = _Change(self.transform, self.weights)
+        apply = _Transform(self.transform, self.weights)
 
         def transformed_input(input_context: Any = None) -> Any:
             dataset = make(input_context)
@@ -91,24 +86,23 @@ class Transformed(Input, kind="transformed"):
                     "Return a tf.data.Dataset, or change the tensors in the function itself.",
                     argument="transform",
                 )
-            # There is nothing for AutoGraph to convert, and it cannot read functions of R.
-            mapped = engine.tf.autograph.experimental.do_not_convert(change.of_element)
+            # AutoGraph has nothing to convert here, and cannot read functions of R.
+            mapped = engine.tf.autograph.experimental.do_not_convert(apply.to_element)
             return dataset.map(mapped).prefetch(_PREFETCHED_BATCHES)
 
         return transformed_input
 
 
 def _weighted(facts: InputFacts, name: str) -> InputFacts:
-    """Take the weights out of the features."""
+    """Remove the weights from the features."""
     if facts.features is None:
         return replace(facts, weights=ColumnFacts(name, "float"))
     features = dict(facts.features)
     weights = features.pop(name, None)
     if weights is None:
-        listed = ", ".join(f"`{each}`" for each in list(features)[:10])
         raise InputError(
             f"`weights` names `{name}`, but the data has no such column.",
-            f"The columns are {listed}{', ...' if len(features) > 10 else '.'}",
+            list_columns(features),
             argument="weights",
             value=name,
         )
@@ -129,40 +123,40 @@ def _weighted(facts: InputFacts, name: str) -> InputFacts:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """The user's function, and what is kept from it.
+class _Transform:
+    """The user's function, applied to all features but the weights.
 
     Args:
         function: The function.
-        weights: Name of a feature that it does not see.
+        weights: Name of the weights; None: there are none.
     """
 
     function: Callable[..., Any]
     weights: str | None
 
-    def of_element(self, features: Any, labels: Any = None) -> Any:
-        """Change one element of a dataset."""
+    def to_element(self, features: Any, labels: Any = None) -> Any:
+        """Transform one element of a dataset."""
         before, kept = features, dict[str, Any]()
         if self.weights is not None and isinstance(features, Mapping):
             before = dict(cast(Mapping[str, Any], features))
             kept = {self.weights: before.pop(self.weights)}
-        new_features, new_labels = self.applied(before, labels)
+        new_features, new_labels = self.call(before, labels)
         _check_rows((new_features, new_labels), (before, labels))
         if kept:
             if not isinstance(new_features, Mapping):
-                raise _no_features(new_features)
+                raise _result_error(new_features)
             new_features = {**cast(Mapping[str, Any], new_features), **kept}
         return new_features if labels is None else (new_features, new_labels)
 
     def facts(self, before: InputFacts) -> dict[str, Any]:
-        """Say what becomes of columns, by calling the function on tensors without values."""
+        """Return the facts that the function changes, by calling it on placeholders."""
         if before.features is None:
             return {"features": None, "label": None, "label_range": None}
         tf = engine.tf
         with tf.Graph().as_default():
             features = {name: _placeholder(facts) for name, facts in before.features.items()}
             label = None if before.label is None else _placeholder(before.label)
-            new_features, new_label = self.applied(dict(features), label)
+            new_features, new_label = self.call(dict(features), label)
             known = {id(features[name]): facts for name, facts in before.features.items()}
             columns = _columns(new_features, known)
             if before.label is None:
@@ -170,15 +164,15 @@ class _Change:
             if new_label is label:
                 return {"features": columns}
             column = _column(before.label.name, new_label)
-            # A label that cannot be told takes the features along: models check both or none.
+            # Without facts about the label there are none about features: models check both or neither.
             return {
                 "features": None if column is None else columns,
                 "label": column,
                 "label_range": None,
             }
 
-    def applied(self, features: Any, labels: Any) -> tuple[Any, Any]:
-        """Call the function, and tell features from labels in what it returned."""
+    def call(self, features: Any, labels: Any) -> tuple[Any, Any]:
+        """Call the function, and find features and labels in its result."""
         try:
             if takes(self.function, "labels") or not takes(self.function, "features"):
                 returned = self.function(features, labels)
@@ -187,18 +181,18 @@ class _Change:
         except CallbackError as error:
             remedy = "Correct the function that was given as `transform`."
             if labels is None:
-                remedy = "There are no labels for predicting: let `transform` test is.null(labels)."
+                remedy = "There are no labels for predicting: test is.null(labels) in `transform`."
             raise CallbackError(
                 f"`transform` failed: {error.problem}", remedy, argument="transform"
             ) from error
-        new_features, new_labels = _taken_apart(returned, labels)
+        new_features, new_labels = _features_and_labels(returned, labels)
         _check_tensors(new_features, "features")
         if labels is not None:
             _check_tensors(new_labels, "labels")
         return new_features, new_labels
 
 
-def _taken_apart(returned: Any, labels: Any) -> tuple[Any, Any]:
+def _features_and_labels(returned: Any, labels: Any) -> tuple[Any, Any]:
     if isinstance(returned, Mapping):
         named = cast(Mapping[str, Any], returned)
         if "features" in named and set(named) <= {"features", "labels"}:
@@ -211,13 +205,13 @@ def _taken_apart(returned: Any, labels: Any) -> tuple[Any, Any]:
         return features, new_labels
     if engine.tf.is_tensor(returned):
         return returned, labels
-    raise _no_features(returned)
+    raise _result_error(returned)
 
 
-def _no_features(returned: Any) -> InputError:
+def _result_error(returned: Any) -> InputError:
     return InputError(
         f"`transform` returned {_shown(returned)} instead of features and labels.",
-        "Return list(features, labels), or the features alone where labels stay as they are.",
+        "Return list(features, labels), or the features alone if labels stay the same.",
         argument="transform",
         value=_shown(returned),
     )
@@ -232,7 +226,7 @@ def _shown(value: Any) -> str:
 
 
 def _check_tensors(value: Any, what: str) -> None:
-    """See that everything is a tensor with one entry per row."""
+    """Check that everything is a tensor with one entry per row."""
     named = (
         cast(Mapping[str, Any], value).items() if isinstance(value, Mapping) else [(what, value)]
     )
@@ -242,19 +236,19 @@ def _check_tensors(value: Any, what: str) -> None:
             continue
         found = "a single value" if tensor else _shown(each)
         raise InputError(
-            f"`transform` gave {found} for `{name}`, where a tensor with one entry per row belongs.",
-            "Give tensors made of the features or labels.",
+            f"`transform` returned {found} for `{name}` instead of a tensor with one entry per row.",
+            "Return tensors computed from the features or labels.",
             argument="transform",
             value=str(name),
         )
 
 
 def _check_rows(after: Any, before: Any) -> None:
-    """Stop the run where the function drops or adds rows: every row is to be read once."""
+    """Make the run fail if the function drops or adds rows: every row is read once."""
     tf = engine.tf
-    given = [leaf for leaf in tf.nest.flatten(before) if _is_plain(leaf)]
+    given = [leaf for leaf in tf.nest.flatten(before) if _is_dense(leaf)]
     old = {id(leaf) for leaf in given}
-    new = [leaf for leaf in tf.nest.flatten(after) if _is_plain(leaf) and id(leaf) not in old]
+    new = [leaf for leaf in tf.nest.flatten(after) if _is_dense(leaf) and id(leaf) not in old]
     if not given or not new:
         return
     tf.debugging.assert_equal(
@@ -264,7 +258,7 @@ def _check_rows(after: Any, before: Any) -> None:
     )
 
 
-def _is_plain(leaf: Any) -> bool:
+def _is_dense(leaf: Any) -> bool:
     return isinstance(leaf, engine.tf.Tensor)
 
 
@@ -287,9 +281,10 @@ def _columns(features: Any, known: Mapping[int, ColumnFacts]) -> Mapping[str, Co
 
 
 def _column(name: str, tensor: Any) -> ColumnFacts | None:
-    """Say what a tensor is as a column; None where there is no such type, or its shape is not known."""
-    if not _is_plain(tensor) or tensor.dtype.name not in _TYPES:
+    """Describe a tensor as a column; None if there is no such type, or its shape is not known."""
+    column_type = lossless_type(tensor.dtype.name) if _is_dense(tensor) else None
+    if column_type is None:
         return None
     if tensor.shape.rank is None or not tensor.shape[1:].is_fully_defined():
         return None
-    return ColumnFacts(name, _TYPES[tensor.dtype.name], tuple(tensor.shape[1:].as_list()))
+    return ColumnFacts(name, column_type, tuple(tensor.shape[1:].as_list()))

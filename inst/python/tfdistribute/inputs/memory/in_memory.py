@@ -1,7 +1,7 @@
 """Columns in memory: data frames, matrices, lists and arrays of R.
 
 The data stays in NumPy, outside TensorFlow's graph: a graph is limited to 2 GB, and is written to the model
-directory and to every event file. It crosses into TensorFlow in chunks of many batches.
+directory and to every event file. The data crosses into TensorFlow in chunks of many batches.
 """
 
 from __future__ import annotations

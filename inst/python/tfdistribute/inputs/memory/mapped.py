@@ -1,8 +1,8 @@
 """Columns in memory, packed into files that several processes of one machine map: one copy for all of them.
 
-A job's data goes this way: it is packed once, by the process that starts the job, and its tasks share the pages that
-the system keeps of the files. A directory holds ``columns.json`` (what the columns are, and the strings that codes
-stand for) and one ``matrix-<i>.npy`` per dtype; nothing in them is code.
+The data of a job is packed once, by the process that starts the job, and its tasks share the pages that the system
+keeps of the files. A directory holds ``columns.json`` (the columns, and the strings that codes stand for) and one
+``matrix-<i>.npy`` per dtype. None of them contains code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import errno
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ import numpy.typing as npt
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.memory.packed_input import PackedInput
-from tfdistribute.inputs.packed.layout import Layout, lay_out
-from tfdistribute.inputs.packed.packing import Column, Packed, check_names, pack
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack
 
 COLUMNS = "columns.json"
 
@@ -33,13 +33,13 @@ class Mapped(PackedInput, kind="mapped"):
     """Columns that ``write_packed`` wrote.
 
     Args:
-        directory: Where.
+        directory: Where they are.
     """
 
     directory: str
 
     @cached_property
-    def packed(self) -> Packed:
+    def packed(self) -> PackedColumns:
         """The columns, mapped when they are first needed."""
         return map_packed(self.directory)
 
@@ -49,7 +49,7 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
 
     Args:
         columns: At least one column, all with the same number of rows.
-        directory: A directory to be made.
+        directory: A directory to be created.
         response: Name of the column that is the label, if there is one.
 
     Returns:
@@ -64,50 +64,52 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
     for matrix in packed.matrices:
         if isinstance(matrix, np.memmap):
             matrix.flush()
-    described = {
+    tables = {name: [str(text) for text in table] for name, table in packed.layout.tables.items()}
+    description = {
         "rows": packed.rows,
-        "columns": [_described(column.facts) for column in columns],
-        "tables": {name: [str(text) for text in table] for name, table in packed.tables.items()},
+        "columns": [asdict(column.facts) for column in columns],
+        "tables": tables,
     }
-    (Path(directory) / COLUMNS).write_text(json.dumps(described), encoding="utf-8")
+    (Path(directory) / COLUMNS).write_text(json.dumps(description), encoding="utf-8")
     return sum(matrix.nbytes for matrix in packed.matrices)
 
 
-def map_packed(directory: str) -> Packed:
+def map_packed(directory: str) -> PackedColumns:
     """Map what ``write_packed`` wrote, for reading.
 
     Args:
-        directory: Where.
+        directory: Where it is.
 
     Returns:
         The columns; their pages are shared with every process that maps them.
 
     Raises:
-        InputError: the files are not there, or not what was written.
+        InputError: the files are missing, or not what was written.
     """
     try:
-        described = json.loads((Path(directory) / COLUMNS).read_text(encoding="utf-8"))
+        description = json.loads((Path(directory) / COLUMNS).read_text(encoding="utf-8"))
         tables = {
-            name: np.array(texts, dtype=object) for name, texts in described["tables"].items()
+            name: np.array(texts, dtype=object) for name, texts in description["tables"].items()
         }
-        layout = lay_out([_facts(column) for column in described["columns"]], tables)
-        rows = int(described["rows"])
+        columns = [ColumnFacts.from_values(column) for column in description["columns"]]
+        layout = Layout.of(columns, tables)
+        rows = int(description["rows"])
         # Plain arrays: a memmap's own slices cost a microsecond more each.
         matrices = tuple(
             np.asarray(np.load(_matrix(directory, index), mmap_mode="r"))
             for index in range(len(layout.dtypes))
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _unreadable(directory, str(error)) from error
     expected = [
         ((rows, width), dtype) for width, dtype in zip(layout.widths, layout.dtypes, strict=True)
     ]
     if [(matrix.shape, matrix.dtype) for matrix in matrices] != expected:
-        raise _unreadable(directory, "its matrices are not those of its columns")
-    return Packed(matrices, layout.places, tables, rows)
+        raise _unreadable(directory, "its matrices do not match its columns")
+    return PackedColumns(matrices, layout)
 
 
-def _empty_files(layout: Layout, rows: int, directory: str) -> tuple[npt.NDArray[Any], ...]:
+def _empty_files(layout: Layout, rows: int, directory: str) -> Matrices:
     return tuple(
         _empty_file(_matrix(directory, index), (rows, width), dtype)
         for index, (width, dtype) in enumerate(zip(layout.widths, layout.dtypes, strict=True))
@@ -119,7 +121,7 @@ def _empty_file(path: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.
     reserve = getattr(os, "posix_fallocate", None)
     if reserve is None:
         return matrix
-    # Taken now: a page that finds no space when it is written ends the process (SIGBUS).
+    # Reserve the space now: a page without space on the disk ends the process that writes it (SIGBUS).
     descriptor = os.open(path, os.O_RDWR)
     try:
         reserve(descriptor, 0, os.fstat(descriptor).st_size)
@@ -138,25 +140,6 @@ def _empty_file(path: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.
 
 def _matrix(directory: str, index: int) -> str:
     return os.path.join(directory, f"matrix-{index}.npy")
-
-
-def _described(facts: ColumnFacts) -> dict[str, Any]:
-    return {
-        "name": facts.name,
-        "type": facts.type,
-        "shape": facts.shape,
-        "levels": facts.levels,
-    }
-
-
-def _facts(described: dict[str, Any]) -> ColumnFacts:
-    levels = described["levels"]
-    return ColumnFacts(
-        described["name"],
-        described["type"],
-        tuple(described["shape"]),
-        None if levels is None else tuple(levels),
-    )
 
 
 def _unreadable(directory: str, reason: str) -> InputError:

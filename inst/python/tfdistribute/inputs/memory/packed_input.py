@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy.typing as npt
-
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import InputFacts
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput
-from tfdistribute.inputs.packed.chunks import batches_at_once, dataset_of_chunks
-from tfdistribute.inputs.packed.packing import Packed
-from tfdistribute.inputs.packed.unpacking import taking_apart
+from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
+from tfdistribute.inputs.packed.layout import Matrices
+from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
 
 
@@ -22,13 +21,13 @@ class PackedInput(RowInput):
     """Rows from which any part of a batch can be gathered."""
 
     @cached_property
-    def packed(self) -> Packed:
+    def packed(self) -> PackedColumns:
         """The columns."""
         raise NotImplementedError
 
     def facts(self) -> InputFacts:
         """Return what is known about the data."""
-        columns = {name: place.facts for name, place in self.packed.places.items()}
+        columns = self.packed.layout.facts
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(
             features=columns,
@@ -36,7 +35,7 @@ class PackedInput(RowInput):
             rows=self.packed.rows,
             epochs=self.num_epochs,
             global_batch_size=self.batch_size,
-            label_range=_label_range(self.packed, label),
+            label_range=None if label is None else self.packed.range(label.name),
         )
 
     def input_fn(
@@ -49,25 +48,20 @@ class PackedInput(RowInput):
 
         def packed_input(input_context: InputContext | None = None) -> Any:
             plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(input_context))
-            take_apart = taking_apart(columns, order.label, order.dropped, packed)
-            return dataset_of_chunks(columns.layout, _chunks(columns, plan, order.seed), take_apart)
+            unpack = make_unpack(columns.layout, order.label, order.dropped, packed)
+            return dataset_of_chunks(columns.layout, _chunks(columns, plan, order.seed), unpack)
 
         return packed_input
 
 
-def _label_range(packed: Packed, label: ColumnFacts | None) -> tuple[float, float] | None:
-    numbers = None if label is None else packed.numbers(label.name)
-    return None if numbers is None else (float(numbers.min()), float(numbers.max()))
-
-
 def _chunks(
-    packed: Packed, plan: BatchPlan, seed: int | None
-) -> Callable[[], Iterator[tuple[npt.NDArray[Any], ...]]]:
-    batches = batches_at_once(packed.layout.handed_on_bytes * plan.replica_batch_size)
+    columns: PackedColumns, plan: BatchPlan, seed: int | None
+) -> Callable[[], Iterator[Matrices]]:
+    batches = batches_per_chunk(columns.layout.tensor_row_bytes * plan.replica_batch_size)
 
-    def chunks() -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        order = RowOrder(packed.rows, seed)
+    def chunks() -> Iterator[Matrices]:
+        order = RowOrder(columns.rows, seed)
         for positions in plan.chunks(batches):
-            yield packed.gather(order.at(positions))
+            yield columns.gather(order.at(positions))
 
     return chunks

@@ -1,1 +1,1 @@
-"""Columns packed side by side: few arrays, one per dtype."""
+"""Packed columns: side by side in few matrices, one per dtype."""

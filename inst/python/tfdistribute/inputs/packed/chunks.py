@@ -1,8 +1,8 @@
-"""Chunks of many batches as a tf.data.Dataset of batches.
+"""Chunks of many batches as a ``tf.data.Dataset`` of batches.
 
 Each crossing from Python into TensorFlow takes Python's lock, and each function that is mapped over a dataset costs
-about 40 microseconds per element, which is a third of a small step. So both are done by chunk: TensorFlow's own
-threads take a chunk apart into features, and then cut these into batches.
+about 40 microseconds per element, which is a third of a small step. So both happen once per chunk: TensorFlow's own
+threads unpack the features of a chunk, and then cut these into batches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.packed.layout import Layout, Matrices
 
 # One crossing into TensorFlow carries at most this many batches and bytes.
 CHUNK_BATCHES = 64
@@ -21,29 +21,25 @@ CHUNK_BYTES = 4 * 2**20
 PREFETCHED_BATCHES = 4
 
 
-def batches_at_once(batch_bytes: int) -> int:
-    """Say how many batches cross into TensorFlow at once.
-
-    Args:
-        batch_bytes: Size of one batch.
-    """
+def batches_per_chunk(batch_bytes: int) -> int:
+    """Return how many batches of a size cross into TensorFlow at once."""
     return max(1, min(CHUNK_BATCHES, CHUNK_BYTES // max(1, batch_bytes)))
 
 
 def dataset_of_chunks(
     layout: Layout,
-    chunks: Callable[[], Iterator[Any]],
-    take_apart: Callable[..., Any],
+    chunks: Callable[[], Iterator[Matrices]],
+    unpack: Callable[..., Any],
     parallel_calls: int | None = None,
 ) -> Any:
     """Make a dataset of batches.
 
     Args:
-        layout: Where the columns stand.
-        chunks: Begins to give chunks: tuples of arrays of shape [batches, examples, columns], one per matrix.
-        take_apart: Function of (matrices, tables) that returns (features, labels) or features, in TensorFlow; with
+        layout: Layout of the chunks.
+        chunks: Starts an iterator of chunks: tuples of arrays of shape [batches, examples, columns], one per matrix.
+        unpack: Function of (matrices, tables) that returns (features, labels) or features, in TensorFlow; with
             the dimensions [batches, examples] before those of an example.
-        parallel_calls: Chunks that are taken apart at once, where that is much work.
+        parallel_calls: Chunks that are unpacked at once, if that is much work.
 
     Returns:
         A ``tf.data.Dataset``.
@@ -56,21 +52,21 @@ def dataset_of_chunks(
     whole = tf.data.Dataset.from_generator(chunks, output_signature=signature)
     if layout.tables:
         with_tables = tf.data.Dataset.zip((whole, _tables(layout)))
-        columns = with_tables.map(_without_autograph(take_apart), parallel_calls)
+        columns = with_tables.map(_without_autograph(unpack), parallel_calls)
     else:
         columns = whole.map(
-            _without_autograph(lambda *matrices: take_apart(matrices, ())), parallel_calls
+            _without_autograph(lambda *matrices: unpack(matrices, ())), parallel_calls
         )
     return columns.prefetch(1).unbatch().prefetch(PREFETCHED_BATCHES)
 
 
 def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
-    # There is nothing to convert, and AutoGraph takes its time to find that out.
+    # AutoGraph has nothing to convert here, and takes its time to find that out.
     return engine.tf.autograph.experimental.do_not_convert(function)
 
 
 def _tables(layout: Layout) -> Any:
-    """Give every chunk the tables of strings, which cross into TensorFlow once and stay out of its graph."""
+    """Repeat the tables of strings for every chunk: they cross into TensorFlow once, and stay out of its graph."""
     tf = engine.tf
     tables = tuple(layout.tables.values())
     signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)

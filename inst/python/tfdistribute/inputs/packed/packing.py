@@ -1,12 +1,9 @@
-"""Columns from R in few arrays: one matrix per dtype, one row per example.
-
-They stand as ``layout.py`` says. Strings are kept as codes into a table.
-"""
+"""Columns from R, packed as ``layout.py`` describes; strings are kept as codes into a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,17 +12,15 @@ import numpy.typing as npt
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.packed.layout import Layout, Place, lay_out
+from tfdistribute.inputs.packed.layout import Layout, Matrices
 
-# Stands for a table until the column's values are read.
+# Table of a column whose values have not been read.
 _UNREAD = np.empty(0, dtype=object)
-
-Empty = Callable[[Layout, int], "tuple[npt.NDArray[Any], ...]"]
 
 
 @dataclass(frozen=True)
 class Column(Description):
-    """One column as it comes from R.
+    """One column as R sends it.
 
     Args:
         name: Key of the feature or name of the response.
@@ -35,7 +30,7 @@ class Column(Description):
             returns a mapping of ``codes``, numbers from 0, and ``labels``, an array of the strings they stand for.
             It is called once, and its arrays are not kept: they may be R's own memory.
         shape: Shape of one example.
-        levels: The values that a column of strings may take, where they are known.
+        levels: The values that a column of strings may take, if they are known.
     """
 
     name: str
@@ -51,22 +46,23 @@ class Column(Description):
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedColumns:
     """All columns of an input.
 
     Args:
         matrices: One array of shape [rows, columns] per dtype, in C order.
-        places: Where each column is kept, by name, in the order of the columns.
-        tables: The strings that codes stand for, by name of the column.
-        rows: Number of rows.
+        layout: The columns without their values.
     """
 
-    matrices: tuple[npt.NDArray[Any], ...]
-    places: Mapping[str, Place]
-    tables: Mapping[str, npt.NDArray[np.object_]]
-    rows: int
+    matrices: Matrices
+    layout: Layout
 
-    def gather(self, rows: npt.NDArray[np.integer]) -> tuple[npt.NDArray[Any], ...]:
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.matrices[0])
+
+    def gather(self, rows: npt.NDArray[np.integer]) -> Matrices:
         """Copy rows.
 
         Args:
@@ -77,41 +73,19 @@ class Packed:
         """
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
-    @property
-    def layout(self) -> Layout:
-        """The columns without their values."""
-        return Layout(
-            tuple(matrix.dtype for matrix in self.matrices),
-            tuple(matrix.shape[1] for matrix in self.matrices),
-            self.places,
-            self.tables,
-        )
-
-    @property
-    def row_bytes(self) -> int:
-        """Size of one example in bytes."""
-        return self.layout.row_bytes
-
-    def numbers(self, name: str) -> npt.NDArray[Any] | None:
-        """Show the values of a column of numbers, without a copy.
-
-        Args:
-            name: Its name.
-
-        Returns:
-            An array of shape [rows, width]; None for a column of strings.
-        """
-        place = self.places[name]
-        if name in self.tables:
+    def range(self, name: str) -> tuple[float, float] | None:
+        """Return the smallest and largest value of a column; None for strings."""
+        if name in self.layout.tables:
             return None
-        return self.matrices[place.matrix][:, place.start : place.start + place.width]
+        values = self.layout.slots[name].of(self.matrices)
+        return float(values.min()), float(values.max())
 
 
 def check_names(columns: Sequence[Column], response: str | None) -> None:
-    """See that every column has a name of its own, and the response is one of them.
+    """Check that every column has its own name, and the response is one of them.
 
     Raises:
-        InputError: two columns of one name, or a response that is no column.
+        InputError: two columns have one name, or the response is not a column.
     """
     names = [column.name for column in columns]
     for name in sorted(set(names)):
@@ -121,16 +95,18 @@ def check_names(columns: Sequence[Column], response: str | None) -> None:
             )
     if response is not None and response not in names:
         raise InputError(
-            f"The response `{response}` is no column.", "Name a column.", argument="response"
+            f"The response `{response}` is not a column.", "Name a column.", argument="response"
         )
 
 
-def pack(columns: Sequence[Column], empty: Empty = Layout.empty) -> Packed:
+def pack(
+    columns: Sequence[Column], allocate: Callable[[Layout, int], Matrices] = Layout.empty
+) -> PackedColumns:
     """Copy columns into matrices, one column at a time.
 
     Args:
         columns: At least one column, all with the same number of rows.
-        empty: Makes the matrices of a layout for some rows.
+        allocate: Makes the matrices of a layout for a number of rows.
 
     Returns:
         The packed columns; nothing in it shares memory with what the columns returned.
@@ -142,25 +118,24 @@ def pack(columns: Sequence[Column], empty: Empty = Layout.empty) -> Packed:
         raise InputError(
             "The input has no columns.", "Choose at least one feature.", argument="features"
         )
-    layout = lay_out(
+    layout = Layout.of(
         [column.facts for column in columns],
         {column.name: _UNREAD for column in columns if column.type == "string"},
     )
-    matrices: list[npt.NDArray[Any]] = []
+    matrices: Matrices = ()
     tables: dict[str, npt.NDArray[np.object_]] = {}
     for column in columns:
         values, table = _read(column)
         if not matrices:
-            matrices = list(empty(layout, len(values)))
+            matrices = allocate(layout, len(values))
         _check_shape(column, values, len(matrices[0]))
-        place = layout.places[column.name]
-        target = matrices[place.matrix][:, place.start : place.start + place.width]
         # Doubles beyond float32 become infinite here; R has refused them by the column's name.
         with np.errstate(over="ignore"):
-            target[...] = values.reshape(len(values), place.width)
+            target = layout.slots[column.name].of(matrices)
+            target[...] = values.reshape(target.shape)
         if table is not None:
             tables[column.name] = table
-    return Packed(tuple(matrices), layout.places, tables, len(matrices[0]))
+    return PackedColumns(matrices, replace(layout, tables=tables))
 
 
 def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | None]:

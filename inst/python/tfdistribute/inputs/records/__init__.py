@@ -1,1 +1,1 @@
-"""Inputs from TFRecord and fixed-length files."""
+"""Inputs from files of records: TFRecord, and records of fixed length."""

@@ -1,4 +1,4 @@
-"""Packed binary files: one record of fixed length per row, numbers in little-endian order."""
+"""Binary files of records of fixed length: one per row, numbers in little-endian order."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.blocks import Block, Matrices, Source, cut_blocks
+from tfdistribute.inputs.files.blocks import Block, Source, cut_blocks
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, read_bytes
-from tfdistribute.inputs.packed.layout import Layout, lay_out, width
-from tfdistribute.inputs.packed.packing import Packed
-from tfdistribute.inputs.records.record_columns import (
-    TYPES_OF_NUMBERS,
-    chosen_columns,
-    parse_column,
-)
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
 from tfdistribute.inputs.records.shard_index import (
     IndexedColumn,
     ShardIndex,
+    expand_shards,
     indexed_columns,
-    with_shards,
-    write_shards,
 )
+from tfdistribute.inputs.records.shard_writing import write_shards
+
+_DTYPES = tuple(dtype for dtype, kind in TYPES_OF_DTYPES.items() if kind != "string")
 
 # Rows that are written at once.
 _ROWS_AT_ONCE = 100_000
@@ -39,8 +37,8 @@ class FixedLength(FileInput, kind="fixed_length"):
     """Records of fixed length.
 
     Args:
-        columns: What stands in a record, in its order, where the files have no index: dtypes by name, such as
-            "uint8" or "float32[28, 28]". Empty: the index says it.
+        columns: Columns of a record in their order, for files without an index: dtypes by name, such as "uint8" or
+            "float32[28, 28]". Empty: those of the index.
     """
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
@@ -50,7 +48,7 @@ class FixedLength(FileInput, kind="fixed_length"):
 
     @cached_property
     def _records(self) -> _Records:
-        paths, index = with_shards(self.paths, "fixed_length")
+        paths, index = expand_shards(self.paths, "fixed_length")
         files = find_files(paths)
         if self.columns:
             columns = tuple(_column(name, dtype) for name, dtype in self.columns.items())
@@ -59,33 +57,29 @@ class FixedLength(FileInput, kind="fixed_length"):
         else:
             raise InputError(
                 f'There is no index beside "{files[0].path}", so `columns` is needed.',
-                'Say what a record holds, for example columns = c(y = "int32", x = "float32[20]").',
+                'List the columns of a record, for example columns = c(y = "int32", x = "float32[20]").',
                 argument="columns",
             )
-        chosen = chosen_columns([each.facts for each in columns], self.features, self.response)
+        chosen = choose_columns([each.facts for each in columns], self.features, self.response)
         return _Records(files, columns, chosen)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
-        # Of one index only: others may have other ranges.
-        of_one = len(self.paths) == 1
-        return (
-            next(
-                (each.range for each in self._records.columns if each.facts.name == self.response),
-                None,
-            )
-            if of_one
-            else None
+        # Several indexes may have different ranges.
+        if len(self.paths) > 1:
+            return None
+        return next(
+            (each.range for each in self._records.columns if each.facts.name == self.response), None
         )
 
 
 def _column(name: str, text: str) -> IndexedColumn:
-    dtype, shape = parse_column(name, text, tuple(TYPES_OF_NUMBERS))
-    return IndexedColumn(ColumnFacts(name, TYPES_OF_NUMBERS[dtype], shape), dtype)
+    dtype, facts = parse_column(name, text, _DTYPES)
+    return IndexedColumn(facts, dtype)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Neighbours in the record that are neighbours in a matrix too, and are copied at once."""
+    """Columns that are adjacent both in the record and in a matrix, and are copied at once."""
 
     dtype: np.dtype[Any]
     offset: int
@@ -107,7 +101,7 @@ class _Run:
 
 
 class _Records:
-    """Records of fixed length in blocks."""
+    """Source of rows in records of fixed length."""
 
     def __init__(
         self,
@@ -122,7 +116,7 @@ class _Records:
             for each in columns
             if each.labels is not None and each.facts in chosen
         }
-        self.layout: Layout = lay_out(chosen, tables)
+        self.layout: Layout = Layout.of(chosen, tables)
         self.row_bytes = self.layout.row_bytes
         self._record_bytes, self._runs = self._find_runs()
         self.blocks: Sequence[Block] = [
@@ -135,10 +129,10 @@ class _Records:
         offset, runs = 0, list[_Run]()
         for column in self.columns:
             dtype = np.dtype(column.dtype).newbyteorder("<")
-            count = width(column.facts)
-            place = self.layout.places.get(column.facts.name)
-            if place is not None:
-                run = _Run(dtype, offset, place.matrix, place.start, count)
+            count = column.facts.width
+            slot = self.layout.slots.get(column.facts.name)
+            if slot is not None:
+                run = _Run(dtype, offset, slot.matrix, slot.start, count)
                 if runs and runs[-1].followed_by(run):
                     last = runs.pop()
                     run = _Run(dtype, last.offset, last.matrix, last.start, last.width + count)
@@ -150,7 +144,7 @@ class _Records:
         rows, rest = divmod(file.size, self._record_bytes)
         if rest:
             raise InputError(
-                f'The file "{file.path}" has {file.size} bytes, which is no multiple of the '
+                f'The file "{file.path}" has {file.size} bytes, which is not a multiple of the '
                 f"{self._record_bytes} bytes of a record: record {rows + 1} is cut off.",
                 "Correct `columns`, or write the file again.",
                 argument="paths",
@@ -159,7 +153,7 @@ class _Records:
         return rows
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block; on any thread."""
+        """Read rows of a block, on any thread."""
         rows, record = stop - start, self._record_bytes
         offset = (block.first + start) * record
         content = read_bytes(self.files[block.file].path, offset, rows * record)
@@ -182,15 +176,15 @@ class _Records:
 
 
 def write_fixed_length(
-    packed: Packed, directory: str, shards: int, listener: Any = None
+    packed: PackedColumns, directory: str, shards: int, listener: Any = None
 ) -> ShardIndex:
     """Write packed data into files of records of fixed length.
 
     Args:
         packed: The data.
-        directory: Where to write; it is made.
+        directory: Where to write; it is created.
         shards: Number of files.
-        listener: Told of each finished file; see ``write_shards``.
+        listener: Called for each finished file; see ``write_shards``.
 
     Returns:
         The index.

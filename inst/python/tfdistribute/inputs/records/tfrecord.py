@@ -16,35 +16,25 @@ from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files import blocks
-from tfdistribute.inputs.files.blocks import Block, Matrices, Source
+from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, open_file, read_bytes
-from tfdistribute.inputs.packed.layout import Layout
-from tfdistribute.inputs.packed.packing import Packed
-from tfdistribute.inputs.records.record_columns import chosen_columns, parse_column
-from tfdistribute.inputs.records.shard_index import (
-    ShardIndex,
-    indexed_columns,
-    with_shards,
-    write_shards,
-)
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
+from tfdistribute.inputs.records.shard_index import ShardIndex, expand_shards, indexed_columns
+from tfdistribute.inputs.records.shard_writing import write_shards
 from tfdistribute.inputs.records.tfrecord_errors import first_fault
 
-# A message has numbers of two kinds only, and strings.
-_TYPES: Mapping[str, str] = {
-    "float32": "float",
-    "int32": "integer",
-    "int64": "integer64",
-    "bool": "logical",
-    "string": "string",
-}
+# Dtypes of columns that messages can hold.
+_DTYPES = ("float32", "int32", "int64", "bool", "string")
 # A record is its length (8 bytes), a checksum (4), the message, and a checksum (4).
 _LENGTH = struct.Struct("<Q")
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
 _SCAN_BYTES = 8 * 2**20
 
-# How TensorFlow names what parses messages, in its errors.
+# Name of the parsing operation in TensorFlow's errors.
 _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 
@@ -53,8 +43,8 @@ class TFRecord(FileInput, kind="tfrecord"):
     """Messages of features by name.
 
     Args:
-        columns: What the messages hold, where the files have no index: dtypes by name, such as "int64",
-            "string" or "float32[28, 28]". Empty: the index says it.
+        columns: Columns of a message, for files without an index: dtypes by name, such as "int64", "string" or
+            "float32[28, 28]". Empty: those of the index.
     """
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
@@ -67,7 +57,7 @@ class TFRecord(FileInput, kind="tfrecord"):
 
     @cached_property
     def _found(self) -> tuple[list[str], ShardIndex | None]:
-        return with_shards(self.paths, "tfrecord")
+        return expand_shards(self.paths, "tfrecord")
 
     @cached_property
     def _chosen(self) -> dict[str, ColumnFacts]:
@@ -75,26 +65,26 @@ class TFRecord(FileInput, kind="tfrecord"):
         if not self.columns and index is None:
             raise InputError(
                 f'There is no index beside "{self.paths[0]}", so `columns` is needed.',
-                'Say what a message holds, for example columns = c(y = "int64", x = "float32[20]").',
+                'List the columns of a message, for example columns = c(y = "int64", x = "float32[20]").',
                 argument="columns",
             )
         known = [column.facts for column in index.columns] if index else []
         if self.columns:
-            known = [_column(name, dtype) for name, dtype in self.columns.items()]
-        return {each.name: each for each in chosen_columns(known, self.features, self.response)}
+            known = [parse_column(name, text, _DTYPES)[1] for name, text in self.columns.items()]
+        return {each.name: each for each in choose_columns(known, self.features, self.response)}
 
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
         return dict(self._chosen)
 
-    def _taking_apart(
-        self, source: Source, response: str | None, left_out: str | None, side_by_side: bool
+    def _make_unpack(
+        self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
-        parsed = {name: facts for name, facts in self._chosen.items() if name != left_out}
+        parsed = {name: facts for name, facts in self._chosen.items() if name != dropped}
         cast(_Messages, source).parsed = parsed
-        return _parsing(parsed, response)
+        return _make_parse(parsed, label)
 
-    def _explanation(self, source: Source, error: Exception) -> Exception | None:
-        # TensorFlow puts the bytes that it cannot parse into the text of its error, which Python cannot always read.
+    def _explain(self, source: Source, error: Exception) -> Exception | None:
+        # TensorFlow's error contains the bytes that it cannot parse, which Python cannot always decode.
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
         return cast(_Messages, source).fault() if parsing else None
 
@@ -102,21 +92,18 @@ class TFRecord(FileInput, kind="tfrecord"):
         return cast(int, engine.tf.data.AUTOTUNE)
 
 
-def _column(name: str, text: str) -> ColumnFacts:
-    dtype, shape = parse_column(name, text, tuple(_TYPES))
-    return ColumnFacts(name, _TYPES[dtype], shape)
-
-
-def _parsing(columns: Mapping[str, ColumnFacts], response: str | None) -> Callable[..., Any]:
+def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callable[..., Any]:
     tf = engine.tf
-    stored = {"float32": tf.float32, "int32": tf.int64, "int64": tf.int64, "string": tf.string}
+    # Messages have integers of one size only.
     spec = {
-        name: tf.io.FixedLenFeature(facts.shape, stored[facts.dtype])
+        name: tf.io.FixedLenFeature(
+            facts.shape, tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
+        )
         for name, facts in columns.items()
     }
 
     def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
-        # All batches of a chunk at once: TensorFlow divides them over its threads.
+        # Parse all batches of a chunk at once: TensorFlow divides them over its threads.
         messages = matrices[0][..., 0]
         parsed = tf.io.parse_example(tf.reshape(messages, [-1]), spec)
         rows = tf.shape(messages)
@@ -125,24 +112,24 @@ def _parsing(columns: Mapping[str, ColumnFacts], response: str | None) -> Callab
             values = tf.reshape(parsed[name], tf.concat([rows, facts.shape], 0))
             values.set_shape([*messages.shape, *facts.shape])
             found[name] = tf.cast(values, tf.int32) if facts.dtype == "int32" else values
-        if response is None:
+        if label is None:
             return found
-        label = found.pop(response)
-        return found, label
+        labels = found.pop(label)
+        return found, labels
 
     return parse
 
 
 @dataclass(frozen=True)
 class _Span:
-    """Where the records of a block stand in their file."""
+    """Position of the records of a block in their file."""
 
     offset: int
     size: int
 
 
 class _Messages:
-    """Records in blocks, as bytes."""
+    """Source of messages, as bytes."""
 
     layout = Layout((np.dtype(object),), (1,), {})
 
@@ -159,11 +146,11 @@ class _Messages:
         self.row_bytes = max(1, sum(span.size for span in self._spans.values()) // max(1, rows))
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block; on any thread."""
+        """Read rows of a block, on any thread."""
         yield (self._messages(block, start, stop),)
 
     def _messages(self, block: Block, start: int, stop: int) -> npt.NDArray[np.object_]:
-        # The last one is at the end.
+        # Keep the blocks in the order of their last reading.
         self._last_read.pop(block, None)
         self._last_read[block] = None
         span = self._spans[block]
@@ -194,14 +181,14 @@ class _Messages:
         return None
 
 
-# What the files that were scanned last hold: verbs follow each other on the same files.
+# Blocks of the files that were scanned last: verbs follow each other on the same files.
 _SCANS: dict[File, list[tuple[Block, _Span]]] = {}
-_SCANS_KEPT = 1000
+_CACHED_FILES = 1000
 
 
 def _scanned(file: File) -> list[tuple[Block, _Span]]:
     if file not in _SCANS:
-        while len(_SCANS) >= _SCANS_KEPT:
+        while len(_SCANS) >= _CACHED_FILES:
             _SCANS.pop(next(iter(_SCANS)))
         _SCANS[file] = list(_scan(file))
     return _SCANS[file]
@@ -231,21 +218,23 @@ def _scan(file: File) -> Any:
 def _cut_off(file: File, record: int) -> InputError:
     return InputError(
         f'The file "{file.path}" is cut off in record {record}'
-        f"{', or is no TFRecord file' if record == 1 else ''}.",
+        f"{', or is not a TFRecord file' if record == 1 else ''}.",
         "Write it again; decompress it first if it is compressed.",
         argument="paths",
         value=file.path,
     )
 
 
-def write_tfrecord(packed: Packed, directory: str, shards: int, listener: Any = None) -> ShardIndex:
+def write_tfrecord(
+    packed: PackedColumns, directory: str, shards: int, listener: Any = None
+) -> ShardIndex:
     """Write packed data into TFRecord files of ``tf.train.Example`` messages.
 
     Args:
         packed: The data.
-        directory: Where to write; it is made.
+        directory: Where to write; it is created.
         shards: Number of files.
-        listener: Told of each finished file; see ``write_shards``.
+        listener: Called for each finished file; see ``write_shards``.
 
     Returns:
         The index.
@@ -254,8 +243,8 @@ def write_tfrecord(packed: Packed, directory: str, shards: int, listener: Any = 
         InputError: a column of date-times, which messages cannot hold exactly.
         ArgumentError: the directory holds other files, or cannot be written.
     """
-    for name, place in packed.places.items():
-        if place.facts.type == "datetime":
+    for name, facts in packed.layout.facts.items():
+        if facts.type == "datetime":
             raise InputError(
                 f"The column `{name}` holds date-times, which a message cannot hold exactly.",
                 "Turn it into a number, or use write_fixed_length().",
@@ -275,15 +264,15 @@ def write_tfrecord(packed: Packed, directory: str, shards: int, listener: Any = 
     )
 
 
-def _message(packed: Packed, row: int) -> bytes:
-    train = engine.tf.train
+def _message(packed: PackedColumns, row: int) -> bytes:
+    train, tables = engine.tf.train, packed.layout.tables
     features: dict[str, Any] = {}
-    for name, place in packed.places.items():
-        values = packed.matrices[place.matrix][row, place.start : place.start + place.width]
-        if name in packed.tables:
-            texts = [str(text).encode() for text in packed.tables[name][values]]
+    for name, slot in packed.layout.slots.items():
+        values = slot.of(packed.matrices)[row]
+        if name in tables:
+            texts = [str(text).encode() for text in tables[name][values]]
             features[name] = train.Feature(bytes_list=train.BytesList(value=texts))
-        elif place.facts.dtype == "float32":
+        elif slot.facts.dtype == "float32":
             features[name] = train.Feature(float_list=train.FloatList(value=values))
         else:
             features[name] = train.Feature(int64_list=train.Int64List(value=values))

@@ -1,4 +1,4 @@
-"""What is wrong with a message that TensorFlow could not parse: it names neither the file nor the record."""
+"""Faults of messages that TensorFlow cannot parse; its own errors name neither the file nor the record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 
-# Lists of values in a message, by the dtype of the column; a message has whole numbers of one size only.
-_LISTS: Mapping[str, str] = {
+# The list in which a message holds a column, by the column's dtype; there is one size of integers only.
+VALUE_LISTS: Mapping[str, str] = {
     "float32": "float_list",
     "int32": "int64_list",
     "int64": "int64_list",
@@ -30,10 +30,10 @@ def first_fault(
 
     Args:
         messages: Serialised ``tf.train.Example`` messages.
-        columns: What each must hold.
+        columns: The columns that each must hold.
 
     Returns:
-        Its position and what is wrong with it, as the end of a sentence; None where all are right.
+        Its position and its fault, as the end of a sentence; None if no message has one.
 
     Source:
         https://github.com/tensorflow/tensorflow/blob/v2.15.0/tensorflow/core/example/example.proto
@@ -48,12 +48,12 @@ def first_fault(
 def _fault(message: bytes, columns: Mapping[str, ColumnFacts]) -> str | None:
     try:
         held = engine.tf.train.Example.FromString(message).features.feature
-    except Exception:  # noqa: BLE001 - each version of protobuf has an error of its own
-        return "is no tf.train.Example message"
+    except Exception:  # noqa: BLE001 - versions of protobuf raise different errors
+        return "is not a tf.train.Example message"
     for name, facts in columns.items():
         kind = held[name].WhichOneof("kind") if name in held else None
         values: Any = [] if kind is None else getattr(held[name], kind).value
-        wanted, count = _LISTS[facts.dtype], math.prod(facts.shape)
+        wanted, count = VALUE_LISTS[facts.dtype], math.prod(facts.shape)
         if len(values) == 0 and count:
             return f"has no value in the column `{name}`"
         if kind is not None and kind != wanted:

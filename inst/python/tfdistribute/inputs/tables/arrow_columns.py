@@ -1,4 +1,4 @@
-"""Columns of Arrow tables as the package's columns: their types, and their values in matrices."""
+"""Conversion of Arrow columns: their types, and their values in matrices."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import ARROW_TYPES, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.blocks import Matrices
-from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
-# What is copied from Arrow's columns into rows at once.
-PIECE_BYTES = 2 * 2**20
+# Rows that are copied from Arrow's columns at once: few enough to stay in the processor's cache.
+BATCH_BYTES = 2 * 2**20
 
 # Bytes that a string takes beside its pointer, about.
 _STRING_BYTES = 60
@@ -25,33 +24,12 @@ _PER_SECOND: Mapping[str, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def arrow_type_of(column_type: str) -> Any:
-    """Say as what pyarrow reads a column whose type was given.
-
-    Args:
-        column_type: One of ``columns.TYPES``.
-    """
-    pyarrow = arrow_module("pyarrow")
-    return {
-        "float": pyarrow.float64(),
-        "integer": pyarrow.int32(),
-        "integer64": pyarrow.int64(),
-        "string": pyarrow.string(),
-        "logical": pyarrow.bool_(),
-        "date": pyarrow.date32(),
-        "datetime": pyarrow.timestamp("us"),
-    }[column_type]
+    """Return the ``pyarrow.DataType`` as which pyarrow reads a column of a given type."""
+    return arrow_module("pyarrow").type_for_alias(ARROW_TYPES[column_type])
 
 
 def column_facts(name: str, arrow_type: Any) -> ColumnFacts | None:
-    """Say what a column of an Arrow type is.
-
-    Args:
-        name: Its name.
-        arrow_type: Its ``pyarrow.DataType``.
-
-    Returns:
-        The column; None where TensorFlow has no such type.
-    """
+    """Describe a column by its ``pyarrow.DataType``; None if TensorFlow does not support the type."""
     types = arrow_module("pyarrow").types
     if types.is_dictionary(arrow_type):
         return column_facts(name, arrow_type.value_type)
@@ -60,7 +38,7 @@ def column_facts(name: str, arrow_type: Any) -> ColumnFacts | None:
         if inner is None or inner.shape or inner.type not in ("float", "integer", "integer64"):
             return None
         return ColumnFacts(name, inner.type, (arrow_type.list_size,))
-    for belongs, column_type in (
+    for is_type, column_type in (
         (types.is_floating, "float"),
         (types.is_decimal, "float"),
         (types.is_boolean, "logical"),
@@ -71,7 +49,7 @@ def column_facts(name: str, arrow_type: Any) -> ColumnFacts | None:
         (types.is_date, "date"),
         (types.is_timestamp, "datetime"),
     ):
-        if belongs(arrow_type):
+        if is_type(arrow_type):
             return ColumnFacts(name, column_type)
     return None
 
@@ -84,95 +62,95 @@ def _fits_int32(arrow_type: Any) -> bool:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns that are taken from Arrow tables.
+    """The columns that are read from Arrow tables.
 
     Args:
-        layout: Where they are kept.
+        layout: Layout of the matrices that they are copied to.
         response: Name of the label; None: there is none.
-        fillings: What stands for missing values, by name: a string, or a number (of days, of seconds).
+        fill_values: Replacements for missing values, by name: a string, or a number (of days, of seconds).
     """
 
     layout: Layout
     response: str | None = None
-    fillings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fill_values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def names(self) -> list[str]:
         """Features and response."""
-        return list(self.layout.places)
+        return list(self.layout.slots)
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row in memory, about."""
-        strings = sum(place.facts.type == "string" for place in self.layout.places.values())
+        strings = sum(facts.type == "string" for facts in self.layout.facts.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
 
     @property
-    def piece_rows(self) -> int:
-        """How many rows are copied at once: few enough to stay in the processor's cache."""
-        return max(1, PIECE_BYTES // max(1, self.row_bytes))
+    def batch_rows(self) -> int:
+        """Rows that are copied at once."""
+        return max(1, BATCH_BYTES // max(1, self.row_bytes))
 
-    def pieces(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of record batches, ``piece_rows`` at once.
+    def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
+        """Copy the rows of record batches, ``batch_rows`` at once.
 
         Args:
             batches: ``pyarrow.RecordBatch``es with at least these columns.
-            path: The file that they come from.
-            first: The row where they begin in it, from 0.
+            path: Their file.
+            first: Position of their first row in the file, from 0.
 
         Yields:
-            As ``matrices`` returns.
+            As ``read`` returns.
 
         Raises:
-            InputError: as ``matrices``.
+            InputError: as ``read``.
         """
         pyarrow = arrow_module("pyarrow")
         for batch in batches:
-            for start in range(0, batch.num_rows, self.piece_rows):
-                piece = batch.slice(start, self.piece_rows)
+            for start in range(0, batch.num_rows, self.batch_rows):
+                part = batch.slice(start, self.batch_rows)
 
-                def place_of(row: int, begin: int = first + start) -> str:
+                def locate(row: int, begin: int = first + start) -> str:
                     return f'row {begin + row + 1} of "{path}"'
 
-                yield self.matrices(pyarrow.Table.from_batches([piece]), place_of)
+                yield self.read(pyarrow.Table.from_batches([part]), locate)
             first += batch.num_rows
 
-    def matrices(self, table: Any, place_of: Callable[[int], str]) -> Matrices:
+    def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
         """Copy a table.
 
         Args:
             table: ``pyarrow.Table`` with at least these columns.
-            place_of: Says where a row of it stands, such as 'line 7 of "a.csv"'.
+            locate: Returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Returns:
             One array of shape [rows, columns] for each matrix of the layout.
 
         Raises:
-            InputError: a missing value that nothing stands for, or one that does not fit.
+            InputError: a value is missing and has no replacement, or does not fit its type.
         """
-        made = self.layout.empty(table.num_rows)
-        for name, place in self.layout.places.items():
-            values, missing = self._read(table.column(name), place.facts, place_of)
+        matrices = self.layout.empty(table.num_rows)
+        for name, slot in self.layout.slots.items():
+            values, missing = self._values(table.column(name), slot.facts, locate)
             if missing is not None:
-                values = self._filled(values, missing, place.facts, place_of)
-            target = made[place.matrix][:, place.start : place.start + place.width]
+                values = self._filled(values, missing, slot.facts, locate)
+            target = slot.of(matrices)
             try:
                 with np.errstate(over="raise"):
-                    target[...] = values.reshape(len(target), place.width)
+                    target[...] = values.reshape(target.shape)
             except FloatingPointError:
-                raise _too_large(name, values, place_of) from None
-            if name == self.response and place.facts.type == "float":
-                _check_finite(name, target, place_of)
-        return made
+                raise _too_large(name, values, locate) from None
+            if name == self.response and slot.facts.type == "float":
+                _check_finite(name, target, locate)
+        return matrices
 
-    def _read(
-        self, column: Any, facts: ColumnFacts, place_of: Callable[[int], str]
+    def _values(
+        self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         try:
             return values_of(column, facts)
         except arrow_module("pyarrow").ArrowException as error:
             raise InputError(
-                f"The column `{facts.name}` has a value that is not {facts.type}, in {place_of(0)} or below: {error}",
+                f"The column `{facts.name}` has a value that is not {facts.type}, in {locate(0)} or below: {error}",
                 "Give another type in `types`.",
                 argument=facts.name,
             ) from error
@@ -182,19 +160,19 @@ class TableColumns:
         values: npt.NDArray[Any],
         missing: npt.NDArray[np.bool_],
         facts: ColumnFacts,
-        place_of: Callable[[int], str],
+        locate: Callable[[int], str],
     ) -> npt.NDArray[Any]:
-        if facts.name not in self.fillings:
+        if facts.name not in self.fill_values:
             raise InputError(
-                f"The column `{facts.name}` has a missing value in {place_of(int(missing.argmax()))}.",
+                f"The column `{facts.name}` has a missing value in {locate(int(missing.argmax()))}.",
                 _remedy_for_missing(facts, self.response),
                 argument=facts.name,
             )
-        filling = self.fillings[facts.name]
-        if isinstance(filling, str):
-            filling = filling.encode()
+        fill_value = self.fill_values[facts.name]
+        if isinstance(fill_value, str):
+            fill_value = fill_value.encode()
         filled = np.array(values)
-        filled[missing] = filling
+        filled[missing] = fill_value
         return filled
 
 
@@ -205,10 +183,10 @@ def values_of(
 
     Args:
         column: A ``pyarrow.ChunkedArray``.
-        facts: What it is.
+        facts: Its name, type and shape.
 
     Returns:
-        Values, with anything where they are missing; and which rows these are, None where no value is missing.
+        Values, arbitrary where they are missing; and which rows these are, None if no value is missing.
 
     Raises:
         ArrowException: a value is of another type.
@@ -262,9 +240,9 @@ def _lists(
     width = facts.shape[0]
     if missing is not None:
         column = pyarrow.chunked_array([column.fill_null([0] * width).combine_chunks()])
-    # flatten() looks at the slice of the table, .values would not.
-    pieces = [chunk.flatten() for chunk in column.chunks]
-    inner = pyarrow.chunked_array(pieces, column.type.value_type)
+    # flatten() respects the slice of the table, .values does not.
+    chunks = [chunk.flatten() for chunk in column.chunks]
+    inner = pyarrow.chunked_array(chunks, column.type.value_type)
     values, inner_missing = values_of(inner, ColumnFacts(facts.name, facts.type))
     if inner_missing is not None:
         rows = inner_missing.reshape(-1, width).any(axis=1)
@@ -276,28 +254,26 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
     if facts.name == response:
         return "Remove the rows without a response."
     value = '"unknown"' if facts.type == "string" else "0"
-    return (
-        f"Remove such rows, or say what to take instead: impute = list(`{facts.name}` = {value})."
-    )
+    return f"Remove such rows, or give a replacement: impute = list(`{facts.name}` = {value})."
 
 
-def _too_large(name: str, values: Any, place_of: Callable[[int], str]) -> InputError:
+def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:
     rows = values.reshape(len(values), -1)
     beyond = (np.isfinite(rows) & (np.abs(rows) > np.finfo(np.float32).max)).any(axis=1)
     return InputError(
         f"The column `{name}` has a value beyond 3.4e38, the largest 32-bit number, in "
-        f"{place_of(int(beyond.argmax()))}.",
+        f"{locate(int(beyond.argmax()))}.",
         "Rescale the column or remove these rows.",
         argument=name,
     )
 
 
-def _check_finite(name: str, target: Any, place_of: Callable[[int], str]) -> None:
+def _check_finite(name: str, target: Any, locate: Callable[[int], str]) -> None:
     infinite = np.isinf(target).any(axis=1)
     if infinite.any():
         raise InputError(
-            f"The response `{name}` is infinite in {place_of(int(infinite.argmax()))}, "
-            "from which nothing can be learnt.",
+            f"The response `{name}` is infinite in {locate(int(infinite.argmax()))}, "
+            "so no model can be fitted to it.",
             "Rescale the response or remove these rows.",
             argument=name,
         )

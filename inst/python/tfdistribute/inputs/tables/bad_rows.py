@@ -1,120 +1,56 @@
-"""Rows of Arrow tables that cannot be used, and the others without them."""
+"""Rows of Arrow tables that cannot be used, and tables without them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.columns import ColumnFacts
-from tfdistribute.inputs.files.blocks import Block
-from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of, values_of
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
-# Places of skipped rows that are told.
-SHOWN = 5
+# Places of skipped rows that are reported.
+PLACES_SHOWN = 5
 
 _LARGEST = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """What was left out.
+class SkippedRows:
+    """Report of the rows that were skipped.
 
     Args:
-        count: How many rows.
-        places: Where and why, of the first of them.
+        count: Number of rows.
+        places: Place and reason of the first of them.
     """
 
     count: int
     places: Sequence[str]
 
 
-def usable_batches(batches: Iterable[Any], columns: TableColumns) -> Iterator[Any]:
-    """Leave rows out that cannot be used.
+def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
+    """Drop rows that cannot be used.
 
     Args:
-        batches: ``pyarrow.RecordBatch``es with at least these columns.
-        columns: What is taken from them.
-
-    Yields:
-        Record batches with the columns' types, also empty ones.
-    """
-    for batch in batches:
-        yield _judged(batch, columns)[0]
-
-
-def batches_between(batches: Iterable[Any], start: int, stop: int) -> Iterator[Any]:
-    """Take some of the rows of record batches.
-
-    Args:
-        batches: The record batches.
-        start: The first row.
-        stop: The one after the last.
-
-    Yields:
-        Record batches of these rows.
-    """
-    first = 0
-    for batch in batches:
-        last = first + batch.num_rows
-        if last > start:
-            after = min(stop, last)
-            yield batch.slice(max(start - first, 0), after - max(start, first))
-        if last >= stop:
-            return
-        first = last
-
-
-def usable_blocks(
-    blocks: Mapping[Block, Any],
-    batches: Callable[[Block], Iterable[Any]],
-    columns: TableColumns,
-    files: Sequence[File],
-) -> tuple[dict[Block, Any], Skipped]:
-    """Count the usable rows of blocks, in one pass over the files.
-
-    Args:
-        blocks: Blocks of all rows, with anything.
-        batches: Reads the record batches of a block.
-        columns: What is taken from them.
-        files: The files that the blocks belong to.
+        table: ``pyarrow.Table`` with at least these columns; bytes are converted to the columns' types.
+        columns: The columns to keep.
 
     Returns:
-        Blocks of the usable rows, with the same; and what is left out.
+        A table with the columns' types, and the reason for each dropped row by its number.
     """
-    usable: dict[Block, Any] = {}
-    count, places = 0, list[str]()
-    for block, where in blocks.items():
-        kept, row = 0, block.first
-        for batch in batches(block):
-            left, reasons = _judged(batch, columns)
-            kept += left.num_rows
-            count += len(reasons)
-            for bad, reason in list(reasons.items())[: SHOWN - len(places)]:
-                places.append(f'row {row + bad + 1} of "{files[block.file].path}" ({reason})')
-            row += batch.num_rows
-        if kept:
-            usable[replace(block, rows=kept)] = where
-    return usable, Skipped(count, places)
-
-
-def _judged(batch: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
-    """The usable rows, and why each of the others is not."""
     pyarrow = arrow_module("pyarrow")
     reasons: dict[int, str] = {}
-    taken: dict[str, Any] = {}
-    for name, place in columns.layout.places.items():
-        column = pyarrow.chunked_array([batch.column(name)])
-        column, unfit = _typed(column, place.facts)
-        taken[name] = column.combine_chunks()
-        values, missing = values_of(column, place.facts)
+    kept: dict[str, Any] = {}
+    for name, slot in columns.layout.slots.items():
+        column, unfit = _typed(table.column(name), slot.facts)
+        kept[name] = column
+        values, missing = values_of(column, slot.facts)
         empty = np.zeros(len(unfit), bool) if missing is None else missing & ~unfit
-        empty &= name not in columns.fillings
+        empty &= name not in columns.fill_values
         for bad, reason in (
             (unfit | _too_large(values, unfit | empty), f"no value of its type in `{name}`"),
             (empty, f"no value in `{name}`"),
@@ -122,29 +58,34 @@ def _judged(batch: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
         ):
             for row in np.flatnonzero(bad).tolist():
                 reasons.setdefault(row, reason)
-    keep = np.ones(batch.num_rows, bool)
-    keep[list(reasons)] = False
-    rows = pyarrow.RecordBatch.from_arrays(list(taken.values()), names=list(taken))
-    return rows.filter(pyarrow.array(keep)), dict(sorted(reasons.items()))
+    good = np.ones(table.num_rows, bool)
+    good[list(reasons)] = False
+    return pyarrow.table(kept).filter(pyarrow.array(good)), dict(sorted(reasons.items()))
 
 
 def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """The column with a null in the place of what has another type."""
+    """Replace values of another type by null, and return which these were."""
     pyarrow = arrow_module("pyarrow")
-    fits = np.zeros(len(column), bool)
+    wanted, is_binary = arrow_type_of(facts.type), pyarrow.types.is_binary(column.type)
+
+    def cast(values: Any) -> Any:
+        return (values.cast(pyarrow.string()) if is_binary else values).cast(wanted)
+
+    unfit = np.zeros(len(column), bool)
     try:
+        if is_binary:
+            return cast(column), unfit
         values_of(column, facts)
-        return column, fits
+        return column, unfit
     except pyarrow.ArrowException:
         pass
-    wanted = arrow_type_of(facts.type)
-    cast: list[Any] = []
+    values: list[Any] = []
     for value in column:
         try:
-            cast.append(value.cast(wanted).as_py())
+            values.append(cast(value).as_py())
         except pyarrow.ArrowException:
-            cast.append(None)
-    typed = pyarrow.chunked_array([pyarrow.array(cast, wanted)])
+            values.append(None)
+    typed = pyarrow.chunked_array([pyarrow.array(values, wanted)])
     return typed, typed.is_null().to_numpy() & ~column.is_null().to_numpy()
 
 

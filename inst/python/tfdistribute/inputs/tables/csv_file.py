@@ -1,4 +1,4 @@
-"""CSV files, by blocks of text that pyarrow parses."""
+"""CSV files, read by blocks of text that pyarrow parses."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.blocks import Block, Matrices, Source
-from tfdistribute.inputs.files.files import File, changed, find_files, read_bytes
-from tfdistribute.inputs.packed.layout import Layout
-from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of, column_facts
-from tfdistribute.inputs.tables.bad_rows import SHOWN, Skipped
-from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader, SkippedRecord
-from tfdistribute.inputs.tables.csv_records import Span, lines_of_records, spans
+from tfdistribute.inputs.files.blocks import Block, Source
+from tfdistribute.inputs.files.files import File, changed_error, find_files, read_bytes
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of
+from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, SkippedRows
+from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader
+from tfdistribute.inputs.tables.csv_records import Span, find_spans
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
-from tfdistribute.inputs.tables.table_input import Offered, TableInput
+from tfdistribute.inputs.tables.table_input import TableInput
 
-# What the passes over files have found, for as long as these do not change; each is small.
-_FOUND: OrderedDict[Any, tuple[tuple[Span, int], ...]] = OrderedDict()
-_MOST_FOUND = 1000
+# Spans of files that were scanned last, valid until the file changes: verbs follow each other on the same files.
+_SPANS: OrderedDict[Any, tuple[Span, ...]] = OrderedDict()
+_CACHED_FILES = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Csv(TableInput, kind="csv"):
-    """Tables in CSV files whose first line names the columns.
+    """Tables in CSV files with the names of the columns in the first line.
 
     The types are those of ``types``, else those that pyarrow infers from the first block of the first file that has
     rows. One pass over the files counts their records; it is repeated when a file has changed.
 
     Args:
-        delimiter: What stands between fields, one ASCII character.
-        na: Strings that stand for missing values; in quotes they are strings.
+        delimiter: The character between fields, one of ASCII.
+        na: Strings that mean missing values; in quotes they are strings.
     """
 
     delimiter: str = ","
@@ -43,29 +43,20 @@ class Csv(TableInput, kind="csv"):
     def _open(self) -> Source:
         self._check_types()
         files = find_files(self.paths)
-        layout = CsvFormat(self.delimiter, self.na)
-        readers = [RecordReader(file, _header(file, self.delimiter), layout) for file in files]
-        types = self._types(readers)
-        columns = self._chosen([(reader.file, _offered(reader, types)) for reader in readers])
+        format = CsvFormat(self.delimiter, self.na)  # noqa: A001
+        readers = [RecordReader(file, _header(file, self.delimiter), format) for file in files]
+        types = self._infer_types(readers)
+        schemas = [{name: types.get(name) for name in reader.header} for reader in readers]
+        columns = self._choose_columns(files, schemas)
         chosen = {
             name: arrow_type_of(self.types[name]) if name in self.types else types[name]
             for name in columns.names
         }
-        layout = replace(layout, types=chosen)
-        readers = [replace(reader, format=layout) for reader in readers]
-        skipped: list[SkippedRecord] = []
-        blocks: dict[Block, Span] = {}
-        for number, reader in enumerate(readers):
-            first = 0
-            for span, rows in self._counted(reader, columns, skipped):
-                if rows:
-                    blocks[Block(number, first, rows)] = span
-                first += rows
-        places = [f'line {each.line} of "{each.path}" ({each.reason})' for each in skipped[:SHOWN]]
-        self._report(Skipped(len(skipped), places))
-        return _CsvFiles(files, tuple(readers), columns, blocks, self.skips)
+        format = replace(format, types=chosen)  # noqa: A001
+        readers = [replace(reader, format=format) for reader in readers]
+        return self._count_rows(_CsvFiles(files, tuple(readers), columns, {}, self.skips))
 
-    def _types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
+    def _infer_types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
         """Infer the types that are not given, from the first block with rows."""
         for reader in readers:
             for span in _records(reader.file, self.delimiter):
@@ -73,51 +64,49 @@ class Csv(TableInput, kind="csv"):
                     continue
                 wanted = self._names(dict.fromkeys(readers[0].header))
                 wanted = [name for name in wanted if name in reader.header]
-                data = read_bytes(reader.file.path, span.offset, span.size)
-                table = self._first_table(reader, span, data, wanted)
+                table = self._first_table(reader, span, wanted)
                 return {name: _settled(table.column(name), name, reader.file) for name in wanted}
-        # No file has rows, which is refused later; until then any type will do.
+        # No file has rows: an error is raised later, and until then any type will do.
         return dict.fromkeys(readers[0].header, arrow_type_of("float"))
 
-    def _first_table(self, reader: RecordReader, span: Span, data: bytes, wanted: list[str]) -> Any:
-        given = {name: arrow_type_of(self.types[name]) for name in wanted if name in self.types}
-        binary = arrow_module("pyarrow").binary()
+    def _first_table(self, reader: RecordReader, span: Span, wanted: list[str]) -> Any:
         if self.skips:
-            return reader.format.parsed(data, reader.header, wanted, bad_rows=lambda _: "skip")
-        table = replace(reader, format=replace(reader.format, types=given)).strict(
-            span, data, wanted
-        )
+            return reader.parse(span, wanted, bad_rows=lambda _: "skip")
+        given = {name: arrow_type_of(self.types[name]) for name in wanted if name in self.types}
+        table = _with_types(reader, given).read(span, wanted)
         # Text that is not UTF-8 is inferred to be bytes; as strings it is refused with its line.
-        strings = {name: arrow_type_of("string") for name in wanted}
-        strings = {n: t for n, t in strings.items() if table.column(n).type == binary}
+        binary = arrow_module("pyarrow").binary()
+        strings = [name for name in wanted if table.column(name).type == binary]
         if not strings:
             return table
-        types = {**given, **strings}
-        return replace(reader, format=replace(reader.format, types=types)).strict(
-            span, data, wanted
-        )
+        types = {**given, **dict.fromkeys(strings, arrow_type_of("string"))}
+        return _with_types(reader, types).read(span, wanted)
 
-    def _counted(
-        self, reader: RecordReader, columns: TableColumns, skipped: list[SkippedRecord]
-    ) -> Iterator[tuple[Span, int]]:
-        if not self.skips:
-            key = (reader.file, self.delimiter)
-            if key not in _FOUND:
-                found = _records(reader.file, self.delimiter)
-                _FOUND[key] = tuple((span, span.records) for span in found)
-                while len(_FOUND) > _MOST_FOUND:
-                    _FOUND.popitem(last=False)
-            yield from _FOUND[key]
-            return
-        for span in _records(reader.file, self.delimiter):
-            data = read_bytes(reader.file.path, span.offset, span.size)
-            table, _, left_out = reader.lenient(span, data, columns)
-            skipped += left_out
-            yield span, table.num_rows
+    def _count_rows(self, files: _CsvFiles) -> _CsvFiles:
+        reasons: list[str] = []
+        blocks: dict[Block, Span] = {}
+        for number, reader in enumerate(files.readers):
+            first = 0
+            for span in _cached_spans(reader.file, self.delimiter):
+                rows = span.records
+                if self.skips:
+                    table, _, dropped = files.read_span(number, span)
+                    rows = table.num_rows
+                    path = reader.file.path
+                    reasons += [f'line {line} of "{path}" ({why})' for line, why in dropped.items()]
+                if rows:
+                    blocks[Block(number, first, rows)] = span
+                first += rows
+        self._report(SkippedRows(len(reasons), reasons[:PLACES_SHOWN]))
+        return replace(files, spans=blocks)
+
+
+def _with_types(reader: RecordReader, types: Mapping[str, Any]) -> RecordReader:
+    return replace(reader, format=replace(reader.format, types=types))
 
 
 def _header(file: File, delimiter: str) -> tuple[str, ...]:
-    found = next(spans(file, delimiter, first=True), None)
+    found = next(find_spans(file, delimiter, first=True), None)
     if found is None:
         names: list[str] = []
     else:
@@ -137,7 +126,7 @@ def _header(file: File, delimiter: str) -> tuple[str, ...]:
         raise InputError(
             f'The file "{file.path}" names two columns `{twice[0]}`.'
             if twice
-            else f'The file "{file.path}" has nothing but empty lines.',
+            else f'The file "{file.path}" has only empty lines.',
             "Give every column a name of its own in the first line.",
             argument="paths",
             value=file.path,
@@ -145,19 +134,31 @@ def _header(file: File, delimiter: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _cached_spans(file: File, delimiter: str) -> tuple[Span, ...]:
+    key = (file, delimiter)
+    if key not in _SPANS:
+        _SPANS[key] = tuple(_records(file, delimiter))
+        while len(_SPANS) > _CACHED_FILES:
+            _SPANS.popitem(last=False)
+    return _SPANS[key]
+
+
 def _records(file: File, delimiter: str) -> Iterator[Span]:
-    found = spans(file, delimiter)
+    """Yield the spans after the header."""
+    found = find_spans(file, delimiter)
     next(found, None)
     return found
 
 
 def _settled(column: Any, name: str, file: File) -> Any:
+    """Return the type that is used for an inferred type."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_binary(column.type):
         return pyarrow.string()
     if pyarrow.types.is_null(column.type):
         raise InputError(
-            f'The column `{name}` has only missing values at the beginning of "{file.path}", which tell no type.',
+            f"No type can be inferred for the column `{name}`: it has only missing values at the beginning of "
+            f'"{file.path}".',
             f'Give its type, as in types = list({name} = "float").',
             argument=name,
             value=file.path,
@@ -171,14 +172,10 @@ def _settled(column: Any, name: str, file: File) -> Any:
     return column.type
 
 
-def _offered(reader: RecordReader, types: Mapping[str, Any]) -> Offered:
-    return {
-        name: column_facts(name, types[name]) if name in types else None for name in reader.header
-    }
-
-
 @dataclass(frozen=True)
 class _CsvFiles:
+    """Source of rows in CSV files."""
+
     files: tuple[File, ...]
     readers: tuple[RecordReader, ...]
     columns: TableColumns
@@ -197,19 +194,23 @@ class _CsvFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.spans)
 
+    def read_span(self, file: int, span: Span) -> tuple[Any, Sequence[int], Mapping[int, str]]:
+        """Read a span: a table, the lines of its rows, and the reasons of dropped rows by their lines.
+
+        The lines are found only if rows are skipped: that takes time.
+        """
+        reader = self.readers[file]
+        if self.skips:
+            return reader.read_good_rows(span, self.columns)
+        return reader.read(span, self.columns.names), (), {}
+
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         reader, span = self.readers[block.file], self.spans[block]
-        data = read_bytes(reader.file.path, span.offset, span.size)
-        lines: list[int] = []
-        if self.skips:
-            table, lines, _ = reader.lenient(span, data, self.columns)
-        else:
-            table = reader.strict(span, data, self.columns.names)
+        table, lines, _ = self.read_span(block.file, span)
         if table.num_rows != block.rows:
-            raise changed(reader.file.path)
+            raise changed_error(reader.file.path)
 
-        def place_of(row: int) -> str:
-            known = lines or lines_of_records(reader.file, span, data, reader.format.delimiter)
-            return f'line {known[start + row]} of "{reader.file.path}"'
+        def locate(row: int) -> str:
+            return f'line {(lines or reader.lines(span))[start + row]} of "{reader.file.path}"'
 
-        yield self.columns.matrices(table.slice(start, stop - start), place_of)
+        yield self.columns.read(table.slice(start, stop - start), locate)

@@ -1,7 +1,8 @@
-"""Where records begin and end in a CSV file, found without parsing its values.
+"""Search for the records of a CSV file, without parsing its values.
 
-A record is a line, but for newlines inside quotes. A block can therefore only be cut where the quotes before it are
-known, which takes one pass over the file; its result is kept for as long as the file does not change.
+A record is a line, except for newlines inside quotes. A block can therefore be cut only if the quotes before it are
+known, which takes one pass over the file. Quotes that RFC 4180 forbids are refused here: pyarrow would read them as
+part of a value, or take the rest of the file for one value.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tfdistribute.inputs.files.files import File, open_file
 
 # Bytes of text that are parsed at once.
 TEXT_BYTES = 2**20
-# A record beyond this is taken for a quote that was never closed.
+# A longer record is reported as a quote that is never closed.
 LONGEST_RECORD = 16 * 2**20
 _HEADER_BYTES = 2**16
 
@@ -42,19 +43,19 @@ class Span:
     records: int
 
 
-def spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
-    """Cut a file into spans of about ``TEXT_BYTES``; the first holds the first record that is not empty alone.
+def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
+    """Cut a file into spans of about ``TEXT_BYTES``; the first holds only the first record that is not empty.
 
     Args:
         file: The file.
-        delimiter: What stands between fields.
-        first: Whether the first record is all that is wanted.
+        delimiter: The character between fields.
+        first: Whether to stop after the first record.
 
     Yields:
-        Spans in their order, all of the file.
+        All spans of the file in their order.
 
     Raises:
-        InputError: the file is compressed or not text, quotes are not as RFC 4180 says, or a record does not end.
+        InputError: the file is compressed or not text, quotes break the rules of RFC 4180, or a record does not end.
 
     Source:
         https://www.rfc-editor.org/rfc/rfc4180, section 2.
@@ -82,7 +83,7 @@ def spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
 
 
 class _Cursor:
-    """How far a file was cut, and the text that comes next; it begins with a record."""
+    """The rest of a file that has not been cut; it begins with a record."""
 
     def __init__(self, file: File, delimiter: str, data: bytes) -> None:
         _check_text(file, data)
@@ -121,10 +122,10 @@ def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> lis
         file: The file.
         span: A span of it.
         data: Its bytes.
-        delimiter: What stands between fields.
+        delimiter: The character between fields.
 
     Returns:
-        The lines of the records, counted in the file.
+        The lines of the records, counted from 1 in the file.
     """
     ends = _record_ends(file, data, delimiter, span.line, at_end=True)
     starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
@@ -136,7 +137,7 @@ def _check_text(file: File, data: bytes) -> None:
     problem = None
     if not data:
         raise InputError(
-            f'The file "{file.path}" is empty: it does not even name its columns.',
+            f'The file "{file.path}" is empty: the line with the names of its columns is missing.',
             "Leave it out, or begin it with the names of the columns.",
             argument="paths",
             value=file.path,
@@ -159,7 +160,7 @@ def _check_text(file: File, data: bytes) -> None:
 def _record_ends(
     file: File, data: bytes, delimiter: str, line: int, at_end: bool
 ) -> npt.NDArray[np.int64]:
-    """Positions after the newlines that end records; also the end of the file ends one."""
+    """Return the positions after the newlines that end records; the end of the file ends one as well."""
     letters = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(letters == _NEWLINE)
     quotes = np.flatnonzero(letters == _QUOTE) if b'"' in data else np.empty(0, np.int64)
@@ -204,7 +205,7 @@ def _check_quotes(
 
 
 def _filled(data: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which records are more than a newline."""
+    """Return which records are more than a newline."""
     letters = np.frombuffer(data, np.uint8)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     sizes = ends - starts

@@ -1,4 +1,4 @@
-"""The door to pyarrow, which only inputs from CSV, Parquet and Arrow files need."""
+"""Import of pyarrow, which only inputs from CSV, Parquet and Arrow files need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def arrow_module(name: str) -> Any:
 
 @contextlib.contextmanager
 def open_for_arrow(file: File) -> Iterator[Any]:
-    """Open a file as pyarrow takes it. It is not mapped into memory: a file that shrinks would end the process.
+    """Open a file for pyarrow, without mapping it into memory: a mapped file that shrinks ends the process.
 
     Args:
         file: The file.
@@ -44,14 +44,14 @@ def open_for_arrow(file: File) -> Iterator[Any]:
         A ``pyarrow.NativeFile``.
 
     Raises:
-        InputError: it may not be read.
+        InputError: it cannot be read.
     """
     pyarrow = arrow_module("pyarrow")
     if is_local(file.path):
         try:
             opened = pyarrow.OSFile(file.path)
         except OSError:
-            # It was readable before.
+            # It was readable when it was found.
             check_unchanged([file])
             raise
         with opened:
@@ -62,13 +62,13 @@ def open_for_arrow(file: File) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def reading(file: File, kind: str, remedy: str) -> Iterator[None]:
-    """Name the file in what pyarrow raises.
+def explain_arrow_errors(file: File, kind: str, remedy: str) -> Iterator[None]:
+    """Raise pyarrow's errors with the name of the file.
 
     Args:
-        file: What is read.
+        file: The file that is read.
         kind: What it should be, such as "a Parquet file".
-        remedy: What to do where it is not.
+        remedy: What to do if it is not.
 
     Raises:
         InputError: pyarrow cannot read it, or it was changed.
@@ -78,9 +78,9 @@ def reading(file: File, kind: str, remedy: str) -> Iterator[None]:
         yield
     except (pyarrow.ArrowException, OSError, EOFError) as error:
         check_unchanged([file])
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise InputError(
-            f'The file "{file.path}" cannot be read as {kind}: {said[0] if said else type(error).__name__}',
+            f'The file "{file.path}" cannot be read as {kind}: {lines[0] if lines else type(error).__name__}',
             remedy,
             argument="paths",
             value=file.path,

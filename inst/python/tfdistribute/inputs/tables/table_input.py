@@ -1,4 +1,4 @@
-"""What inputs from tables in files have in common: which columns are taken, of which types."""
+"""Base class of inputs from tables in files: choice of columns and their types."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tfdistribute.columns import TYPES, ColumnFacts
+from tfdistribute.columns import TYPES, ColumnFacts, list_columns
 from tfdistribute.errors import InputError
+from tfdistribute.inputs.files.blocks import Source
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File
-from tfdistribute.inputs.packed.layout import lay_out
-from tfdistribute.inputs.tables.arrow_columns import TableColumns
-from tfdistribute.inputs.tables.bad_rows import Skipped
+from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
+from tfdistribute.inputs.tables.bad_rows import SkippedRows
+from tfdistribute.inputs.tables.table_files import TableFiles
 
-# What a file offers: its columns by name, None for those of types that TensorFlow does not have.
-Offered = Mapping[str, ColumnFacts | None]
+# The columns of a file by name; None for types that TensorFlow does not support.
+_FileColumns = Mapping[str, ColumnFacts | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +27,10 @@ class TableInput(FileInput):
 
     Args:
         types: Types by name, each one of ``columns.TYPES``, in place of those of the file.
-        impute: What stands for missing values, by name of the feature. Values of features that are not named
-            here may not be missing.
+        impute: Replacements for missing values, by name of the feature. Features that are not named here must have
+            no missing values.
         on_bad_row: What to do with rows that cannot be used: "error", or "skip".
-        on_skipped: Told of what was skipped: their number, and where and why the first of them were.
+        on_skipped: Called with the number of skipped rows, and place and reason of the first of them.
     """
 
     types: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -38,59 +40,68 @@ class TableInput(FileInput):
 
     @property
     def skips(self) -> bool:
-        """Whether rows that cannot be used are left out."""
+        """Whether rows that cannot be used are skipped."""
         return self.on_bad_row == "skip"
 
-    def _report(self, skipped: Skipped) -> None:
+    def _without_bad_rows(self, files: TableFiles) -> Source:
+        if not self.skips:
+            return files
+        files, skipped = files.without_bad_rows()
+        self._report(skipped)
+        return files
+
+    def _report(self, skipped: SkippedRows) -> None:
         if skipped.count == 0:
             return
         if self.on_skipped is not None:
             self.on_skipped(skipped.count, list(skipped.places))
         else:
-            told = f"Skipped {skipped.count} rows: {'; '.join(skipped.places)}"
-            warnings.warn(told, stacklevel=2)
+            message = f"Skipped {skipped.count} rows: {'; '.join(skipped.places)}"
+            warnings.warn(message, stacklevel=2)
 
-    def _chosen(self, offered: Sequence[tuple[File, Offered]]) -> TableColumns:
-        """Choose the columns, and see that every file has them.
+    def _choose_columns(self, files: Sequence[File], schemas: Sequence[Any]) -> TableColumns:
+        """Choose the columns, and check that every file has them.
 
         Args:
-            offered: The files and their columns, at least one.
+            files: The files, at least one.
+            schemas: The ``pyarrow.Schema`` of each file, or a mapping of Arrow types by name.
 
         Returns:
             The columns, features before the response.
 
         Raises:
-            InputError: a column is missing, has another type than in the first file, or one that cannot be used.
+            InputError: a column is missing, has another type than in the first file, or a type that cannot be used.
         """
         self._check_types()
-        first, columns = offered[0]
+        found = [_columns_of(schema) for schema in schemas]
+        first, columns = files[0], found[0]
         names = self._names(columns)
-        for file, others in offered:
+        for file, others in zip(files, found, strict=True):
             _check_known(file, others, names, "features" if file is first else "paths")
         for argument, named in (("types", self.types), ("impute", self.impute)):
             _check_known(first, dict.fromkeys(names), list(named), argument)
         chosen = [self._typed(first, name, columns[name]) for name in names]
-        for file, others in offered[1:]:
+        for file, others in list(zip(files, found, strict=True))[1:]:
             for facts in chosen:
                 self._check_same(first, file, facts, others)
-        fillings = {facts.name: _filling(facts, self.impute) for facts in chosen}
+        fill_values = {facts.name: _fill_value(facts, self.impute) for facts in chosen}
         return TableColumns(
-            lay_out(chosen),
+            Layout.of(chosen),
             self.response,
-            {name: value for name, value in fillings.items() if value is not None},
+            {name: value for name, value in fill_values.items() if value is not None},
         )
 
     def _check_types(self) -> None:
         for name, given in self.types.items():
             if given not in TYPES:
                 raise InputError(
-                    f'`types` says "{given}" for `{name}`, which is no type.',
+                    f'`types` gives "{given}" for `{name}`, which is not a type of columns.',
                     f"Use one of {', '.join(TYPES)}.",
                     argument="types",
                     value=given,
                 )
 
-    def _names(self, columns: Offered) -> list[str]:
+    def _names(self, columns: Mapping[str, Any]) -> list[str]:
         response = [] if self.response is None else [self.response]
         if self.features == ():
             columns = {}
@@ -107,7 +118,7 @@ class TableInput(FileInput):
         given = self.types.get(name)
         if facts is None and given is None:
             raise InputError(
-                f'The column `{name}` of "{file.path}" has a type that TensorFlow does not have.',
+                f'The column `{name}` of "{file.path}" has a type that TensorFlow does not support.',
                 "Choose other columns in `features`, or give a type in `types`.",
                 argument=name,
             )
@@ -116,7 +127,9 @@ class TableInput(FileInput):
             return facts
         return ColumnFacts(name, given) if facts is None else replace(facts, type=given)
 
-    def _check_same(self, first: File, file: File, facts: ColumnFacts, others: Offered) -> None:
+    def _check_same(
+        self, first: File, file: File, facts: ColumnFacts, others: _FileColumns
+    ) -> None:
         other = self._typed(file, facts.name, others[facts.name])
         if (other.type, other.shape) != (facts.type, facts.shape):
             raise InputError(
@@ -128,15 +141,22 @@ class TableInput(FileInput):
             )
 
 
+def _columns_of(schema: Any) -> _FileColumns:
+    types = schema if isinstance(schema, Mapping) else {each.name: each.type for each in schema}
+    return {
+        name: None if arrow_type is None else column_facts(name, arrow_type)
+        for name, arrow_type in types.items()
+    }
+
+
 def _check_known(file: File, columns: Mapping[str, Any], names: list[str], argument: str) -> None:
     for name in names:
         if name not in columns:
-            listed = ", ".join(f"`{column}`" for column in list(columns)[:10])
             raise InputError(
                 f'The file "{file.path}" has no column `{name}`.'
                 if argument in ("features", "paths")
                 else f"`{argument}` names `{name}`, which was not chosen.",
-                f"The columns are {listed}{', ...' if len(columns) > 10 else '.'}",
+                list_columns(columns),
                 argument=argument,
                 value=name,
             )
@@ -146,7 +166,7 @@ def _shown(facts: ColumnFacts) -> str:
     return facts.type if not facts.shape else f"{facts.type} of {facts.shape[0]} per row"
 
 
-def _filling(facts: ColumnFacts, impute: Mapping[str, Any]) -> Any:
+def _fill_value(facts: ColumnFacts, impute: Mapping[str, Any]) -> Any:
     value = impute.get(facts.name)
     if value is None:
         return None

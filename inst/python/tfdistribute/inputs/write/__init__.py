@@ -1,1 +1,1 @@
-"""Writing any input as sharded files."""
+"""Writing of any input as sharded files."""

@@ -1,7 +1,7 @@
-"""The rows of any input as packed columns on the disk, where memory has no room for them.
+"""Temporary files with the rows of any input, packed, for data that may not fit into memory.
 
-What writes files has to know beforehand how many rows there are, and which strings; a function says that at its end
-only. So all rows go into temporary files once, which are mapped as if they were in memory.
+Writers of files have to know the number of rows and all strings in advance, and a function reveals them only at its
+end. So all rows are written into temporary files first, which are mapped as if they were in memory.
 """
 
 from __future__ import annotations
@@ -11,68 +11,67 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.audit.batches import batches_of
 from tfdistribute.inputs.description import Input
-from tfdistribute.inputs.packed.layout import Layout, lay_out
-from tfdistribute.inputs.packed.packing import Packed
-from tfdistribute.inputs.records.record_columns import TYPES_OF_NUMBERS
+from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.session_batches import read_batches
 
-# Different strings of a column are kept in memory, as they are in the index.
+# The different strings of a column are kept in memory, as they are in the index.
 MOST_LABELS = 2_000_000
 _REPORT_EVERY_S = 0.1
-
-# Columns of which nothing is known beforehand, by the kind of their arrays.
-_TYPES: Mapping[str, str] = {**TYPES_OF_NUMBERS, "object": "string"}
 
 Listener = Callable[[dict[str, int]], Any]
 
 
 @contextlib.contextmanager
-def spooled(source: Input, directory: str, listener: Listener | None = None) -> Iterator[Packed]:
+def cache_on_disk(
+    source: Input, directory: str, listener: Listener | None = None
+) -> Iterator[PackedColumns]:
     """Read an input once, in its order.
 
     Args:
         source: The input, which ends and does not shuffle.
-        directory: Where to keep the rows meanwhile; it must not exist, and is gone afterwards.
-        listener: Told of the rows read so far by ``{"read": 1000}``, ten times a second at most.
+        directory: Directory of the temporary files; it must not exist, and is removed afterwards.
+        listener: Called with the rows read so far, ``{"read": 1000}``, ten times a second at most.
 
     Yields:
         The columns: features in their order, weights, then the response.
 
     Raises:
-        InputError: the input has no rows, or cannot be read; a column has a type that files do not keep, other
-            columns than the first batch, or too many different strings.
+        InputError: the input has no rows, or cannot be read; a batch has other columns than the first one; a column
+            has a type that files cannot hold, or too many different strings.
         OSError: the directory cannot be written.
     """
     os.makedirs(directory)
-    spool = None
+    cache = None
     try:
         facts = source.facts()
-        told = time.monotonic()
-        for batch in batches_of(source, "evaluate", 0):
-            columns = _named(batch, facts)
-            spool = spool or _Spool(directory, _known(columns, facts))
-            spool.add(columns)
-            if listener is not None and time.monotonic() - told >= _REPORT_EVERY_S:
-                told = time.monotonic()
-                listener({"read": spool.rows})
-        if spool is None:
+        reported = time.monotonic()
+        for batch in read_batches(source, "evaluate", 0):
+            columns = _by_name(batch, facts)
+            cache = cache or _DiskCache(directory, _columns(columns, facts))
+            cache.add(columns)
+            if listener is not None and time.monotonic() - reported >= _REPORT_EVERY_S:
+                reported = time.monotonic()
+                listener({"read": cache.rows})
+        if cache is None:
             raise InputError("The input has no rows.", "Give data with at least one row.")
-        yield spool.packed()
+        yield cache.packed()
     finally:
-        if spool is not None:
-            spool.close()
+        if cache is not None:
+            cache.close()
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _named(batch: Any, facts: InputFacts) -> dict[str, Any]:
+def _by_name(batch: Any, facts: InputFacts) -> dict[str, Any]:
     """Put the label among the features, by its name."""
     features, label = batch if isinstance(batch, tuple) else (batch, None)
     if not isinstance(features, Mapping):
@@ -93,7 +92,7 @@ def _named(batch: Any, facts: InputFacts) -> dict[str, Any]:
     return columns
 
 
-def _known(columns: Mapping[str, Any], facts: InputFacts) -> list[ColumnFacts]:
+def _columns(columns: Mapping[str, Any], facts: InputFacts) -> list[ColumnFacts]:
     known = dict(facts.features or {})
     for column in (facts.weights, facts.label):
         if column is not None and facts.features is not None:
@@ -103,22 +102,22 @@ def _known(columns: Mapping[str, Any], facts: InputFacts) -> list[ColumnFacts]:
 
 def _column(name: str, values: Any) -> ColumnFacts:
     dtype = values.dtype.name if isinstance(values, np.ndarray) else type(values).__name__
-    if dtype not in _TYPES or values.ndim == 0:
+    if dtype not in TYPES_OF_DTYPES or values.ndim == 0:
         raise InputError(
-            f"The feature `{name}` holds {dtype}, which files do not keep.",
+            f"The feature `{name}` holds {dtype}, which files cannot hold.",
             "Turn it into a tensor of numbers or strings, one entry per row.",
             argument=name,
         )
-    return ColumnFacts(name, _TYPES[dtype], tuple(values.shape[1:]))
+    return ColumnFacts(name, TYPES_OF_DTYPES[dtype], tuple(values.shape[1:]))
 
 
-class _Spool:
-    """Files that grow, one for each matrix, and the strings that codes stand for."""
+class _DiskCache:
+    """One growing file for each matrix, and the strings that codes stand for."""
 
     def __init__(self, directory: str, columns: list[ColumnFacts]) -> None:
         strings = [column.name for column in columns if column.type == "string"]
         unread = np.empty(0, dtype=object)
-        self._layout: Layout = lay_out(columns, dict.fromkeys(strings, unread))
+        self._layout: Layout = Layout.of(columns, dict.fromkeys(strings, unread))
         self._codes: dict[str, dict[bytes, int]] = {name: {} for name in strings}
         for column in columns:
             for level in column.levels or ():
@@ -131,15 +130,15 @@ class _Spool:
         self.rows = 0
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in self._files:
             file.close()
 
     def add(self, columns: Mapping[str, Any]) -> None:
         """Append a batch."""
-        places = self._layout.places
-        if set(columns) != set(places):
-            other = sorted(set(columns) ^ set(places))[0]
+        slots = self._layout.slots
+        if set(columns) != set(slots):
+            other = sorted(set(columns) ^ set(slots))[0]
             raise InputError(
                 f"The column `{other}` is not in every batch.",
                 "Give the same columns in every batch.",
@@ -147,9 +146,9 @@ class _Spool:
             )
         rows = len(next(iter(columns.values())))
         matrices = self._layout.empty(rows)
-        for name, place in places.items():
+        for name, slot in slots.items():
             values = np.asarray(columns[name])
-            if values.size != rows * place.width:
+            if values.size != rows * slot.facts.width:
                 raise InputError(
                     f"The column `{name}` has other shapes in some batches.",
                     "Give the same shape in every batch.",
@@ -157,8 +156,8 @@ class _Spool:
                 )
             if name in self._codes:
                 values = self._coded(name, values)
-            target = matrices[place.matrix][:, place.start : place.start + place.width]
-            target[...] = values.reshape(rows, place.width)
+            target = slot.of(matrices)
+            target[...] = values.reshape(target.shape)
         for matrix, file in zip(matrices, self._files, strict=True):
             file.write(matrix.data)
         self.rows += rows
@@ -169,7 +168,7 @@ class _Spool:
         )
         if len(self._codes[name]) > MOST_LABELS:
             raise InputError(
-                f"The column `{name}` has more than {MOST_LABELS:,} different strings, which are kept in memory.",
+                f"The column `{name}` has more than {MOST_LABELS:,} different strings, too many to keep in memory.",
                 "Leave it out, or turn it into numbers, for example by hashing.",
                 argument=name,
             )
@@ -179,7 +178,7 @@ class _Spool:
         codes = self._codes[name]
         return codes.setdefault(text, len(codes))
 
-    def packed(self) -> Packed:
+    def packed(self) -> PackedColumns:
         """Map the files."""
         self.close()
         matrices = tuple(
@@ -189,7 +188,7 @@ class _Spool:
             )
         )
         tables = {name: _table(name, codes) for name, codes in self._codes.items()}
-        return Packed(matrices, self._layout.places, tables, self.rows)
+        return PackedColumns(matrices, replace(self._layout, tables=tables))
 
 
 def _table(name: str, codes: Mapping[bytes, int]) -> npt.NDArray[np.object_]:

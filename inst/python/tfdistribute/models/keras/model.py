@@ -9,7 +9,7 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import NUMBERS, TEXT, Need
@@ -22,9 +22,6 @@ from tfdistribute.models.serving import tensors_receiver
 SEED = 1
 
 SPARSE_LOSSES = ("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy")
-
-# Types of features by the dtype of the tensors that hold them.
-_TYPES = {"string": "string", "int32": "integer", "int64": "integer64", "bool": "logical"}
 
 
 @dataclass(frozen=True)
@@ -83,12 +80,12 @@ class KerasModel(Model, kind="keras"):
         if key is None:
             return next(iter(models.values()))
         if key not in models:
-            models[key] = engine.keras.describe(self._made(key))
+            models[key] = engine.keras.facts(self._made(key))
         return models[key]
 
     def _made(self, seed: int) -> Any:
         if self.function is not None:
-            return engine.keras.build(self.function, seed)
+            return engine.keras.built(self.function, seed)
         path = str(self.path)
         if not os.path.exists(path):
             raise ModelError(
@@ -137,7 +134,7 @@ class KerasModel(Model, kind="keras"):
 
     def _routes_of_tensors(self, tensors: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         features = {
-            name: ColumnFacts(name, _TYPES.get(tensor.dtype.name, "float"), _shape(tensor))
+            name: ColumnFacts(name, TYPES_OF_DTYPES.get(tensor.dtype.name, "float"), _shape(tensor))
             for name, tensor in tensors.items()
         }
         inputs = self.inputs()
@@ -260,7 +257,7 @@ class KerasModel(Model, kind="keras"):
             routes = route(self.inputs(), features, self.side_by_side)
             read = [name for names in routes.values() for name in names]
             return tensors_receiver({name: features[name] for name in read})
-        return engine.keras.serving_input_receiver_fn(self.known())
+        return engine.keras.receiver(self.known())
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
@@ -291,7 +288,7 @@ def _named(name: str, value: Any) -> Any:
 
 def _optimizer(model: Any) -> Callable[[], Any]:
     try:
-        return engine.optimizers.factory_like(model.optimizer)
+        return engine.optimizers.like(model.optimizer)
     except ModelError as error:
         name = type(model.optimizer).__name__
         raise ModelError(

@@ -9,8 +9,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.callbacks import takes
 from tfdistribute.cluster.member import Member
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.functions.dataset_function import DatasetFunction
+from tfdistribute.inputs import DatasetFunction, Input
 
 InputFunction = Callable[..., Any]
 

@@ -11,9 +11,10 @@ from typing import Any
 from tfdistribute.inputs.description import Input
 from tfdistribute.inputs.memory.in_memory import InMemory
 from tfdistribute.inputs.records.fixed_length import write_fixed_length
-from tfdistribute.inputs.records.shard_index import SPOOL, ShardIndex, target, unwritable
+from tfdistribute.inputs.records.shard_index import ShardIndex
+from tfdistribute.inputs.records.shard_writing import CACHE, check_target, write_error
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
-from tfdistribute.inputs.write.disk_cache import spooled
+from tfdistribute.inputs.write.disk_cache import cache_on_disk
 
 WRITERS: Mapping[str, Callable[..., ShardIndex]] = {
     "fixed_length": write_fixed_length,
@@ -30,35 +31,36 @@ def write_input(
 ) -> ShardIndex:
     """Write the rows of an input, in their order.
 
-    What is not in memory is read once, batch by batch, into temporary files beside the shards. Memory holds a batch and
-    the different strings, whatever the number of rows.
+    Data that is not in memory is read once, batch by batch, into temporary files beside the shards. Memory holds a
+    batch and the different strings, whatever the number of rows.
 
     Args:
         source: The input, which ends and does not shuffle.
         format: One of ``WRITERS``.
-        directory: Where to write; it is made.
+        directory: Where to write; it is created.
         shards: Number of files, at most the number of rows.
-        listener: Told of rows that are read (see ``spooled``) and of finished files (see ``write_shards``).
+        listener: Called with the rows that are read (see ``cache_on_disk``) and for each finished file (see
+            ``write_shards``).
 
     Returns:
         The index.
 
     Raises:
         ArgumentError: the directory holds other files, or cannot be written; or there are fewer rows than shards.
-        InputError: the input cannot be read, or has columns that files do not keep.
+        InputError: the input cannot be read, or has columns that files cannot hold.
     """
-    directory = target(directory)
+    directory = check_target(directory)
     write = WRITERS[format]
     if isinstance(source, InMemory):
         return write(source.packed, directory, shards, listener)
-    rows = os.path.join(directory, SPOOL)
-    shutil.rmtree(rows, ignore_errors=True)
+    cache = os.path.join(directory, CACHE)
+    shutil.rmtree(cache, ignore_errors=True)
     try:
-        with spooled(source, rows, listener) as packed:
+        with cache_on_disk(source, cache, listener) as packed:
             return write(packed, directory, shards, listener)
     except OSError as error:
-        raise unwritable(directory, error) from error
+        raise write_error(directory, error) from error
     finally:
-        # Only where nothing was written.
+        # Succeeds only if nothing was written.
         with contextlib.suppress(OSError):
             os.rmdir(directory)

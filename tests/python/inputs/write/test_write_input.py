@@ -12,11 +12,8 @@ import pytest
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError
-from tfdistribute.inputs import Input
-from tfdistribute.inputs.records.fixed_length import FixedLength
-from tfdistribute.inputs.records.tfrecord import TFRecord
+from tfdistribute.inputs import FixedLength, Input, TFRecord, write_input
 from tfdistribute.inputs.write import disk_cache
-from tfdistribute.inputs.write.writing import write_input
 
 ROWS = 50
 

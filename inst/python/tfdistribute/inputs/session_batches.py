@@ -1,4 +1,4 @@
-"""Batches of an input as arrays, drawn as an Estimator draws them: in a graph, while the input is serving."""
+"""Batches of an input as arrays, read in a session as an Estimator reads them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from tfdistribute.inputs.description import Input, Purpose
 from tfdistribute.sharding import InputContext
 
 
-def batches_of(
+def read_batches(
     source: Input, purpose: Purpose, seed: int, context: InputContext | None = None
 ) -> Iterator[Any]:
-    """Draw all batches of one pipeline.
+    """Read all batches of one pipeline.
 
     Args:
         source: The input. It has to end.
-        purpose: What the dataset is made for.
-        seed: Seed of the run, where the input does not have its own.
+        purpose: Purpose of the dataset.
+        seed: Seed of the run, used if the input has none of its own.
         context: Which pipeline; None outside a strategy.
 
     Yields:
-        (features, labels) or features, with arrays in the place of tensors.
+        (features, labels) or features, with arrays in place of tensors.
 
     Raises:
-        InputError: the input does not end, is no dataset, or cannot be read.
+        InputError: the input does not end, is not a dataset, or cannot be read.
     """
     tf = engine.tf
     with tf.Graph().as_default(), source.serving():
-        yield from _drawn(tf, source.input_fn(purpose, seed)(context))
+        yield from _run(tf, source.input_fn(purpose, seed)(context))
 
 
-def endless() -> InputError:
+def endless_error() -> InputError:
     """Make the error for an input without an end."""
     return InputError(
-        "The input does not end, so that its rows cannot be counted.",
+        "The input does not end, so its rows cannot be counted.",
         "Let the function return a dataset without repeat().",
         argument="input",
     )
 
 
-def _drawn(tf: Any, dataset: Any) -> Iterator[Any]:
+def _run(tf: Any, dataset: Any) -> Iterator[Any]:
     if not isinstance(dataset, tf.data.Dataset):
         raise InputError(
             "The input function returned tensors, which cannot be divided over workers.",
@@ -54,7 +54,7 @@ def _drawn(tf: Any, dataset: Any) -> Iterator[Any]:
     element = iterator.get_next()
     with tf.compat.v1.Session() as session:
         if session.run(cardinality) == tf.data.experimental.INFINITE_CARDINALITY:
-            raise endless()
+            raise endless_error()
         session.run(tf.compat.v1.tables_initializer())
         session.run(iterator.initializer)
         while True:

@@ -1,4 +1,4 @@
-"""Session hooks that call functions of the user."""
+"""Session hooks that hand values over to functions of the user."""
 
 from __future__ import annotations
 
@@ -8,29 +8,24 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import fetches
-from tfdistribute.engine.hooks.step_requirements import (
-    EVERY_STEP,
-    NO_STEPS,
-    StepRequirements,
-    steps_before_trigger,
-)
+from tfdistribute.engine.hooks.step_requirements import EVERYTHING, NOTHING, Needs, until
 
 Function = Callable[..., Any]
 
 
 class CallFunctions(tf.estimator.SessionRunHook):
-    """Call functions in the five methods of a session hook, on the thread that runs the session.
+    """Call functions at the five moments of a session, on the thread that runs it.
 
     An error that a function raises ends the session and reaches the caller of the verb.
 
     Args:
-        functions: Functions by method: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
-            ``after_run(context, values)`` and ``end(session)``. ``before_run`` returns None, a mapping of names to what
-            ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with ``results``
-            (NumPy values by the same names), ``options`` and ``run_metadata``.
-        note_stop: Called when ``after_run`` has requested the end.
-        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at global steps that are
-            multiples of this number; None for every step.
+        functions: By moment: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
+            ``after_run(context, values)`` and ``end(session)``. ``before_run`` answers with None, a mapping of names
+            to what ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with
+            ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
+        note_stop: Told that ``after_run`` asked for the end.
+        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at those global steps that
+            this number divides; None for every step.
     """
 
     described_as = "session_run_hook()"
@@ -47,7 +42,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._step = 0
 
     def begin(self) -> None:
-        """Call ``begin``, while the graph can change."""
+        """Call ``begin``, where the graph can still grow."""
         self._call("begin")
         self._graph = tf.compat.v1.get_default_graph()
 
@@ -60,7 +55,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._call("after_create_session", session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Call ``before_run`` if the step is due, and fetch what it returns."""
+        """Call ``before_run`` where the step is due, and fetch what it asks for."""
         self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
         if not self._is_due:
             return None
@@ -72,7 +67,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         return wanted
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Call ``after_run`` with the fetched values."""
+        """Call ``after_run`` with what was fetched."""
         self._step += 1
         self._is_first = False
         if not self._is_due or "after_run" not in self._functions:
@@ -91,41 +86,37 @@ class CallFunctions(tf.estimator.SessionRunHook):
         """Call ``end``."""
         self._call("end", session)
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps at which a function is called."""
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps at which a function is called."""
         del loss
         if not {"before_run", "after_run"} & self._functions.keys():
-            return NO_STEPS
-        return (
-            EVERY_STEP
-            if self._every_n_steps == 1
-            else StepRequirements(self._skippable_steps, self._note_skipped_steps)
-        )
+            return NOTHING
+        return EVERYTHING if self._every_n_steps == 1 else Needs(self._free, self._pass_steps)
 
-    def _skippable_steps(self, step: int) -> float:
+    def _free(self, step: int) -> float:
         return self._every_n_steps - step % self._every_n_steps - 1
 
-    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
         del losses
         self._step = step
 
-    def _call(self, method: str, *arguments: Any) -> Any:
-        function = self._functions.get(method)
+    def _call(self, moment: str, *arguments: Any) -> Any:
+        function = self._functions.get(moment)
         return None if function is None else function(*arguments)
 
 
 class ShowTensors(tf.estimator.SessionRunHook):
-    """Show values of tensors every few steps or seconds.
+    """Hand values of tensors over every few steps or seconds.
 
-    Unlike ``tf.estimator.LoggingTensorHook`` it knows names such as "loss", and at the end it shows the values of the
-    last step: a tensor that depends on the input cannot be computed after the input has ended.
+    Unlike ``tf.estimator.LoggingTensorHook`` it knows words such as "loss", and shows at the end what the last step
+    had, because a tensor that depends on the input cannot be computed any more when the input has ended.
 
     Args:
-        tensors: Tensors that ``fetches.find`` finds, by the user's names.
+        tensors: What ``fetches.find`` finds, by the user's names.
         show: Called with (global step, values by name).
         every_n_iter: Steps between two calls, or None.
         every_n_secs: Seconds between two calls, or None.
-        at_end: Whether to show the last step too.
+        at_end: Whether the last step is shown too.
     """
 
     described_as = "hook_logging_tensor(at_end = TRUE)"
@@ -160,7 +151,7 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._timer.reset()
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the tensors if they are due."""
+        """Fetch the tensors when they are due."""
         del run_context
         self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
         if not (self._due or self._at_end):
@@ -168,32 +159,29 @@ class ShowTensors(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Show them if they are due."""
+        """Show them when they are due."""
         self._last = run_values.results
         if self._due and self._timer is not None:
             self._timer.update_last_triggered_step(self._iteration)
             self._show_last(run_context.session)
         self._iteration += 1
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps that are due. Which one is the last is known too late."""
+    def step_needs(self, loss: Any) -> Needs:
+        """Need the steps that are due; which one is the last is known too late."""
         del loss
         if self._at_end:
-            return EVERY_STEP
-        return StepRequirements(
-            lambda step: steps_before_trigger(self._timer, self._iteration - 1),
-            self._note_skipped_steps,
-        )
+            return EVERYTHING
+        return Needs(lambda step: until(self._timer, self._iteration - 1), self._pass_steps)
 
-    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
         del step
         self._iteration += len(losses)
 
     def end(self, session: Any) -> None:
-        """Show the last step if ``at_end``."""
+        """Show the last step where that was asked for."""
         if self._at_end and self._last is not None and not self._due:
             self._show_last(session)
 
     def _show_last(self, session: Any) -> None:
-        # Read now: a step that is fetched beside an update may be the one before it.
+        # Read now, because the step that was fetched beside an update may be the one before it.
         self._show(int(session.run(self._step)), fetches.plain(self._last))

@@ -1,0 +1,102 @@
+"""Base class of files that are read as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from tfdistribute.inputs.files.blocks import Block
+from tfdistribute.inputs.files.files import File
+from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.tables.arrow_columns import TableColumns
+from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, SkippedRows, drop_bad_rows
+from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+
+Files = TypeVar("Files", bound="TableFiles")
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Source of rows (``files.blocks.Source``) in files of record batches.
+
+    Args:
+        files: The files.
+        columns: The columns to read.
+        positions: Row group or record batch of each block.
+        skips: Whether bad rows are skipped; the blocks then count the others only.
+    """
+
+    files: tuple[File, ...]
+    columns: TableColumns
+    positions: dict[Block, int]
+    skips: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of the columns."""
+        return self.columns.layout
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in memory, about."""
+        return self.columns.row_bytes
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """All rows, in their order."""
+        return list(self.positions)
+
+    def batches(self, block: Block) -> Iterator[Any]:
+        """Read all rows of a block as ``pyarrow.RecordBatch``es, on any thread."""
+        raise NotImplementedError
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
+        """Read rows of a block, on any thread."""
+        batches = self._good_batches(block) if self.skips else self.batches(block)
+        wanted = _slice_batches(batches, start, stop)
+        path = self.files[block.file].path
+        yield from self.columns.read_batches(wanted, path, block.first + start)
+
+    def _good_batches(self, block: Block) -> Iterator[Any]:
+        for batch in self.batches(block):
+            yield from drop_bad_rows(_as_table(batch), self.columns)[0].to_batches()
+
+    def without_bad_rows(self: Files) -> tuple[Files, SkippedRows]:
+        """Count the usable rows in one pass over the files.
+
+        Returns:
+            The same files with blocks of the usable rows only, and a report of the others.
+        """
+        positions: dict[Block, int] = {}
+        count, places = 0, list[str]()
+        for block, position in self.positions.items():
+            rows, first = 0, block.first
+            for batch in self.batches(block):
+                good, reasons = drop_bad_rows(_as_table(batch), self.columns)
+                rows += good.num_rows
+                count += len(reasons)
+                path = self.files[block.file].path
+                for row, reason in list(reasons.items())[: PLACES_SHOWN - len(places)]:
+                    places.append(f'row {first + row + 1} of "{path}" ({reason})')
+                first += batch.num_rows
+            if rows:
+                positions[replace(block, rows=rows)] = position
+        return replace(self, positions=positions, skips=True), SkippedRows(count, places)
+
+
+def _as_table(batch: Any) -> Any:
+    return arrow_module("pyarrow").Table.from_batches([batch])
+
+
+def _slice_batches(batches: Iterable[Any], start: int, stop: int) -> Iterator[Any]:
+    """Yield the rows from start to stop."""
+    first = 0
+    for batch in batches:
+        last = first + batch.num_rows
+        if last > start:
+            after = min(stop, last)
+            yield batch.slice(max(start - first, 0), after - max(start, first))
+        if last >= stop:
+            return
+        first = last

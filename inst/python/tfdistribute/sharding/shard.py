@@ -1,0 +1,87 @@
+"""Share of one input pipeline in every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tfdistribute.errors import ShardingError
+
+
+class InputContext(Protocol):
+    """Argument of input functions: ``tf.distribute.InputContext``, or anything like it."""
+
+    @property
+    def num_input_pipelines(self) -> int:
+        """Input pipelines over all workers."""
+        ...
+
+    @property
+    def input_pipeline_id(self) -> int:
+        """Position of this pipeline."""
+        ...
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """Replicas that share a step."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part of the batches that one input pipeline reads.
+
+    Args:
+        pipelines: Input pipelines over all workers, at least 1.
+        pipeline: Position of this one, from 0.
+        replicas: Replicas in sync over all workers, at least 1.
+    """
+
+    pipelines: int = 1
+    pipeline: int = 0
+    replicas: int = 1
+
+    @classmethod
+    def of(cls, input_context: InputContext | None) -> Shard:
+        """Read the shard that TensorFlow asks for.
+
+        Args:
+            input_context: Argument of the input function; None outside a strategy.
+
+        Returns:
+            The shard; without a context the whole of every batch, for one replica.
+
+        Raises:
+            ShardingError: the replicas cannot be divided over the pipelines.
+        """
+        if input_context is None:
+            return cls()
+        shard = cls(
+            input_context.num_input_pipelines,
+            input_context.input_pipeline_id,
+            input_context.num_replicas_in_sync,
+        )
+        if not shard.in_turns and shard.replicas % shard.pipelines:
+            raise ShardingError(
+                f"{shard.replicas} replicas cannot be divided evenly over {shard.pipelines} workers.",
+                "Give every worker the same number of devices.",
+            )
+        return shard
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether pipelines take whole batches in turns, because their replicas train out of step.
+
+        Source:
+            ``tf.distribute.experimental.ParameterServerStrategy`` reports one replica in sync for any number
+            of workers.
+        """
+        return self.replicas == 1 and self.pipelines > 1
+
+    @property
+    def own_replicas(self) -> range:
+        """Positions of the replicas that this pipeline feeds."""
+        if self.in_turns:
+            return range(1)
+        count = self.replicas // self.pipelines
+        return range(self.pipeline * count, (self.pipeline + 1) * count)
