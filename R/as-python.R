@@ -26,7 +26,7 @@ as_python <- function(x, ...) {
 
 #' @export
 as_python.default <- function(x, ...) {
-  abort_argument("x", x, "a run_config(), a hook or a parse_example_spec")
+  abort_argument(x, "a run_config(), a hook or a parse_example_spec")
 }
 
 #' @rdname as_python

@@ -1,15 +1,30 @@
-# Checks of single arguments. Each returns the value in the form that descriptions keep
-# (counts as integers, because an R 4 would reach Python as 4.0), or raises
-# tfdistribute_argument_error with the argument's name, its value and the remedy.
+# Checks of single arguments. Each returns the value in the form that descriptions keep (counts as integers, because an
+# R 4 would reach Python as 4.0), or raises tfdistribute_argument_error with the argument's name and value.
+#
+# A checker must not assign to `value`: caller_arg() would no longer find the user's expression.
 
-abort_argument <- function(argument, value, expected, kind = "argument") {
+abort_argument <- function(
+  value,
+  expected,
+  argument = rlang::caller_arg(value),
+  kind = "argument",
+  .envir = parent.frame()
+) {
+  expected <- interpolate(expected, .envir)
   abort_tfdistribute(
     kind,
-    problem = paste0("`", argument, "` must be ", expected, ", not ", show_value(value), "."),
-    remedy = paste0("Give `", argument, "` as ", expected, "."),
+    problem = "`{argument}` must be {expected}, not {show_value(value)}.",
     argument = argument,
     value = show_value(value)
   )
+}
+
+has_own_names <- function(values) {
+  rlang::is_named(values) && anyDuplicated(names(values)) == 0
+}
+
+or_null <- function(null) {
+  if (null) " or NULL"
 }
 
 is_number <- function(value) {
@@ -24,169 +39,217 @@ is_whole <- function(value) {
     all(abs(value) <= .Machine$integer.max)
 }
 
-check_count <- function(value, argument, minimum = 1L, null = FALSE) {
+check_count <- function(value, minimum = 1L, null = FALSE, argument = rlang::caller_arg(value)) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is_number(value) || !is_whole(value) || value < minimum) {
-    abort_argument(
-      argument,
-      value,
-      paste0("a whole number of at least ", minimum, if (null) " or NULL")
-    )
+    abort_argument(value, "a whole number of at least {minimum}{or_null(null)}", argument)
   }
   as.integer(value)
 }
 
-check_counts <- function(value, argument, minimum = 1L) {
-  value <- if (is.list(value)) unlist(value) else value
-  if (!is.numeric(value) || length(value) == 0 || !is_whole(value) || any(value < minimum)) {
-    abort_argument(argument, value, paste0("whole numbers of at least ", minimum))
+check_counts <- function(value, minimum = 1L, argument = rlang::caller_arg(value)) {
+  counts <- if (is.list(value)) unlist(value) else value
+  if (!is.numeric(counts) || length(counts) == 0 || !is_whole(counts) || any(counts < minimum)) {
+    abort_argument(counts, "whole numbers of at least {minimum}", argument)
   }
-  as.integer(value)
+  as.integer(counts)
 }
 
-check_number <- function(value, argument, minimum = -Inf, maximum = Inf, null = FALSE) {
+check_number <- function(
+  value,
+  minimum = -Inf,
+  maximum = Inf,
+  null = FALSE,
+  argument = rlang::caller_arg(value)
+) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is_number(value) || value < minimum || value > maximum) {
     range <- if (is.finite(minimum) && is.finite(maximum)) {
-      paste0(" between ", minimum, " and ", maximum)
+      paste(" between", minimum, "and", maximum)
     } else if (is.finite(minimum)) {
-      paste0(" of at least ", minimum)
+      paste(" of at least", minimum)
     } else if (is.finite(maximum)) {
-      paste0(" of at most ", maximum)
+      paste(" of at most", maximum)
     }
-    abort_argument(argument, value, paste0("a number", range, if (null) " or NULL"))
+    abort_argument(value, paste0("a number", range, or_null(null)), argument)
   }
   as.double(value)
 }
 
-check_flag <- function(value, argument) {
+# A number above 0.
+check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
+  if (null && is.null(value)) {
+    return(NULL)
+  }
+  if (!is_number(value) || value <= 0) {
+    abort_argument(value, "a number above 0{or_null(null)}", argument)
+  }
+  as.double(value)
+}
+
+check_flag <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.logical(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(argument, value, "TRUE or FALSE")
+    abort_argument(value, "TRUE or FALSE", argument)
   }
   value
 }
 
-check_string <- function(value, argument, null = FALSE) {
+check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
-    abort_argument(argument, value, paste0("a non-empty string", if (null) " or NULL"))
+    abort_argument(value, "a non-empty string{or_null(null)}", argument)
   }
   enc2utf8(as.vector(value))
 }
 
-check_strings <- function(value, argument, null = FALSE) {
+check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!is.character(value) || length(value) == 0 || anyNA(value) || !all(nzchar(value))) {
-    abort_argument(argument, value, paste0("non-empty strings", if (null) " or NULL"))
+    abort_argument(value, "non-empty strings{or_null(null)}", argument)
   }
   enc2utf8(as.vector(value))
 }
 
-check_choice <- function(value, argument, choices, kind = "argument") {
+# A path with `~` replaced by the home directory, or NULL.
+check_path <- function(value, argument = rlang::caller_arg(value)) {
+  path <- check_string(value, null = TRUE, argument = argument)
+  if (!is.null(path)) path.expand(path)
+}
+
+check_choice <- function(
+  value,
+  choices,
+  argument = rlang::caller_arg(value),
+  kind = "argument"
+) {
   if (!is.character(value) || length(value) != 1 || is.na(value) || !value %in% choices) {
-    abort_argument(
-      argument,
-      value,
-      paste0("one of ", paste(encodeString(choices, quote = "\""), collapse = ", ")),
-      kind = kind
+    abort_argument(value, "one of {quoted(choices)}", argument, kind)
+  }
+  value
+}
+
+# For arguments with all choices as their default: the first is taken.
+check_default_choice <- function(value, choices, argument = rlang::caller_arg(value)) {
+  if (identical(value, choices)) choices[[1]] else check_choice(value, choices, argument)
+}
+
+check_function <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
+  if (null && is.null(value)) {
+    return(NULL)
+  }
+  if (!is.function(value)) {
+    abort_argument(value, "a function{or_null(null)}", argument)
+  }
+  value
+}
+
+# A function that is called with the arguments in `supplied` and no others.
+check_formals <- function(
+  value,
+  supplied,
+  remedy,
+  argument = rlang::caller_arg(value),
+  kind = "argument"
+) {
+  formals <- if (!is_python_object(value)) formals(args(value))
+  required <- names(formals)[vapply(formals, is_required, NA)]
+  unknown <- setdiff(required, c(supplied, "..."))
+  if (length(unknown) > 0) {
+    abort_tfdistribute(
+      kind,
+      problem = "`{argument}` has an argument `{unknown[[1]]}` that is never supplied.",
+      remedy = remedy,
+      argument = argument,
+      value = unknown[[1]]
     )
   }
   value
 }
 
-# For arguments whose default is the vector of choices: the first is taken when nothing was said.
-check_default_choice <- function(value, argument, choices) {
-  if (identical(value, choices)) choices[[1]] else check_choice(value, argument, choices)
+is_required <- function(default) {
+  identical(default, quote(expr = ))
 }
 
-check_function <- function(value, argument, null = FALSE) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is.function(value)) {
-    abort_argument(argument, value, paste0("a function", if (null) " or NULL"))
-  }
-  value
-}
-
-check_class <- function(value, argument, class, expected, null = FALSE) {
+check_class <- function(
+  value,
+  class,
+  expected,
+  null = FALSE,
+  argument = rlang::caller_arg(value)
+) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!inherits(value, class)) {
-    abort_argument(argument, value, paste0(expected, if (null) " or NULL"))
+    abort_argument(value, "{expected}{or_null(null)}", argument)
   }
   value
 }
 
-# A TensorFlow dtype as its name: "float32", or a Python tf$float32 (which never stays in a description).
-check_dtype <- function(value, argument, choices, null = FALSE) {
-  if (is_python_object(value)) {
-    value <- dtype_name(value)
-  }
-  if (null && is.null(value)) {
+# A TensorFlow dtype by its name: "float32", or a Python tf$float32 (which a description does not keep).
+check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_arg(value)) {
+  dtype <- if (is_python_object(value)) dtype_name(value) else value
+  if (null && is.null(dtype)) {
     return(NULL)
   }
-  check_choice(value, argument, choices)
+  check_choice(dtype, choices, argument)
 }
 
-# `...` of a verb takes nothing more: a misspelt argument must not pass in silence.
-check_no_more <- function(..., verb, known) {
+# The `...` of a verb must be empty: a misspelt argument would otherwise be ignored.
+check_no_more <- function(..., verb) {
   extra <- list(...)
   if (length(extra) == 0) {
     return(invisible())
   }
-  name <- names(extra)[[1]]
+  name <- rlang::names2(extra)[[1]]
+  known <- setdiff(names(formals(sys.function(sys.parent()))), c("object", "..."))
   abort_tfdistribute(
     "argument",
-    problem = if (is.null(name) || !nzchar(name)) {
-      paste0(verb, "() was given more arguments than it has.")
+    problem = if (nzchar(name)) {
+      "`{name}` is not an argument of {verb}()."
     } else {
-      paste0("`", name, "` is no argument of ", verb, "().")
+      "{verb}() was given more arguments than it has."
     },
-    remedy = paste0("Use only ", paste0("`", known, "`", collapse = ", "), "."),
-    argument = name
+    remedy = paste0("Use only ", backquoted(known), "."),
+    argument = if (nzchar(name)) name
   )
 }
 
 # Python objects that go to TensorFlow as they are: NULL, one, or a list of them.
-check_python_objects <- function(values, argument, expected) {
-  if (is.null(values)) {
+check_python_objects <- function(value, expected, argument = rlang::caller_arg(value)) {
+  if (is.null(value)) {
     return(list())
   }
-  if (is_python_object(values)) {
-    values <- list(values)
+  objects <- if (is_python_object(value)) list(value) else value
+  if (!is.list(objects) || !all(vapply(objects, is_python_object, NA))) {
+    abort_argument(objects, "{expected}, one or a list, or NULL", argument)
   }
-  if (!is.list(values) || !all(vapply(values, is_python_object, NA))) {
-    abort_argument(argument, values, paste0(expected, ", one or a list, or NULL"))
-  }
-  unname(values)
+  unname(objects)
 }
 
 # One Python object that goes to TensorFlow as it is.
-check_python_object <- function(value, argument, expected) {
+check_python_object <- function(value, expected, argument = rlang::caller_arg(value)) {
   if (!is.null(value) && !is_python_object(value)) {
-    abort_argument(argument, value, paste0(expected, " or NULL"))
+    abort_argument(value, "{expected} or NULL", argument)
   }
   value
 }
 
-# A verb that was given no data.
-check_given <- function(missing, verb) {
-  if (missing) {
+check_given <- function(value, remedy, argument = rlang::caller_arg(value)) {
+  if (missing(value)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`input_fn` is missing: ", verb, "() needs data."),
-      remedy = "Make an input with input_fn().",
-      argument = "input_fn"
+      problem = "`{argument}` is missing.",
+      remedy = remedy,
+      argument = argument
     )
   }
 }

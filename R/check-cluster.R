@@ -32,8 +32,8 @@
 #' cluster_check(local_cluster(workers = 3), batch_size = 128)
 #' @export
 cluster_check <- function(cluster = NULL, batch_size = NULL, devices_per_worker = 1) {
-  batch_size <- check_count(batch_size, "batch_size", null = TRUE)
-  devices_per_worker <- check_count(devices_per_worker, "devices_per_worker")
+  batch_size <- check_count(batch_size, null = TRUE)
+  devices_per_worker <- check_count(devices_per_worker)
   findings <- if (inherits(cluster, "tfdistribute_cluster")) {
     call_backend(
       "check_cluster",
@@ -76,7 +76,7 @@ tf_config_texts <- function(cluster) {
   is_text <- function(text) is.character(text) && !anyNA(text)
   texts <- if (is.list(cluster)) cluster else list(cluster)
   if (length(texts) == 0 || !all(vapply(texts, is_text, NA)) || length(unlist(texts)) == 0) {
-    abort_argument("cluster", cluster, "a cluster, TF_CONFIGs as strings, or NULL")
+    abort_argument(cluster, "a cluster, TF_CONFIGs as strings, or NULL")
   }
   unlist(lapply(texts, as.vector), use.names = FALSE)
 }
@@ -86,8 +86,7 @@ print.tfdistribute_cluster_check <- function(x, ...) {
   if (!all(c("field", "severity", "message", "fix") %in% names(x))) {
     return(NextMethod())
   }
-  count <- nrow(x)
-  cat("<cluster_check> ", count, if (count == 1) " mistake\n" else " mistakes\n", sep = "")
+  writeLines(interpolate("<cluster_check> {nrow(x)} mistake{?s}"))
   cat(sprintf("%s: %s: %s\n  -> %s\n", x$severity, x$field, x$message, x$fix), sep = "")
   invisible(x)
 }

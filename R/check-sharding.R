@@ -46,8 +46,8 @@
 check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1) {
   input <- as_input(input)
   workers <- count_workers(cluster)
-  replicas <- check_count(replicas, "replicas", null = TRUE)
-  epochs <- check_count(epochs, "epochs")
+  replicas <- check_count(replicas, null = TRUE)
+  epochs <- check_count(epochs)
   answer <- call_backend(
     "check_sharding",
     input = input,
@@ -61,7 +61,7 @@ check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1) {
 # Processes that train: those of a cluster are counted, or listed by their roles.
 count_workers <- function(cluster) {
   if (!inherits(cluster, "tfdistribute_cluster")) {
-    return(check_count(cluster, "cluster"))
+    return(check_count(cluster))
   }
   cluster$workers %||% sum(lengths(unclass(cluster)[c("chief", "worker")]))
 }
@@ -90,8 +90,6 @@ print.sharding_audit <- function(x, ...) {
 
 #' @export
 format.sharding_audit <- function(x, ...) {
-  workers <- nrow(x$workers)
-  read_by <- paste(workers, if (workers == 1) "worker" else "workers")
   findings <- c(
     if (x$rows_missing > 0) paste(count_rows(x$rows_missing), "missing"),
     if (x$rows_repeated > 0) paste(count_rows(x$rows_repeated), "too many"),
@@ -99,7 +97,7 @@ format.sharding_audit <- function(x, ...) {
     if (!x$steps_agree) "workers end at different steps"
   )
   c(
-    paste0("<sharding_audit> ", count_rows(x$rows), ", ", read_by),
+    interpolate("<sharding_audit> {count_rows(x$rows)}, {nrow(x$workers)} worker{?s}"),
     if (x$ok) "  every row is read once per epoch" else paste0("  ! ", findings),
     paste0("  ", utils::capture.output(print(as.data.frame(x$workers), row.names = FALSE)))
   )

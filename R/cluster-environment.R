@@ -25,12 +25,8 @@ cluster_from_environment <- function() {
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "cluster",
-      problem = paste0(
-        "TF_CONFIG has ",
-        show_value(unknown[[1]]),
-        ", which is no role of a cluster."
-      ),
-      remedy = paste0("Use only ", paste(cluster_roles, collapse = ", "), "."),
+      problem = "TF_CONFIG has {show_value(unknown[[1]])}, which is not a role of a cluster.",
+      remedy = "Use only {toString(cluster_roles)}.",
       argument = "TF_CONFIG",
       value = unknown[[1]]
     )

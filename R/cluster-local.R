@@ -52,15 +52,15 @@ local_cluster <- function(
   new_description(
     "cluster",
     "local",
-    workers = check_count(workers, "workers"),
-    ps = check_count(ps, "ps", minimum = 0L),
-    evaluator = check_flag(evaluator, "evaluator"),
-    devices_per_worker = check_count(devices_per_worker, "devices_per_worker"),
-    memory_limit_mb = check_number(memory_limit_mb, "memory_limit_mb", minimum = 1, null = TRUE),
-    start_timeout_s = check_number(start_timeout_s, "start_timeout_s", minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, "stall_timeout_s", minimum = 1),
-    restarts = check_count(restarts, "restarts", minimum = 0L),
-    network = check_default_choice(network, "network", c("auto", "private", "open"))
+    workers = check_count(workers),
+    ps = check_count(ps, minimum = 0L),
+    evaluator = check_flag(evaluator),
+    devices_per_worker = check_count(devices_per_worker),
+    memory_limit_mb = check_number(memory_limit_mb, minimum = 1, null = TRUE),
+    start_timeout_s = check_number(start_timeout_s, minimum = 1),
+    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
+    restarts = check_count(restarts, minimum = 0L),
+    network = check_default_choice(network, c("auto", "private", "open"))
   )
 }
 
@@ -72,28 +72,17 @@ count_tasks.tfdistribute_local_cluster <- function(x) {
 
 #' @export
 format.tfdistribute_local_cluster <- function(x, ...) {
-  count <- sum(count_tasks(x))
   c(
-    paste0(
-      "<local_cluster> ",
-      count,
-      if (count == 1) " process" else " processes",
-      " on this machine"
-    ),
-    paste0("  ", paste(task_names(x), collapse = ", ")),
+    interpolate("<local_cluster> {sum(count_tasks(x))} process{?es} on this machine"),
+    paste0("  ", toString(task_names(x))),
     paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
     if (!is.null(x$memory_limit_mb)) {
       paste0("  memory     ", format(x$memory_limit_mb), " MB of each GPU at most")
     },
-    paste0(
-      "  watched    ",
-      format(x$start_timeout_s),
-      " s for the first step, ",
-      format(x$stall_timeout_s),
-      " s for any other, ",
-      x$restarts,
-      if (x$restarts == 1) " restart" else " restarts"
-    ),
+    interpolate(c(
+      "  watched    {format(x$start_timeout_s)} s for the first step, ",
+      "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}"
+    )),
     if (x$network != "auto") paste0("  network    ", x$network)
   )
 }

@@ -33,8 +33,8 @@ as_tf_config <- function(cluster, task = NULL) {
   if (!show_task(task) %in% names) {
     abort_tfdistribute(
       "cluster",
-      problem = paste0("`task` is ", show_task(task), ", which the cluster does not have."),
-      remedy = paste0("Use one of ", paste(names, collapse = ", "), "."),
+      problem = "`task` is {show_task(task)}, which the cluster does not have.",
+      remedy = "Use one of {toString(names)}.",
       argument = "task",
       value = show_task(task)
     )

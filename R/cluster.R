@@ -38,10 +38,10 @@ cluster <- function(chief = NULL, worker = NULL, ps = NULL, evaluator = NULL, ta
   described <- new_description(
     "cluster",
     "addresses",
-    chief = check_addresses(chief, "chief"),
-    worker = check_addresses(worker, "worker"),
-    ps = check_addresses(ps, "ps"),
-    evaluator = check_addresses(evaluator, "evaluator"),
+    chief = check_addresses(chief),
+    worker = check_addresses(worker),
+    ps = check_addresses(ps),
+    evaluator = check_addresses(evaluator),
     task = check_task(task),
     source = NULL
   )
@@ -62,27 +62,29 @@ address_pattern <- paste0(
   "(:[A-Za-z0-9]{0,9})?$"
 )
 
-check_addresses <- function(value, argument) {
+check_addresses <- function(value, argument = rlang::caller_arg(value)) {
   if (length(value) == 0) {
     return(character())
   }
-  value <- check_strings(if (is.list(value)) unlist(value) else value, argument)
+  addresses <- check_strings(if (is.list(value)) unlist(value) else value, argument = argument)
   # Bytes, so that no locale's letters count as letters.
-  wrong <- value[!grepl(address_pattern, value, useBytes = TRUE, perl = TRUE) | grepl("\n", value)]
+  is_address <- grepl(address_pattern, addresses, useBytes = TRUE, perl = TRUE) &
+    !grepl("\n", addresses)
+  wrong <- addresses[!is_address]
   if (length(wrong) > 0) {
     abort_tfdistribute(
       "cluster",
-      problem = paste0("`", argument, "` holds ", show_value(wrong[[1]]), ", which is no address."),
+      problem = "`{argument}` holds {show_value(wrong[[1]])}, which is not an address.",
       remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
       argument = argument,
       value = wrong[[1]]
     )
   }
-  value
+  addresses
 }
 
 # "worker 1" or list(type = "worker", index = 1)
-check_task <- function(task, argument = "task") {
+check_task <- function(task) {
   if (is.null(task)) {
     return(NULL)
   }
@@ -91,16 +93,13 @@ check_task <- function(task, argument = "task") {
     task <- list(type = parts[[1]], index = as.integer(parts[[2]]))
   }
   if (!is.list(task) || !setequal(names(task), c("type", "index"))) {
-    abort_argument(argument, task, "a string such as \"worker 0\", or a list with type and index")
+    abort_argument(task, "a string such as \"worker 0\", or a list with type and index")
   }
-  list(
-    type = check_string(task$type, paste0(argument, "$type")),
-    index = check_count(task$index, paste0(argument, "$index"), minimum = 0L)
-  )
+  list(type = check_string(task$type), index = check_count(task$index, minimum = 0L))
 }
 
-check_cluster_argument <- function(value, argument = "cluster", null = FALSE) {
-  check_class(value, argument, "tfdistribute_cluster", "a cluster() or local_cluster()", null)
+check_cluster_argument <- function(cluster, null = FALSE) {
+  check_class(cluster, "tfdistribute_cluster", "a cluster() or local_cluster()", null)
 }
 
 # How many tasks there are of each role that has any.
@@ -135,7 +134,6 @@ print.tfdistribute_cluster <- function(x, ...) {
 
 #' @export
 format.tfdistribute_addresses_cluster <- function(x, ...) {
-  count <- sum(count_tasks(x))
   shown <- Filter(length, unclass(x)[cluster_roles])
   shown <- vapply(shown, paste, "", collapse = ", ")
   if (!is.null(x$task)) {
@@ -145,7 +143,7 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
     shown[["read from"]] <- x$source
   }
   c(
-    paste0("<cluster> ", count, if (count == 1) " task" else " tasks"),
+    interpolate("<cluster> {sum(count_tasks(x))} task{?s}"),
     paste0("  ", format(names(shown)), "  ", shown)
   )
 }

@@ -35,7 +35,7 @@ distribute <- function(object, config) {
 
 #' @export
 distribute.default <- function(object, config) {
-  abort_not_estimator(object, "distribute")
+  check_estimator(object)
 }
 
 #' @export
@@ -63,5 +63,5 @@ distribute.python.builtin.object <- function(object, config) {
 }
 
 check_config <- function(config) {
-  check_class(config, "config", "tfdistribute_run_config", "what run_config() returns")
+  check_class(config, "tfdistribute_run_config", "what run_config() returns")
 }

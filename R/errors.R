@@ -8,38 +8,50 @@ error_parents <- list(
   lost_peer = "training"
 )
 
-# Raise a classed condition of a `kind` as in errors.py: "argument", "input", ... `problem` is what was asked and why
-# it cannot be, with the argument's name and value, `remedy` the one thing to do, and `details` one more line.
-# `argument`, `value` and `fields` are for programs that catch the condition. `parent` is the condition that led here;
-# `trace` is R's backtrace there, and `traceback` Python's as one string. Texts are data: braces in them are not
-# evaluated.
+# Raise a classed condition of a `kind` as in errors.py: "argument", "input", ... `problem` is what was asked and why it
+# cannot be, with the argument's name and value; `remedy` is what to do, if that is not said yet; `details` is one more
+# line. All three are templates of cli::pluralize(), evaluated in `.envir`. Their values are data: braces in them stay,
+# so text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the
+# condition. `parent` is the condition that caused this one; `trace` is R's backtrace there, and `traceback` Python's as
+# one string. The message names the function of the frame `call`.
 abort_tfdistribute <- function(
   kind,
   problem,
   remedy = NULL,
+  ...,
   argument = NULL,
   value = NULL,
+  details = NULL,
   parent = NULL,
   traceback = NULL,
   trace = NULL,
-  details = NULL,
-  fields = list()
+  call = public_frame(),
+  .envir = parent.frame()
 ) {
+  problem <- interpolate(problem, .envir)
+  remedy <- interpolate(remedy, .envir)
   rlang::abort(
-    c(problem, i = remedy, i = details),
+    c(problem, i = remedy, i = interpolate(details, .envir)),
     class = condition_classes(kind),
     problem = problem,
     remedy = remedy,
     argument = argument,
     value = value,
     python_traceback = traceback,
-    !!!fields,
+    ...,
     parent = parent,
-    # What to do stands in the text; the way through this package's functions tells users nothing.
+    # The message says what to do; a backtrace through this package would not help.
     trace = trace %||% rlang::trace_back()[0, ],
-    call = NULL,
+    call = call,
     use_cli_format = FALSE
   )
+}
+
+# Parts of a long text are pasted together. cli::pluralize() needs glue, which tidyselect imports.
+interpolate <- function(template, envir = parent.frame()) {
+  if (!is.null(template)) {
+    as.character(cli::pluralize(paste(template, collapse = ""), .envir = envir))
+  }
 }
 
 # "sharding" -> tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error
@@ -48,7 +60,31 @@ condition_classes <- function(kind) {
   unique(c(paste0("tfdistribute_", setdiff(kinds, "error"), "_error"), "tfdistribute_error"))
 }
 
-# A value as it stands in an error text: short, quoted where it is a string.
+# The frame of the function that the user called: the outermost exported function around the caller. An error names it,
+# however deep in this package it was found.
+public_frame <- function() {
+  namespace <- topenv()
+  transparent <- list(namespace, .BaseNamespaceEnv)
+  generics <- getNamespaceInfo(namespace, "S3methods")[, 1]
+  public <- c(getNamespaceExports(namespace), setdiff(generics, ls(namespace)))
+  found <- NULL
+  index <- sys.parent(2)
+  while (index > 0) {
+    home <- environment(sys.function(index))
+    if (identical(home, namespace)) {
+      frame <- sys.frame(index)
+      name <- frame$.Generic %||% rlang::call_name(sys.call(index))
+      found <- if (isTRUE(name %in% public)) frame else found
+    } else if (!list(topenv(home)) %in% transparent) {
+      # A function of the user.
+      break
+    }
+    index <- sys.parents()[[index]]
+  }
+  found
+}
+
+# A value as it stands in an error text: short, quoted if it is a string.
 show_value <- function(value) {
   if (is.null(value)) {
     return("NULL")
@@ -60,12 +96,7 @@ show_value <- function(value) {
     return(paste0("an object of class ", class(value)[[1]]))
   }
   shown <- utils::head(value, 5)
-  shown <- if (is.character(value)) {
-    encodeString(shown, quote = "\"", na.encode = FALSE)
-  } else {
-    format(shown, trim = TRUE)
-  }
-  text <- paste(shown, collapse = ", ")
+  text <- if (is.character(value)) quoted(shown) else toString(format(shown, trim = TRUE))
   if (length(value) > 5) {
     text <- paste0(text, ", ... (", length(value), " values)")
   }
@@ -76,4 +107,12 @@ show_value <- function(value) {
   } else {
     paste0("c(", text, ")")
   }
+}
+
+quoted <- function(strings) {
+  toString(encodeString(strings, quote = "\"", na.encode = FALSE))
+}
+
+backquoted <- function(names) {
+  paste0("`", names, "`", collapse = ", ")
 }

@@ -29,10 +29,10 @@ baseline_regressor <- function(
 ) {
   new_estimator(
     "baseline_regressor",
-    label_dimension = check_count(label_dimension, "label_dimension"),
+    label_dimension = check_count(label_dimension),
     weight_column = check_weight_column(weight_column),
     optimizer = check_optimizer(optimizer),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     model_dir = model_dir,
     config = config
   )
@@ -49,14 +49,14 @@ baseline_classifier <- function(
   config = NULL,
   loss_reduction = "sum_over_batch_size"
 ) {
-  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "baseline_classifier",
     n_classes = n_classes,
     weight_column = check_weight_column(weight_column),
     label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
     optimizer = check_optimizer(optimizer),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     model_dir = model_dir,
     config = config
   )

@@ -51,26 +51,22 @@ dnn_linear_combined_regressor <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  refuse_partitioner(input_layer_partitioner)
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
   new_estimator(
     "dnn_linear_combined_regressor",
     linear_feature_columns = parts$linear,
-    linear_optimizer = check_optimizer(linear_optimizer, "linear_optimizer"),
+    linear_optimizer = check_optimizer(linear_optimizer),
     dnn_feature_columns = parts$dnn,
-    dnn_optimizer = check_optimizer(dnn_optimizer, "dnn_optimizer"),
+    dnn_optimizer = check_optimizer(dnn_optimizer),
     dnn_hidden_units = parts$hidden_units,
-    dnn_activation_fn = check_activation(dnn_activation_fn, "dnn_activation_fn"),
-    dnn_dropout = check_dropout(dnn_dropout, "dnn_dropout"),
-    label_dimension = check_count(label_dimension, "label_dimension"),
+    dnn_activation_fn = check_activation(dnn_activation_fn),
+    dnn_dropout = check_dropout(dnn_dropout),
+    label_dimension = check_count(label_dimension),
     weight_column = check_weight_column(weight_column),
-    batch_norm = check_flag(batch_norm, "batch_norm"),
-    linear_sparse_combiner = check_choice(
-      linear_sparse_combiner,
-      "linear_sparse_combiner",
-      sparse_combiners
-    ),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    batch_norm = check_flag(batch_norm),
+    linear_sparse_combiner = check_choice(linear_sparse_combiner, sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
@@ -98,37 +94,33 @@ dnn_linear_combined_classifier <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  refuse_partitioner(input_layer_partitioner)
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
-  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "dnn_linear_combined_classifier",
     linear_feature_columns = parts$linear,
-    linear_optimizer = check_optimizer(linear_optimizer, "linear_optimizer"),
+    linear_optimizer = check_optimizer(linear_optimizer),
     dnn_feature_columns = parts$dnn,
-    dnn_optimizer = check_optimizer(dnn_optimizer, "dnn_optimizer"),
+    dnn_optimizer = check_optimizer(dnn_optimizer),
     dnn_hidden_units = parts$hidden_units,
-    dnn_activation_fn = check_activation(dnn_activation_fn, "dnn_activation_fn"),
-    dnn_dropout = check_dropout(dnn_dropout, "dnn_dropout"),
+    dnn_activation_fn = check_activation(dnn_activation_fn),
+    dnn_dropout = check_dropout(dnn_dropout),
     n_classes = n_classes,
     weight_column = check_weight_column(weight_column),
     label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
-    batch_norm = check_flag(batch_norm, "batch_norm"),
-    linear_sparse_combiner = check_choice(
-      linear_sparse_combiner,
-      "linear_sparse_combiner",
-      sparse_combiners
-    ),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    batch_norm = check_flag(batch_norm),
+    linear_sparse_combiner = check_choice(linear_sparse_combiner, sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
   )
 }
 
-check_parts <- function(linear, dnn, hidden_units) {
-  linear <- as_feature_columns(linear, "linear_feature_columns")
-  dnn <- as_feature_columns(dnn, "dnn_feature_columns")
+check_parts <- function(linear_feature_columns, dnn_feature_columns, dnn_hidden_units) {
+  linear <- as_feature_columns(linear_feature_columns)
+  dnn <- as_feature_columns(dnn_feature_columns)
   if (length(linear) + length(dnn) == 0) {
     abort_tfdistribute(
       "model",
@@ -141,10 +133,10 @@ check_parts <- function(linear, dnn, hidden_units) {
     check_distinct_columns(linear, "linear_feature_columns")
   }
   if (length(dnn) > 0) {
-    check_deep_columns(dnn, "dnn_feature_columns")
-    hidden_units <- check_counts(hidden_units, "dnn_hidden_units")
-  } else if (!is.null(hidden_units)) {
-    hidden_units <- check_counts(hidden_units, "dnn_hidden_units")
+    check_deep_columns(dnn_feature_columns)
   }
-  list(linear = linear, dnn = dnn, hidden_units = hidden_units %||% integer())
+  if (length(dnn) > 0 || !is.null(dnn_hidden_units)) {
+    dnn_hidden_units <- check_counts(dnn_hidden_units)
+  }
+  list(linear = linear, dnn = dnn, hidden_units = dnn_hidden_units %||% integer())
 }

@@ -81,15 +81,15 @@ estimator <- function(
   warm_start_from = NULL
 ) {
   if (!is.null(params) && !is.list(params)) {
-    abort_argument("params", params, "a list or NULL")
+    abort_argument(params, "a list or NULL")
   }
-  class <- check_strings(class, "class", null = TRUE)
+  class <- check_strings(class, null = TRUE)
   made <- new_estimator(
     "custom",
     model_fn = check_model_fn(model_fn),
     params = params,
     model_class = class %||% character(),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
@@ -99,33 +99,27 @@ estimator <- function(
 
 model_fn_arguments <- c("features", "labels", "mode", "params", "config")
 
-check_model_fn <- function(value) {
-  check_function(value, "model_fn")
-  if (is_python_object(value)) {
-    return(value)
+check_model_fn <- function(model_fn) {
+  check_function(model_fn)
+  if (is_python_object(model_fn)) {
+    return(model_fn)
   }
-  formals <- formals(args(value))
-  needed <- names(formals)[vapply(formals, is_required, NA)]
-  unknown <- setdiff(needed, c(model_fn_arguments, "..."))
-  wanted <- paste0("`", model_fn_arguments, "`", collapse = ", ")
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = paste0("`model_fn` has an argument `", unknown[[1]], "` that nobody gives it."),
-      remedy = paste0("Let it have any of ", wanted, "; what else it needs goes into `params`."),
-      argument = "model_fn",
-      value = unknown[[1]]
-    )
-  }
+  formals <- formals(args(model_fn))
+  wanted <- backquoted(model_fn_arguments)
+  check_formals(
+    model_fn,
+    supplied = model_fn_arguments,
+    remedy = paste0("It can have any of ", wanted, "; put what else it needs into `params`.")
+  )
   if (!any(c("features", "...") %in% names(formals))) {
     abort_tfdistribute(
       "argument",
       problem = "`model_fn` has no argument `features`.",
-      remedy = paste0("Let it have any of ", wanted, ", and `features` among them."),
+      remedy = "It can have any of {wanted}, and needs `features`.",
       argument = "model_fn"
     )
   }
-  value
+  model_fn
 }
 
 # An R function keeps its params in R; a Python function gets them as Python values.
@@ -159,7 +153,7 @@ called_model_fn <- function(model_fn, params) {
 #' @export
 format.tfdistribute_custom_estimator <- function(x, ...) {
   taken <- if (is_python_object(x$model_fn)) "..." else names(formals(args(x$model_fn)))
-  x$model_fn <- paste0("function(", paste(taken, collapse = ", "), ")")
+  x$model_fn <- paste0("function(", toString(taken), ")")
   if (length(x$params) > 0) {
     x$params <- names(x$params) %||% paste(length(x$params), "values")
   }

@@ -44,18 +44,18 @@ dnn_regressor <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
+  refuse_partitioner(input_layer_partitioner)
   new_estimator(
     "dnn_regressor",
-    hidden_units = check_counts(hidden_units, "hidden_units"),
-    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
-    label_dimension = check_count(label_dimension, "label_dimension"),
+    hidden_units = check_counts(hidden_units),
+    feature_columns = check_deep_columns(feature_columns),
+    label_dimension = check_count(label_dimension),
     weight_column = check_weight_column(weight_column),
     optimizer = check_optimizer(optimizer),
     activation_fn = check_activation(activation_fn),
     dropout = check_dropout(dropout),
-    batch_norm = check_flag(batch_norm, "batch_norm"),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    batch_norm = check_flag(batch_norm),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
@@ -80,20 +80,20 @@ dnn_classifier <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(input_layer_partitioner, "input_layer_partitioner")
-  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  refuse_partitioner(input_layer_partitioner)
+  n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "dnn_classifier",
-    hidden_units = check_counts(hidden_units, "hidden_units"),
-    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
+    hidden_units = check_counts(hidden_units),
+    feature_columns = check_deep_columns(feature_columns),
     n_classes = n_classes,
     weight_column = check_weight_column(weight_column),
     label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
     optimizer = check_optimizer(optimizer),
     activation_fn = check_activation(activation_fn),
     dropout = check_dropout(dropout),
-    batch_norm = check_flag(batch_norm, "batch_norm"),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    batch_norm = check_flag(batch_norm),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config

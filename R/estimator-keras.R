@@ -128,68 +128,56 @@ check_compiled <- function(keras_model) {
   }
 }
 
-check_model_builder <- function(value) {
-  if (is.null(value)) {
+check_model_builder <- function(keras_model) {
+  if (is.null(keras_model)) {
     return(NULL)
   }
-  if (!is.function(value)) {
-    abort_no_model(value)
-  }
-  formals <- if (is_python_object(value)) list() else as.list(formals(args(value)))
-  needed <- vapply(formals, function(default) identical(default, quote(expr = )), NA)
-  needed <- setdiff(names(formals)[needed], "...")
-  if (length(needed) > 0) {
+  if (!is.function(keras_model)) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`keras_model` has an argument `", needed[[1]], "` that nobody gives it."),
-      remedy = "Give a function without arguments that returns a compiled model.",
+      problem = "`keras_model` must be a compiled tf.keras model, not {show_value(keras_model)}.",
+      remedy = if (is.character(keras_model)) {
+        "Give the path of a saved model as `keras_model_path`."
+      } else {
+        "Give a model of tf.keras (Keras 2), or a function that builds and compiles one."
+      },
       argument = "keras_model",
-      value = needed[[1]]
+      value = show_value(keras_model)
     )
   }
-  value
-}
-
-abort_no_model <- function(value) {
-  abort_tfdistribute(
-    "argument",
-    problem = paste0("`keras_model` is no compiled tf.keras model, but ", show_value(value), "."),
-    remedy = if (is.character(value)) {
-      "Give the path of a saved model as `keras_model_path`."
-    } else {
-      "Give a model of tf.keras (Keras 2), or a function that builds and compiles one."
-    },
-    argument = "keras_model",
-    value = show_value(value)
+  check_formals(
+    keras_model,
+    supplied = character(),
+    remedy = "Give a function without arguments that returns a compiled model."
   )
 }
 
-check_saved_model <- function(value) {
-  value <- check_string(value, "keras_model_path", null = TRUE)
-  if (is.null(value)) {
+check_saved_model <- function(keras_model_path) {
+  path <- check_string(keras_model_path, null = TRUE)
+  if (is.null(path)) {
     return(NULL)
   }
-  if (!file.exists(value)) {
+  if (!file.exists(path)) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`keras_model_path` \"", value, "\" does not exist."),
-      remedy = "Give the path of a saved Keras model.",
+      problem = "`keras_model_path` \"{path}\" does not exist.",
       argument = "keras_model_path",
-      value = value
+      value = path
     )
   }
-  normalizePath(value)
+  normalizePath(path)
 }
 
-check_custom_objects <- function(value) {
-  if (is.null(value)) {
+check_custom_objects <- function(custom_objects) {
+  if (is.null(custom_objects)) {
     return(list())
   }
-  named <- is.list(value) && rlang::is_named(value) && anyDuplicated(names(value)) == 0
-  if (!named || !all(vapply(value, function(x) is.function(x) || is_python_object(x), NA))) {
-    abort_argument("custom_objects", value, "a named list of functions and Python objects, or NULL")
+  usable <- function(object) is.function(object) || is_python_object(object)
+  named <- is.list(custom_objects) && has_own_names(custom_objects)
+  if (!named || !all(vapply(custom_objects, usable, NA))) {
+    abort_argument(custom_objects, "a named list of functions and Python objects, or NULL")
   }
-  value
+  custom_objects
 }
 
 # Writing a model --------------------------------------------------------------------------------
@@ -202,13 +190,13 @@ write_keras_model <- function(keras_model, model_dir, custom_objects) {
       keras_model$save(path)
     },
     error = function(error) {
-      abort_unwritable(paste0(": ", conditionMessage(error)), parent = error)
+      abort_unwritable(conditionMessage(error), parent = error)
     }
   )
   lost <- setdiff(functions_in_model(path), names(custom_objects))
   if (length(lost) > 0) {
     unlink(path)
-    abort_unwritable(paste0(": it holds the function ", show_value(lost), "."))
+    abort_unwritable(paste0("it holds the function ", show_value(lost), "."))
   }
   path
 }
@@ -230,7 +218,7 @@ functions_in_model <- function(path) {
 abort_unwritable <- function(reason, parent = NULL) {
   abort_tfdistribute(
     "model",
-    problem = paste0("`keras_model` cannot be written to a file", reason),
+    problem = "`keras_model` cannot be written to a file: {reason}",
     remedy = "Give `keras_model` a function that builds and compiles the model.",
     argument = "keras_model",
     parent = parent

@@ -50,15 +50,15 @@ linear_regressor <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(partitioner, "partitioner")
+  refuse_partitioner(partitioner)
   new_estimator(
     "linear_regressor",
-    feature_columns = check_some_columns(feature_columns, "feature_columns"),
-    label_dimension = check_count(label_dimension, "label_dimension"),
+    feature_columns = check_some_columns(feature_columns),
+    label_dimension = check_count(label_dimension),
     weight_column = check_weight_column(weight_column),
     optimizer = check_optimizer(optimizer),
-    sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    sparse_combiner = check_choice(sparse_combiner, sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config
@@ -80,17 +80,17 @@ linear_classifier <- function(
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL
 ) {
-  refuse_partitioner(partitioner, "partitioner")
-  n_classes <- check_count(n_classes, "n_classes", minimum = 2L)
+  refuse_partitioner(partitioner)
+  n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "linear_classifier",
-    feature_columns = check_some_columns(feature_columns, "feature_columns"),
+    feature_columns = check_some_columns(feature_columns),
     n_classes = n_classes,
     weight_column = check_weight_column(weight_column),
     label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
     optimizer = check_optimizer(optimizer),
-    sparse_combiner = check_choice(sparse_combiner, "sparse_combiner", sparse_combiners),
-    loss_reduction = check_choice(loss_reduction, "loss_reduction", loss_reductions),
+    sparse_combiner = check_choice(sparse_combiner, sparse_combiners),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
     warm_start_from = check_warm_start(warm_start_from),
     model_dir = model_dir,
     config = config

@@ -62,7 +62,7 @@ schedule_names <- c(
 #' @name optimizers
 NULL
 
-check_optimizer <- function(value, argument = "optimizer") {
+check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   if (inherits(value, "tfdistribute_optimizer")) {
     return(value)
   }
@@ -73,26 +73,18 @@ check_optimizer <- function(value, argument = "optimizer") {
     return(new_description("optimizer", "function", `function` = value))
   }
   expected <- "a name, a list such as list(\"adam\", learning_rate = 0.01), or a function"
-  parts <- named_settings(value, argument, expected)
+  parts <- named_settings(value, expected, argument)
   name <- tolower(parts$name)
   if (!name %in% names(optimizer_settings)) {
-    abort_unknown_name(argument, parts$name, names(optimizer_settings), "optimizer")
+    abort_unknown_name(parts$name, names(optimizer_settings), "an optimizer", argument)
   }
   known <- c(common_settings, optimizer_settings[[name]])
   unknown <- setdiff(names(parts$settings), known)
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        "`",
-        argument,
-        "` \"",
-        parts$name,
-        "\" has no setting `",
-        unknown[[1]],
-        "`."
-      ),
-      remedy = paste0("Its settings are ", paste(known, collapse = ", "), "."),
+      problem = "`{argument}` \"{parts$name}\" has no setting `{unknown[[1]]}`.",
+      remedy = "Its settings are {toString(known)}.",
       argument = argument,
       value = unknown[[1]]
     )
@@ -106,35 +98,30 @@ check_setting <- function(value, setting) {
     return(check_schedule(value))
   }
   if (setting %in% c("amsgrad", "centered", "nesterov")) {
-    return(check_flag(value, setting))
+    return(check_flag(value, argument = setting))
   }
   # Follow-the-regularized-leader lowers the rate by a power that is not positive.
-  check_number(value, setting, minimum = if (setting == "learning_rate_power") -Inf else 0)
+  minimum <- if (setting == "learning_rate_power") -Inf else 0
+  check_number(value, minimum, argument = setting)
 }
 
-check_schedule <- function(value) {
-  parts <- named_settings(
-    value,
-    "learning_rate",
-    "a number or a list such as list(\"exponential_decay\", ...)"
-  )
+check_schedule <- function(learning_rate) {
+  expected <- "a number or a list such as list(\"exponential_decay\", ...)"
+  parts <- named_settings(learning_rate, expected)
   if (!parts$name %in% schedule_names) {
-    abort_unknown_name("learning_rate", parts$name, schedule_names, "schedule")
+    abort_unknown_name(parts$name, schedule_names, "a schedule", "learning_rate")
   }
   c(list(schedule = parts$name), parts$settings)
 }
 
-abort_unknown_name <- function(argument, name, known, what) {
+abort_unknown_name <- function(name, known, what, argument) {
   distance <- utils::adist(tolower(name), known)[1, ]
-  close <- if (min(distance) <= 2) known[[which.min(distance)]]
   abort_tfdistribute(
     "argument",
-    problem = paste0("`", argument, "` \"", name, "\" is no ", what, "."),
-    remedy = paste0(
-      if (!is.null(close)) paste0("Did you mean \"", close, "\"? "),
-      "Use one of ",
-      paste0("\"", known, "\"", collapse = ", "),
-      "."
+    problem = "`{argument}` \"{name}\" is not {what}.",
+    remedy = c(
+      if (min(distance) <= 2) "Did you mean \"{known[[which.min(distance)]]}\"? ",
+      "Use one of {quoted(known)}."
     ),
     argument = argument,
     value = name
@@ -157,7 +144,7 @@ format.tfdistribute_optimizer <- function(x, ...) {
     },
     ""
   )
-  paste0(x$name, if (length(settings) > 0) paste0(" (", paste(settings, collapse = ", "), ")"))
+  paste0(x$name, if (length(settings) > 0) paste0(" (", toString(settings), ")"))
 }
 
 #' @export

@@ -58,15 +58,15 @@ estimator_spec <- function(
 ) {
   more <- check_more_parts(list(...))
   spec <- list(
-    mode = check_choice(mode, "mode", unlist(unclass(mode_keys()), use.names = FALSE)),
+    mode = check_choice(mode, unlist(unclass(mode_keys()), use.names = FALSE)),
     predictions = check_predictions(predictions),
-    loss = check_python_object(loss, "loss", "a tensor"),
+    loss = check_python_object(loss, "a tensor"),
     train_op = train_op,
     eval_metric_ops = check_metrics(eval_metric_ops),
-    training_hooks = check_hooks(training_hooks, "training_hooks"),
-    evaluation_hooks = check_hooks(evaluation_hooks, "evaluation_hooks"),
-    prediction_hooks = check_hooks(prediction_hooks, "prediction_hooks"),
-    training_chief_hooks = check_hooks(training_chief_hooks, "training_chief_hooks")
+    training_hooks = check_hooks(training_hooks),
+    evaluation_hooks = check_hooks(evaluation_hooks),
+    prediction_hooks = check_hooks(prediction_hooks),
+    training_chief_hooks = check_hooks(training_chief_hooks)
   )
   structure(c(spec, more), class = "tfdistribute_estimator_spec")
 }
@@ -79,37 +79,37 @@ check_more_parts <- function(parts) {
     abort_tfdistribute(
       "argument",
       problem = if (nzchar(unknown[[1]])) {
-        paste0("`", unknown[[1]], "` is no part of a specification.")
+        "`{unknown[[1]]}` is not part of a specification."
       } else {
         "A part of a specification has no name."
       },
-      remedy = paste0(
-        "Use the arguments of estimator_spec(), ",
-        paste0("`", known, "`", collapse = ", "),
-        "."
-      ),
+      remedy = "Use the arguments of estimator_spec(), {backquoted(known)}.",
       argument = unknown[[1]]
     )
   }
   if (!is.null(parts$optimizer)) {
-    parts$optimizer <- check_optimizer(parts$optimizer)
+    parts$optimizer <- check_optimizer(parts$optimizer, "optimizer")
   }
   parts
 }
 
-check_predictions <- function(value) {
-  named <- is.list(value) && length(value) > 0 && rlang::is_named(value)
-  if (!is.null(value) && !is_python_object(value) && !named) {
-    abort_argument("predictions", value, "a tensor, a named list of tensors or NULL")
+check_predictions <- function(predictions) {
+  named <- is.list(predictions) && length(predictions) > 0 && rlang::is_named(predictions)
+  if (!is.null(predictions) && !is_python_object(predictions) && !named) {
+    abort_argument(predictions, "a tensor, a named list of tensors or NULL")
   }
-  value
+  predictions
 }
 
-check_metrics <- function(value) {
-  if (!is.null(value) && !(is.list(value) && (length(value) == 0 || rlang::is_named(value)))) {
-    abort_argument("eval_metric_ops", value, "a named list of metrics or NULL")
+check_metrics <- function(eval_metric_ops) {
+  if (
+    !is.null(eval_metric_ops) &&
+      !(is.list(eval_metric_ops) &&
+        (length(eval_metric_ops) == 0 || rlang::is_named(eval_metric_ops)))
+  ) {
+    abort_argument(eval_metric_ops, "a named list of metrics or NULL")
   }
-  value
+  eval_metric_ops
 }
 
 # What a model function returned, as Python takes it.
@@ -122,7 +122,7 @@ specification_wire <- function(returned, mode) {
       shown <- if (is.list(returned)) "a list without names" else show_value(returned)
       abort_tfdistribute(
         "model",
-        problem = paste0("`model_fn` returned ", shown, "."),
+        problem = "`model_fn` returned {shown}.",
         remedy = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = ).",
         argument = "model_fn",
         value = shown
@@ -144,7 +144,7 @@ print.tfdistribute_estimator_spec <- function(x, ...) {
     "<estimator_spec> ",
     x$mode,
     ": ",
-    paste(setdiff(names(given), "mode"), collapse = ", "),
+    toString(setdiff(names(given), "mode")),
     "\n",
     sep = ""
   )

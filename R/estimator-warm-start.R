@@ -3,15 +3,15 @@
 warm_start_fields <- c("ckpt_to_initialize_from", "vars_to_warm_start", "var_name_to_prev_var_name")
 
 # NULL, or the named list that Python reads, of what users give as `warm_start_from`.
-check_warm_start <- function(value) {
-  if (is.null(value)) {
+check_warm_start <- function(warm_start_from) {
+  if (is.null(warm_start_from)) {
     return(NULL)
   }
   # Estimators are lists too.
-  fields <- if (is.list(value) && !is.object(value)) {
-    value
+  fields <- if (is.list(warm_start_from) && !is.object(warm_start_from)) {
+    warm_start_from
   } else {
-    list(ckpt_to_initialize_from = value)
+    list(ckpt_to_initialize_from = warm_start_from)
   }
   unknown <- setdiff(names(fields), warm_start_fields)
   if (length(unknown) > 0 || is.null(names(fields))) {
@@ -21,8 +21,8 @@ check_warm_start <- function(value) {
     ckpt_to_initialize_from = warm_start_path(fields$ckpt_to_initialize_from),
     vars_to_warm_start = check_strings(
       fields$vars_to_warm_start,
-      "vars_to_warm_start",
-      null = TRUE
+      null = TRUE,
+      argument = "vars_to_warm_start"
     ),
     var_name_to_prev_var_name = check_variable_names(fields$var_name_to_prev_var_name)
   )
@@ -35,39 +35,40 @@ abort_unknown_warm_start <- function(unknown) {
     problem = if (length(unknown) == 0) {
       "`warm_start_from` is a list without names."
     } else {
-      paste0("`warm_start_from` has no field `", unknown[[1]], "`.")
+      "`warm_start_from` has no field `{unknown[[1]]}`."
     },
-    remedy = paste0("Use only ", paste0("`", warm_start_fields, "`", collapse = ", "), "."),
+    remedy = "Use only {backquoted(warm_start_fields)}.",
     argument = "warm_start_from"
   )
 }
 
-warm_start_path <- function(value) {
-  if (inherits(value, "tfdistribute_estimator")) {
-    value <- value$model_dir
-  } else if (inherits(value, "tf_estimator")) {
-    value <- value$estimator$model_dir
+warm_start_path <- function(warm_start_from) {
+  path <- if (inherits(warm_start_from, "tfdistribute_estimator")) {
+    warm_start_from$model_dir
+  } else if (inherits(warm_start_from, "tf_estimator")) {
+    warm_start_from$estimator$model_dir
+  } else {
+    warm_start_from
   }
-  if (!is.character(value)) {
-    abort_argument("warm_start_from", value, "a path, an estimator, or a list")
+  if (!is.character(path)) {
+    abort_argument(warm_start_from, "a path, an estimator, or a list")
   }
-  path.expand(check_string(value, "warm_start_from"))
+  path.expand(check_string(path, argument = "warm_start_from"))
 }
 
-check_variable_names <- function(value) {
-  if (is.null(value)) {
+check_variable_names <- function(var_name_to_prev_var_name) {
+  if (is.null(var_name_to_prev_var_name)) {
     return(NULL)
   }
-  names <- names(value)
-  value <- check_strings(unlist(value), "var_name_to_prev_var_name")
-  if (is.null(names) || !all(nzchar(names))) {
+  names <- unlist(var_name_to_prev_var_name)
+  check_strings(names, argument = "var_name_to_prev_var_name")
+  if (!rlang::is_named(names)) {
     abort_argument(
-      "var_name_to_prev_var_name",
-      value,
+      var_name_to_prev_var_name,
       "names in the checkpoint, named by this model's"
     )
   }
-  as.list(rlang::set_names(value, names))
+  as.list(enc2utf8(names))
 }
 
 #' @export
@@ -75,7 +76,7 @@ format.tfdistribute_warm_start <- function(x, ...) {
   paste0(
     x$ckpt_to_initialize_from,
     if (!is.null(x$vars_to_warm_start)) {
-      paste0(" (", paste(x$vars_to_warm_start, collapse = ", "), ")")
+      paste0(" (", toString(x$vars_to_warm_start), ")")
     }
   )
 }

@@ -33,13 +33,7 @@ NULL
 # An estimator from checked fields, named as in the Python dataclass, and the user's `model_dir` and `config`. Its
 # attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
-  config <- check_class(
-    config,
-    "config",
-    "tfdistribute_run_config",
-    "what run_config() returns",
-    null = TRUE
-  )
+  config <- check_class(config, "tfdistribute_run_config", "what run_config() returns", null = TRUE)
   directory <- chosen_model_dir(model_dir, config$model_dir)
   estimator <- new_description(
     "estimator",
@@ -52,7 +46,7 @@ new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
 }
 
 chosen_model_dir <- function(model_dir, configured) {
-  model_dir <- check_string(model_dir, "model_dir", null = TRUE)
+  model_dir <- check_string(model_dir, null = TRUE)
   if (is.null(model_dir)) {
     return(configured)
   }
@@ -60,13 +54,7 @@ chosen_model_dir <- function(model_dir, configured) {
   if (!is.null(configured) && !identical(plain_path(model_dir), plain_path(configured))) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        "`model_dir` is \"",
-        model_dir,
-        "\", but `config` has `model_dir` \"",
-        configured,
-        "\"."
-      ),
+      problem = "`model_dir` is \"{model_dir}\", but `config` has `model_dir` \"{configured}\".",
       remedy = "Give `model_dir` in one place.",
       argument = "model_dir",
       value = model_dir
@@ -77,6 +65,23 @@ chosen_model_dir <- function(model_dir, configured) {
 
 plain_path <- function(path) {
   sub("/+$", "", normalizePath(path, winslash = "/", mustWork = FALSE))
+}
+
+#' Check that an object is an estimator
+#'
+#' The default methods of the verbs call it too, with what is not an estimator.
+#' @noRd
+check_estimator <- function(object, argument = rlang::caller_arg(object)) {
+  if (inherits(object, "tfdistribute_estimator")) {
+    return(object)
+  }
+  abort_tfdistribute(
+    "argument",
+    problem = "`{argument}` must be an estimator, not {show_value(object)}.",
+    remedy = "Make one with dnn_regressor() or another function of ?estimators.",
+    argument = argument,
+    value = show_value(object)
+  )
 }
 
 # Arguments that several estimators share ----------------------------------------------------------
@@ -105,47 +110,48 @@ activations <- c(
   "tanh"
 )
 
-check_activation <- function(value, argument = "activation_fn") {
+check_activation <- function(value, argument = rlang::caller_arg(value)) {
   if (is.function(value) || is_python_object(value)) {
     return(value)
   }
   if (!is.character(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(argument, value, "a name such as \"relu\", or a function")
+    abort_argument(value, "a name such as \"relu\", or a function", argument)
   }
   if (!value %in% activations) {
-    abort_unknown_name(argument, value, activations, "activation function")
+    abort_unknown_name(value, activations, "an activation function", argument)
   }
   value
 }
 
-check_dropout <- function(value, argument = "dropout") {
-  value <- check_number(value, argument, minimum = 0, null = TRUE)
-  if (!is.null(value) && value >= 1) {
-    abort_argument(argument, value, "a share below 1, or NULL")
+check_dropout <- function(value, argument = rlang::caller_arg(value)) {
+  share <- check_number(value, minimum = 0, null = TRUE, argument = argument)
+  if (!is.null(share) && share >= 1) {
+    abort_argument(value, "a share below 1, or NULL", argument)
   }
-  value
+  share
 }
 
 # tfestimators also takes a numeric column.
-check_weight_column <- function(value) {
-  if (is_feature_column(value) && value$kind == "numeric" && is.null(value$normalizer_fn)) {
-    return(value$key)
+check_weight_column <- function(weight_column) {
+  if (
+    is_feature_column(weight_column) &&
+      weight_column$kind == "numeric" &&
+      is.null(weight_column$normalizer_fn)
+  ) {
+    return(weight_column$key)
   }
-  check_string(value, "weight_column", null = TRUE)
+  check_string(weight_column, null = TRUE)
 }
 
-check_deep_columns <- function(columns, argument) {
-  columns <- check_some_columns(columns, argument)
+check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
+  columns <- check_some_columns(value, argument)
   bare <- Filter(function(column) !is_dense(column), columns)
   if (length(bare) > 0) {
     abort_tfdistribute(
       "model",
-      problem = paste0(
-        "`",
-        argument,
-        "` has the categorical column \"",
-        column_name(bare[[1]]),
-        "\", which layers cannot take as it is."
+      problem = c(
+        "`{argument}` has the categorical column \"{column_name(bare[[1]])}\", which layers ",
+        "cannot take as it is."
       ),
       remedy = "Wrap it in column_indicator() or column_embedding().",
       argument = argument,
@@ -155,52 +161,42 @@ check_deep_columns <- function(columns, argument) {
   columns
 }
 
-check_label_vocabulary <- function(value, n_classes) {
-  if (is.null(value)) {
+check_label_vocabulary <- function(label_vocabulary, n_classes) {
+  if (is.null(label_vocabulary)) {
     return(NULL)
   }
-  value <- check_strings(if (is.factor(value)) levels(value) else value, "label_vocabulary")
-  twice <- anyDuplicated(value)
+  labels <- if (is.factor(label_vocabulary)) levels(label_vocabulary) else label_vocabulary
+  labels <- check_strings(labels, argument = "label_vocabulary")
+  twice <- anyDuplicated(labels)
   if (twice > 0) {
     abort_tfdistribute(
       "model",
-      problem = paste0("`label_vocabulary` names ", show_value(value[[twice]]), " twice."),
+      problem = "`label_vocabulary` names {show_value(labels[[twice]])} twice.",
       remedy = "Name each class once.",
       argument = "label_vocabulary",
-      value = value[[twice]]
+      value = labels[[twice]]
     )
   }
-  if (length(value) != n_classes) {
+  if (length(labels) != n_classes) {
     abort_tfdistribute(
       "model",
-      problem = paste0(
-        "`n_classes` is ",
-        n_classes,
-        ", but `label_vocabulary` names ",
-        length(value),
-        " classes: ",
-        show_value(value),
-        "."
+      problem = c(
+        "`n_classes` is {n_classes}, but `label_vocabulary` names {length(labels)} class{?es}: ",
+        "{show_value(labels)}."
       ),
-      remedy = paste0("Give n_classes = ", length(value), "."),
+      remedy = "Give n_classes = {length(labels)}.",
       argument = "n_classes",
       value = show_value(n_classes)
     )
   }
-  value
+  labels
 }
 
-# TensorFlow 2's canned models divide no variables.
-refuse_partitioner <- function(value, argument) {
+refuse_partitioner <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.null(value)) {
     abort_tfdistribute(
       "unsupported",
-      problem = paste0(
-        "`",
-        argument,
-        "` cannot be used: TensorFlow 2's ready-made models divide no variables."
-      ),
-      remedy = paste0("Leave `", argument, "` out."),
+      problem = "`{argument}` is not supported: TensorFlow 2's canned models do not partition variables.",
       argument = argument
     )
   }
@@ -254,13 +250,13 @@ describe_fields <- function(x) {
 
 describe_field <- function(value) {
   if (inherits(value, "tfdistribute_feature_columns")) {
-    paste(vapply(value, column_name, ""), collapse = ", ")
+    toString(vapply(value, column_name, ""))
   } else if (inherits(value, c("tfdistribute_optimizer", "tfdistribute_warm_start"))) {
     format(value)
   } else if (is.function(value)) {
     "a function"
   } else if (is.atomic(value)) {
-    paste(value, collapse = ", ")
+    toString(value)
   } else {
     show_value(value)
   }

@@ -37,20 +37,16 @@ evaluate.tfdistribute_estimator <- function(
   simplify = TRUE,
   ...
 ) {
-  check_given(missing(input_fn), "evaluate")
-  check_no_more(
-    ...,
-    verb = "evaluate",
-    known = c("input_fn", "steps", "checkpoint_path", "name", "hooks", "simplify")
-  )
-  simplify <- check_flag(simplify, "simplify")
+  check_given(input_fn, "Make an input with input_fn().")
+  check_no_more(..., verb = "evaluate")
+  simplify <- check_flag(simplify)
   metrics <- call_backend(
     "evaluate",
     estimator = object,
     input = as_input(input_fn),
-    steps = check_count(steps, "steps", null = TRUE),
-    checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
-    name = check_string(name, "name", null = TRUE),
+    steps = check_count(steps, null = TRUE),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE),
+    name = check_string(name, null = TRUE),
     hooks = check_hooks(hooks)
   )
   record_evaluation(metrics)
@@ -59,5 +55,5 @@ evaluate.tfdistribute_estimator <- function(
 
 #' @export
 evaluate.default <- function(object, ...) {
-  abort_not_estimator(object, "evaluate")
+  check_estimator(object)
 }

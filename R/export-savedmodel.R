@@ -55,19 +55,18 @@ export_savedmodel.tfdistribute_estimator <- function(
   ...,
   input = NULL
 ) {
-  known <- setdiff(names(formals(export_savedmodel.tfdistribute_estimator)), c("object", "..."))
-  check_no_more(..., verb = "export_savedmodel", known = known)
-  overwrite <- check_flag(overwrite, "overwrite")
+  check_no_more(..., verb = "export_savedmodel")
+  overwrite <- check_flag(overwrite)
   path <- call_backend(
     "export_savedmodel",
     estimator = object,
-    export_dir_base = path.expand(check_string(export_dir_base, "export_dir_base")),
+    export_dir_base = path.expand(check_string(export_dir_base)),
     serving_input_receiver_fn = check_receiver(serving_input_receiver_fn, input),
     assets_extra = check_assets(assets_extra),
-    as_text = check_flag(as_text, "as_text"),
-    checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
+    as_text = check_flag(as_text),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE),
     overwrite = overwrite,
-    versioned = check_flag(versioned, "versioned"),
+    versioned = check_flag(versioned),
     input = check_request(input)
   )
   invisible(path)
@@ -75,30 +74,29 @@ export_savedmodel.tfdistribute_estimator <- function(
 
 #' @export
 export_savedmodel.default <- function(object, ...) {
-  abort_not_estimator(object, "export_savedmodel")
+  check_estimator(object)
 }
 
-check_receiver <- function(receiver, input) {
-  if (is.null(receiver) || is_python_object(receiver)) {
-    return(receiver)
+check_receiver <- function(serving_input_receiver_fn, input) {
+  if (is.null(serving_input_receiver_fn) || is_python_object(serving_input_receiver_fn)) {
+    return(serving_input_receiver_fn)
   }
-  check_function(receiver, "serving_input_receiver_fn", null = TRUE)
+  check_function(serving_input_receiver_fn, null = TRUE)
   if (!is.null(input)) {
     abort_tfdistribute(
       "argument",
-      problem = "`serving_input_receiver_fn` and `input` both say what a request holds.",
+      problem = "`serving_input_receiver_fn` and `input` both describe a request.",
       remedy = "Give one of them.",
       argument = "input"
     )
   }
-  receiver
+  serving_input_receiver_fn
 }
 
-check_assets <- function(assets) {
-  paths <- unlist(assets)
-  named <- !is.null(names(paths)) && all(nzchar(names(paths)))
-  if (!is.null(paths) && !(is.character(paths) && named)) {
-    abort_argument("assets_extra", assets, "a named list of paths or NULL")
+check_assets <- function(assets_extra) {
+  paths <- unlist(assets_extra)
+  if (!is.null(paths) && !(is.character(paths) && rlang::is_named(paths))) {
+    abort_argument(assets_extra, "a named list of paths or NULL")
   }
   as.list(paths)
 }
@@ -109,7 +107,7 @@ check_request <- function(input) {
     return(input)
   }
   if (inherits(input, "tfdistribute_feature_columns") || is_feature_column(input)) {
-    return(check_some_columns(input, "input"))
+    return(check_some_columns(input))
   }
-  abort_argument("input", input, "an input_fn(), feature_columns() or NULL")
+  abort_argument(input, "an input_fn(), feature_columns() or NULL")
 }

@@ -39,10 +39,10 @@ column_categorical_with_vocabulary_list <- function(
     selections <- selections[-length(selections)]
   }
   names <- select_features(selections, verb, known)
-  vocabulary_list <- check_vocabulary(vocabulary_list, "vocabulary_list")
-  dtype <- check_dtype(dtype, "dtype", category_dtypes, null = TRUE)
-  default_value <- check_count(default_value, "default_value", minimum = -1L)
-  num_oov_buckets <- check_count(num_oov_buckets, "num_oov_buckets", minimum = 0L)
+  vocabulary_list <- check_vocabulary(vocabulary_list)
+  dtype <- check_dtype(dtype, category_dtypes, null = TRUE)
+  default_value <- check_count(default_value, minimum = -1L)
+  num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
   check_unlisted(default_value != -1L, num_oov_buckets)
   columns_of(names, function(name) {
     new_feature_column(
@@ -112,11 +112,11 @@ column_categorical_with_vocabulary_file <- function(
     "dtype"
   )
   names <- select_features(rlang::quos(...), verb, known)
-  vocabulary_file <- path.expand(check_string(vocabulary_file, "vocabulary_file"))
-  vocabulary_size <- check_count(vocabulary_size, "vocabulary_size", null = TRUE)
-  num_oov_buckets <- check_count(num_oov_buckets, "num_oov_buckets", minimum = 0L)
-  default_value <- check_count(default_value, "default_value", minimum = -1L, null = TRUE)
-  dtype <- check_dtype(dtype, "dtype", category_dtypes)
+  vocabulary_file <- path.expand(check_string(vocabulary_file))
+  vocabulary_size <- check_count(vocabulary_size, null = TRUE)
+  num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
+  default_value <- check_count(default_value, minimum = -1L, null = TRUE)
+  dtype <- check_dtype(dtype, category_dtypes)
   check_unlisted(!is.null(default_value), num_oov_buckets)
   columns_of(names, function(name) {
     new_feature_column(
@@ -149,8 +149,8 @@ column_categorical_with_vocabulary_file <- function(
 column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "string") {
   verb <- "column_categorical_with_hash_bucket"
   names <- select_features(rlang::quos(...), verb, c("hash_bucket_size", "dtype"))
-  hash_bucket_size <- check_count(hash_bucket_size, "hash_bucket_size", minimum = 2L)
-  dtype <- check_dtype(dtype, "dtype", category_dtypes)
+  hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
+  dtype <- check_dtype(dtype, category_dtypes)
   columns_of(names, function(name) {
     new_feature_column(
       "categorical_with_hash_bucket",
@@ -179,14 +179,10 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
   verb <- "column_categorical_with_identity"
   names <- select_features(rlang::quos(...), verb, c("num_buckets", "default_value"))
-  num_buckets <- check_count(num_buckets, "num_buckets")
-  default_value <- check_count(default_value, "default_value", minimum = 0L, null = TRUE)
+  num_buckets <- check_count(num_buckets)
+  default_value <- check_count(default_value, minimum = 0L, null = TRUE)
   if (!is.null(default_value) && default_value >= num_buckets) {
-    abort_argument(
-      "default_value",
-      default_value,
-      paste0("below `num_buckets` (", num_buckets, ")")
-    )
+    abort_argument(default_value, "below `num_buckets` ({num_buckets})")
   }
   columns_of(names, function(name) {
     new_feature_column(
@@ -199,29 +195,25 @@ column_categorical_with_identity <- function(..., num_buckets, default_value = N
 }
 
 # Listed categories: strings, or whole numbers.
-check_vocabulary <- function(value, argument) {
-  if (is.factor(value)) {
-    value <- levels(value)
+check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
+  categories <- if (is.factor(value)) levels(value) else unlist(value)
+  is_integer <- is.numeric(categories) && length(categories) > 0 && is_whole(categories)
+  is_text <- is.character(categories) && length(categories) > 0 && !anyNA(categories)
+  if (!is_integer && !is_text) {
+    abort_argument(categories, "strings or whole numbers, such as levels(x)", argument)
   }
-  if (is.list(value)) {
-    value <- unlist(value)
-  }
-  if (is.numeric(value) && length(value) > 0 && is_whole(value)) {
-    value <- as.integer(value)
-  } else if (!is.character(value) || length(value) == 0 || anyNA(value)) {
-    abort_argument(argument, value, "strings or whole numbers, such as levels(x)")
-  }
-  twice <- anyDuplicated(value)
+  categories <- if (is_integer) as.integer(categories) else enc2utf8(as.vector(categories))
+  twice <- anyDuplicated(categories)
   if (twice > 0) {
     abort_tfdistribute(
       "model",
-      problem = paste0("`", argument, "` lists ", show_value(value[[twice]]), " twice."),
+      problem = "`{argument}` lists {show_value(categories[[twice]])} twice.",
       remedy = "List each category once, for example with unique().",
       argument = argument,
-      value = show_value(value[[twice]])
+      value = show_value(categories[[twice]])
     )
   }
-  if (is.character(value)) enc2utf8(as.vector(value)) else value
+  categories
 }
 
 check_unlisted <- function(has_default, num_oov_buckets) {

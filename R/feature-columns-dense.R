@@ -23,9 +23,9 @@ column_categorical_weighted <- function(
   weight_feature_key,
   dtype = "float32"
 ) {
-  weight_feature_key <- check_string(weight_feature_key, "weight_feature_key")
-  dtype <- check_dtype(dtype, "dtype", number_dtypes)
-  wrap_columns(categorical_column, "categorical_column", function(column) {
+  weight_feature_key <- check_string(weight_feature_key)
+  dtype <- check_dtype(dtype, number_dtypes)
+  wrap_columns(categorical_column, function(column) {
     new_feature_column(
       "categorical_weighted",
       categorical_column = check_categorical(column, "column_categorical_weighted"),
@@ -57,14 +57,13 @@ column_categorical_weighted <- function(
 #' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
 #' @export
 column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
-  hash_bucket_size <- check_count(hash_bucket_size, "hash_bucket_size", minimum = 2L)
-  hash_key <- check_count(hash_key, "hash_key", minimum = 0L, null = TRUE)
-  expected <- "at least two names of features or columns"
+  hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
+  hash_key <- check_count(hash_key, minimum = 0L, null = TRUE)
   if (is_feature_column(keys) || !(is.character(keys) || is.list(keys)) || length(keys) < 2) {
-    abort_argument("keys", keys, expected)
+    abort_argument(keys, "at least two names of features or columns")
   }
   keys <- lapply(unname(as.list(unclass(keys))), function(key) {
-    if (is_feature_column(key)) check_crossed(key) else check_string(key, "keys")
+    if (is_feature_column(key)) check_crossed(key) else check_string(key, argument = "keys")
   })
   new_feature_column(
     "crossed",
@@ -89,7 +88,7 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
 #' column_indicator(species)
 #' @export
 column_indicator <- function(categorical_column) {
-  wrap_columns(categorical_column, "categorical_column", function(column) {
+  wrap_columns(categorical_column, function(column) {
     new_feature_column(
       "indicator",
       categorical_column = check_categorical(column, "column_indicator")
@@ -130,23 +129,23 @@ column_embedding <- function(
   max_norm = NULL,
   trainable = TRUE
 ) {
-  dimension <- check_count(dimension, "dimension")
-  combiner <- check_choice(combiner, "combiner", c("mean", "sqrtn", "sum"))
+  dimension <- check_count(dimension)
+  combiner <- check_choice(combiner, c("mean", "sqrtn", "sum"))
   initializer <- check_initializer(initializer)
-  ckpt_to_load_from <- check_string(ckpt_to_load_from, "ckpt_to_load_from", null = TRUE)
-  tensor_name_in_ckpt <- check_string(tensor_name_in_ckpt, "tensor_name_in_ckpt", null = TRUE)
+  ckpt_to_load_from <- check_string(ckpt_to_load_from, null = TRUE)
+  tensor_name_in_ckpt <- check_string(tensor_name_in_ckpt, null = TRUE)
   if (is.null(ckpt_to_load_from) != is.null(tensor_name_in_ckpt)) {
     given <- if (is.null(tensor_name_in_ckpt)) "ckpt_to_load_from" else "tensor_name_in_ckpt"
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", given, "` was given alone."),
+      problem = "`{given}` was given alone.",
       remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.",
       argument = given
     )
   }
-  max_norm <- check_number(max_norm, "max_norm", minimum = 0, null = TRUE)
-  trainable <- check_flag(trainable, "trainable")
-  wrap_columns(categorical_column, "categorical_column", function(column) {
+  max_norm <- check_number(max_norm, minimum = 0, null = TRUE)
+  trainable <- check_flag(trainable)
+  wrap_columns(categorical_column, function(column) {
     new_feature_column(
       "embedding",
       categorical_column = check_categorical(column, "column_embedding"),
@@ -174,14 +173,7 @@ check_categorical <- function(column, verb) {
   if (!is_categorical(column)) {
     abort_tfdistribute(
       "model",
-      problem = paste0(
-        verb,
-        "() needs a categorical column, but ",
-        column_name(column),
-        " is ",
-        column$kind,
-        "."
-      ),
+      problem = "{verb}() needs a categorical column, but {column_name(column)} is {column$kind}.",
       remedy = "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
       argument = "categorical_column",
       value = column_name(column)
@@ -195,13 +187,7 @@ check_crossed <- function(column) {
   if (!is_categorical(column) || column$kind == "categorical_with_hash_bucket") {
     abort_tfdistribute(
       "model",
-      problem = paste0(
-        "`keys` of column_crossed() cannot hold ",
-        column_name(column),
-        ", which is ",
-        column$kind,
-        "."
-      ),
+      problem = "`keys` must not hold {column_name(column)}, which is {column$kind}.",
       remedy = "Give a feature's name, or a categorical column without hashing, or column_bucketized().",
       argument = "keys",
       value = column_name(column)

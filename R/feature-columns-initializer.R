@@ -18,45 +18,40 @@ initializer_names <- c(
   "zeros"
 )
 
-check_initializer <- function(value) {
-  if (is.null(value) || inherits(value, "tfdistribute_initializer")) {
-    return(value)
+check_initializer <- function(initializer) {
+  if (is.null(initializer) || inherits(initializer, "tfdistribute_initializer")) {
+    return(initializer)
   }
-  if (is.function(value) || is_python_object(value)) {
-    return(new_description("initializer", "function", `function` = value))
+  if (is.function(initializer) || is_python_object(initializer)) {
+    return(new_description("initializer", "function", `function` = initializer))
   }
-  parts <- named_settings(
-    value,
-    "initializer",
-    "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
-  )
-  name <- check_choice(tolower(parts$name), "initializer", initializer_names)
+  expected <- "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
+  parts <- named_settings(initializer, expected)
+  name <- check_choice(tolower(parts$name), initializer_names, argument = "initializer")
   new_named("initializer", name, parts$settings)
 }
 
 # list("adam", learning_rate = 0.1), or "adam": the name, and the settings by name.
-named_settings <- function(value, argument, expected) {
-  if (is.character(value)) {
-    value <- as.list(unname(value))
-  }
-  labels <- names(value) %||% rep("", length(value))
-  at <- position_of_name(value, labels)
+named_settings <- function(value, expected, argument = rlang::caller_arg(value)) {
+  parts <- if (is.character(value)) as.list(unname(value)) else value
+  labels <- names(parts) %||% rep("", length(parts))
+  at <- position_of_name(parts, labels)
   if (is.na(at)) {
-    abort_argument(argument, value, expected)
+    abort_argument(parts, expected, argument)
   }
   if (!all(nzchar(labels[-at]))) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", argument, "` \"", value[[at]], "\" has a setting without a name."),
+      problem = "`{argument}` \"{parts[[at]]}\" has a setting without a name.",
       remedy = "Name each setting, as in list(\"adam\", learning_rate = 0.01).",
       argument = argument,
-      value = value[[at]]
+      value = parts[[at]]
     )
   }
-  list(name = value[[at]], settings = value[-at])
+  list(name = parts[[at]], settings = parts[-at])
 }
 
-# Where a list has its name: as `name`, or first of those without one. NA where it is no such list.
+# Where a list has its name: as `name`, or first of those without one; NA if it has none.
 position_of_name <- function(value, labels) {
   if (!is.list(value) || is_python_object(value)) {
     return(NA_integer_)

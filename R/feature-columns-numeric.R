@@ -34,10 +34,10 @@ column_numeric <- function(
 ) {
   known <- c("shape", "default_value", "dtype", "normalizer_fn")
   names <- select_features(rlang::quos(...), "column_numeric", known)
-  shape <- check_counts(shape, "shape")
+  shape <- check_counts(shape)
   default_value <- check_default_numbers(default_value, prod(shape))
-  dtype <- check_dtype(dtype, "dtype", number_dtypes)
-  normalizer_fn <- check_callable(normalizer_fn, "normalizer_fn")
+  dtype <- check_dtype(dtype, number_dtypes)
+  normalizer_fn <- check_callable(normalizer_fn)
   columns_of(names, function(name) {
     new_feature_column(
       "numeric",
@@ -74,19 +74,16 @@ column_bucketized <- function(source_column, boundaries) {
       !all(is.finite(boundaries)) ||
       is.unsorted(boundaries, strictly = TRUE)
   ) {
-    abort_argument("boundaries", boundaries, "increasing numbers")
+    abort_argument(boundaries, "increasing numbers")
   }
   boundaries <- as.double(boundaries)
-  wrap_columns(source_column, "source_column", function(source) {
+  wrap_columns(source_column, function(source) {
     if (source$kind != "numeric" || length(source$shape) > 1) {
       abort_tfdistribute(
         "model",
-        problem = paste0(
-          "`source_column` must be numbers in one dimension, not ",
-          column_name(source),
-          " (",
-          format(source),
-          ")."
+        problem = c(
+          "`source_column` must be numbers in one dimension, ",
+          "not {column_name(source)} ({format(source)})."
         ),
         remedy = "Give a column_numeric() with one dimension.",
         argument = "source_column",
@@ -97,19 +94,20 @@ column_bucketized <- function(source_column, boundaries) {
   })
 }
 
-check_default_numbers <- function(value, width) {
-  if (is.null(value)) {
+check_default_numbers <- function(default_value, width) {
+  if (is.null(default_value)) {
     return(NULL)
   }
-  if (!is.numeric(value) || anyNA(value) || !length(value) %in% c(1L, width)) {
-    abort_argument("default_value", value, "a number, as many numbers as `shape` has, or NULL")
+  fits <- is.numeric(default_value) && !anyNA(default_value)
+  if (!fits || !length(default_value) %in% c(1L, width)) {
+    abort_argument(default_value, "a number, as many numbers as `shape` has, or NULL")
   }
-  as.double(value)
+  as.double(default_value)
 }
 
 # A function of R or of Python.
-check_callable <- function(value, argument, null = TRUE) {
-  if (is_python_object(value)) value else check_function(value, argument, null = null)
+check_callable <- function(value, null = TRUE, argument = rlang::caller_arg(value)) {
+  if (is_python_object(value)) value else check_function(value, null, argument)
 }
 
 describe_numeric <- function(x) {
@@ -128,6 +126,6 @@ describe_bucketized <- function(x) {
 
 # "1, 2, 3, ..." without quotes, for prints.
 show_several <- function(values, shown = 5) {
-  text <- paste(utils::head(values, shown), collapse = ", ")
+  text <- toString(utils::head(values, shown))
   if (length(values) > shown) paste0(text, ", ...") else text
 }

@@ -32,7 +32,7 @@
 #' @export
 feature_columns <- function(..., names = NULL) {
   if (!is.null(names)) {
-    rlang::local_bindings(feature_scope = scope_names(names, "names"), .env = the)
+    rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
   # Not before the scope is set: helpers in the arguments look into it.
   columns <- as_feature_columns(list(...), "...")
@@ -59,52 +59,47 @@ columns_of <- function(names, make) {
 }
 
 # A column that wraps others: given several, it wraps each.
-wrap_columns <- function(columns, argument, wrap) {
-  columns <- as_feature_columns(columns, argument)
+wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
+  columns <- as_feature_columns(value, argument)
   if (length(columns) == 0) {
-    abort_argument(argument, columns, "a feature column")
+    abort_argument(columns, "a feature column", argument)
   }
   columns_of(columns, wrap)
 }
 
 # A column, or lists of columns within lists, as one list without names.
-as_feature_columns <- function(columns, argument) {
-  if (is.null(columns)) {
+as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
+  if (is.null(value)) {
     return(new_feature_columns(list()))
   }
-  if (is_feature_column(columns)) {
-    return(new_feature_columns(list(columns)))
+  if (is_feature_column(value)) {
+    return(new_feature_columns(list(value)))
   }
-  if (is_python_object(columns) || !is.list(columns)) {
+  if (is_python_object(value) || !is.list(value)) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        if (argument == "...") "Feature columns" else paste0("`", argument, "`"),
-        " must be made by column_numeric() and its like, not ",
-        show_value(columns),
-        "."
-      ),
-      remedy = if (is.character(columns)) {
-        paste0("For a feature of numbers write column_numeric(", show_value(columns[[1]]), ").")
+      problem = "`{argument}` must be feature columns, not {show_value(value)}.",
+      remedy = if (is.character(value)) {
+        "For a feature of numbers write column_numeric({show_value(value[[1]])})."
       } else {
-        "Give columns that column_*() functions return."
+        "Make them with column_numeric() or another column_*() function."
       },
       argument = argument,
-      value = show_value(columns)
+      value = show_value(value)
     )
   }
-  flat <- lapply(unname(unclass(columns)), function(each) {
+  flat <- lapply(unname(unclass(value)), function(each) {
     unclass(as_feature_columns(each, argument))
   })
   new_feature_columns(unlist(flat, recursive = FALSE) %||% list())
 }
 
-check_some_columns <- function(columns, argument) {
-  columns <- as_feature_columns(columns, argument)
+check_some_columns <- function(value, argument = rlang::caller_arg(value)) {
+  columns <- as_feature_columns(value, argument)
   if (length(columns) == 0) {
     abort_tfdistribute(
       "model",
-      problem = paste0("`", argument, "` is empty."),
+      problem = "`{argument}` is empty.",
       remedy = "Give at least one column.",
       argument = argument
     )
@@ -165,18 +160,11 @@ check_distinct_columns <- function(columns, argument) {
   abort_tfdistribute(
     "model",
     problem = if (same) {
-      paste0("`", argument, "` has two feature columns with the name \"", first, "\".")
+      "`{argument}` has two feature columns with the name \"{first}\"."
     } else {
-      paste0(
-        "`",
-        argument,
-        "` has feature columns \"",
-        first,
-        "\" and \"",
-        second,
-        "\", which both become \"",
-        keys[[twice]],
-        "\" in TensorFlow."
+      c(
+        "`{argument}` has feature columns \"{first}\" and \"{second}\", ",
+        "which both become \"{keys[[twice]]}\" in TensorFlow."
       )
     },
     remedy = if (same) "Keep one of them." else "Rename one of them in the data.",
@@ -213,7 +201,7 @@ format.tfdistribute_feature_column <- function(x, ...) {
 
 #' @export
 print.tfdistribute_feature_columns <- function(x, ...) {
-  cat("<feature_columns> ", length(x), if (length(x) == 1) " column\n" else " columns\n", sep = "")
+  writeLines(interpolate("<feature_columns> {length(x)} column{?s}"))
   names <- encodeString(vapply(x, column_name, ""), width = NA)
   kinds <- vapply(x, format, "")
   if (length(x) > 0) {

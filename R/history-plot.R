@@ -27,24 +27,24 @@ plot.tfdistribute_history <- function(
   theme_bw = getOption("tf.estimator.plot.history.theme_bw", FALSE),
   ...
 ) {
-  method <- check_default_choice(method, "method", c("auto", "ggplot2", "base"))
+  method <- check_default_choice(method, c("auto", "ggplot2", "base"))
   data <- as.data.frame(x)
   if (nrow(data) == 0) {
     data <- data.frame(step = 0, metric = "loss", value = NA_real_, data = "training")
   }
   several <- nrow(x$evaluations) > 1
-  metrics <- check_strings(metrics, "metrics", null = TRUE) %||%
+  metrics <- check_strings(metrics, null = TRUE) %||%
     if (several) unique(data$metric) else "loss"
   unknown <- setdiff(metrics, data$metric)
   if (length(unknown) > 0) {
-    check_choice(unknown[[1]], "metrics", unique(data$metric))
+    check_choice(unknown[[1]], unique(data$metric), argument = "metrics")
   }
   data <- data[data$metric %in% metrics, ]
   if (method == "auto") {
     method <- if (requireNamespace("ggplot2", quietly = TRUE)) "ggplot2" else "base"
   }
   if (method == "ggplot2") {
-    plot_with_ggplot2(data, check_flag(smooth, "smooth"), check_flag(theme_bw, "theme_bw"))
+    plot_with_ggplot2(data, check_flag(smooth), check_flag(theme_bw))
   } else {
     plot_with_base(data)
   }

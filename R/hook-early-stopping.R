@@ -49,19 +49,16 @@ hook_early_stopping <- function(
   every_secs = NULL
 ) {
   monitor <- check_monitor(monitor)
-  mode <- check_default_choice(mode, "mode", c("auto", "min", "max"))
-  data <- check_default_choice(data, "data", c("auto", "training", "evaluation"))
+  mode <- check_default_choice(mode, c("auto", "min", "max"))
+  data <- check_default_choice(data, c("auto", "training", "evaluation"))
   if (data == "auto") {
     data <- if (monitor == "loss") "training" else "evaluation"
   }
   if (data == "training" && monitor != "loss") {
-    abort_argument("monitor", monitor, "\"loss\" where `data = \"training\"`")
+    abort_argument(monitor, "\"loss\" with `data = \"training\"`")
   }
   if (!is.null(every_n_steps) && !is.null(every_secs)) {
-    check_one_given(
-      list(every_n_steps = every_n_steps, every_secs = every_secs),
-      "hook_early_stopping"
-    )
+    check_one_given(list(every_n_steps = every_n_steps, every_secs = every_secs))
   }
   more_is_better <- grepl("accuracy|auc|precision|recall", monitor, ignore.case = TRUE)
   new_hook(
@@ -73,26 +70,26 @@ hook_early_stopping <- function(
     } else {
       mode
     },
-    patience_steps = check_count(patience_steps, "patience_steps"),
-    min_delta = check_number(min_delta, "min_delta", minimum = 0),
-    min_steps = check_count(min_steps, "min_steps", minimum = 0L),
-    every_n_steps = check_count(every_n_steps, "every_n_steps", null = TRUE),
-    every_secs = check_seconds(every_secs, "every_secs")
+    patience_steps = check_count(patience_steps),
+    min_delta = check_number(min_delta, minimum = 0),
+    min_steps = check_count(min_steps, minimum = 0L),
+    every_n_steps = check_count(every_n_steps, null = TRUE),
+    every_secs = check_positive(every_secs, null = TRUE)
   )
 }
 
 check_monitor <- function(monitor) {
-  monitor <- check_string(monitor, "monitor")
+  monitor <- check_string(monitor)
   if (startsWith(monitor, "val_")) {
-    name <- sub("^val_", "", monitor)
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        "`monitor` ",
-        show_value(monitor),
-        " is keras's word; here evaluations keep the metric's name."
+      problem = c(
+        "`monitor` {show_value(monitor)} is a Keras name; ",
+        "metrics of evaluations have no prefix here."
       ),
-      remedy = paste0("Use monitor = ", show_value(name), ", data = \"evaluation\"."),
+      remedy = c(
+        "Use monitor = {show_value(sub('^val_', '', monitor))}, data = \"evaluation\"."
+      ),
       argument = "monitor",
       value = monitor
     )

@@ -14,7 +14,7 @@
 #' hook_history_saver(every_n_step = 1)
 #' @export
 hook_history_saver <- function(every_n_step = 10) {
-  new_hook("history_saver", every_n_step = check_count(every_n_step, "every_n_step"))
+  new_hook("history_saver", every_n_step = check_count(every_n_step))
 }
 
 #' Show the progress of training

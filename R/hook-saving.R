@@ -30,19 +30,19 @@ hook_checkpoint_saver <- function(
   scaffold = NULL,
   listeners = NULL
 ) {
-  check_one_given(list(save_secs = save_secs, save_steps = save_steps), "hook_checkpoint_saver")
+  check_one_given(list(save_secs = save_secs, save_steps = save_steps))
   if (!is.null(saver) && !is.null(scaffold)) {
-    check_one_given(list(saver = saver, scaffold = scaffold), "hook_checkpoint_saver")
+    check_one_given(list(saver = saver, scaffold = scaffold))
   }
   new_hook(
     "checkpoint_saver",
-    checkpoint_dir = check_directory(checkpoint_dir, "checkpoint_dir"),
-    save_secs = check_seconds(save_secs, "save_secs"),
-    save_steps = check_count(save_steps, "save_steps", null = TRUE),
-    saver = check_python_object(saver, "saver", "a Python Saver"),
-    checkpoint_basename = check_string(checkpoint_basename, "checkpoint_basename"),
-    scaffold = check_python_object(scaffold, "scaffold", "a Python Scaffold"),
-    listeners = check_python_objects(listeners, "listeners", "CheckpointSaverListener objects")
+    checkpoint_dir = check_path(checkpoint_dir),
+    save_secs = check_positive(save_secs, null = TRUE),
+    save_steps = check_count(save_steps, null = TRUE),
+    saver = check_python_object(saver, "a Python Saver"),
+    checkpoint_basename = check_string(checkpoint_basename),
+    scaffold = check_python_object(scaffold, "a Python Scaffold"),
+    listeners = check_python_objects(listeners, "CheckpointSaverListener objects")
   )
 }
 
@@ -73,22 +73,18 @@ hook_summary_saver <- function(
   scaffold = NULL,
   summary_op = NULL
 ) {
-  check_one_given(list(save_steps = save_steps, save_secs = save_secs), "hook_summary_saver")
+  check_one_given(list(save_steps = save_steps, save_secs = save_secs))
   if (!is.null(scaffold) && !is.null(summary_op)) {
-    check_one_given(list(scaffold = scaffold, summary_op = summary_op), "hook_summary_saver")
+    check_one_given(list(scaffold = scaffold, summary_op = summary_op))
   }
   new_hook(
     "summary_saver",
-    save_steps = check_count(save_steps, "save_steps", null = TRUE),
-    save_secs = check_seconds(save_secs, "save_secs"),
-    output_dir = check_directory(output_dir, "output_dir"),
-    summary_writer = check_python_object(
-      summary_writer,
-      "summary_writer",
-      "a Python SummaryWriter"
-    ),
-    scaffold = check_python_object(scaffold, "scaffold", "a Python Scaffold"),
-    summary_op = if (!is.null(summary_op)) unname(check_tensors(summary_op, "summary_op"))
+    save_steps = check_count(save_steps, null = TRUE),
+    save_secs = check_positive(save_secs, null = TRUE),
+    output_dir = check_path(output_dir),
+    summary_writer = check_python_object(summary_writer, "a Python SummaryWriter"),
+    scaffold = check_python_object(scaffold, "a Python Scaffold"),
+    summary_op = if (!is.null(summary_op)) unname(check_tensors(summary_op))
   )
 }
 
@@ -118,15 +114,12 @@ hook_step_counter <- function(
   if (missing(every_n_steps) && !is.null(every_n_secs)) {
     every_n_steps <- NULL
   }
-  check_one_given(
-    list(every_n_steps = every_n_steps, every_n_secs = every_n_secs),
-    "hook_step_counter"
-  )
+  check_one_given(list(every_n_steps = every_n_steps, every_n_secs = every_n_secs))
   new_hook(
     "step_counter",
-    every_n_steps = check_count(every_n_steps, "every_n_steps", null = TRUE),
-    every_n_secs = check_seconds(every_n_secs, "every_n_secs"),
-    output_dir = check_directory(output_dir, "output_dir"),
-    summary_writer = check_python_object(summary_writer, "summary_writer", "a Python SummaryWriter")
+    every_n_steps = check_count(every_n_steps, null = TRUE),
+    every_n_secs = check_positive(every_n_secs, null = TRUE),
+    output_dir = check_path(output_dir),
+    summary_writer = check_python_object(summary_writer, "a Python SummaryWriter")
   )
 }

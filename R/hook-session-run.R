@@ -42,16 +42,12 @@ session_run_hook <- function(
 ) {
   new_hook(
     "session_run",
-    begin = check_moment(begin, "begin", character()),
-    after_create_session = check_moment(
-      after_create_session,
-      "after_create_session",
-      c("session", "coord")
-    ),
-    before_run = check_moment(before_run, "before_run", "context"),
-    after_run = check_moment(after_run, "after_run", c("context", "values")),
-    end = check_moment(end, "end", "session"),
-    every_n_steps = check_count(every_n_steps, "every_n_steps", null = TRUE)
+    begin = check_callback(begin, character()),
+    after_create_session = check_callback(after_create_session, c("session", "coord")),
+    before_run = check_callback(before_run, "context"),
+    after_run = check_callback(after_run, c("context", "values")),
+    end = check_callback(end, "session"),
+    every_n_steps = check_count(every_n_steps, null = TRUE)
   )
 }
 
@@ -88,7 +84,7 @@ print.tfdistribute_session_run_args <- function(x, ...) {
 format.tfdistribute_session_run_hook <- function(x, ...) {
   moments <- names(Filter(is.function, unclass(x)))
   every <- if (!is.null(x$every_n_steps)) paste("every_n_steps =", x$every_n_steps)
-  paste0("session_run_hook(", paste(c(moments, every), collapse = ", "), ")")
+  paste0("session_run_hook(", toString(c(moments, every)), ")")
 }
 
 #' @export
@@ -117,50 +113,45 @@ returning_nothing <- function(callback) {
 }
 
 # What before_run() returned, as Python takes it.
-fetches_of <- function(result) {
-  if (
-    is.null(result) ||
-      inherits(result, "tensorflow.python.training.session_run_hook.SessionRunArgs")
-  ) {
-    return(result)
+fetches_of <- function(before_run) {
+  is_python <- inherits(
+    before_run,
+    "tensorflow.python.training.session_run_hook.SessionRunArgs"
+  )
+  if (is.null(before_run) || is_python) {
+    return(before_run)
   }
-  if (!inherits(result, "tfdistribute_session_run_args")) {
-    abort_argument("before_run", result, "a function that returns session_run_args() or NULL")
+  if (!inherits(before_run, "tfdistribute_session_run_args")) {
+    abort_argument(before_run, "a function that returns session_run_args() or NULL")
   }
-  if (length(result) == 0) NULL else unclass(result)
+  if (length(before_run) == 0) NULL else unclass(before_run)
 }
 
-check_moment <- function(callback, argument, parameters) {
-  if (is.null(callback)) {
+check_callback <- function(value, parameters, argument = rlang::caller_arg(value)) {
+  if (is.null(value)) {
     return(NULL)
   }
-  wanted <- function_of(parameters)
-  if (!is.function(callback)) {
-    abort_argument(argument, callback, paste(wanted, "or NULL"))
+  if (!is.function(value)) {
+    abort_argument(value, "{function_of(parameters)} or NULL", argument)
   }
-  formals <- formals(args(callback))
+  formals <- formals(args(value))
   takes <- "..." %in% names(formals) || length(formals) >= length(parameters)
   needs <- sum(vapply(formals, is_required, NA)) - "..." %in% names(formals)
   if (!takes || needs > length(parameters)) {
     given <- function_of(names(formals))
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", argument, "` must be ", wanted, ", not ", given, "."),
-      remedy = paste0("Give `", argument, "` as ", wanted, "."),
+      problem = "`{argument}` must be {function_of(parameters)}, not {given}.",
       argument = argument,
       value = given
     )
   }
-  callback
+  value
 }
 
 function_of <- function(parameters) {
   if (length(parameters) == 0) {
     return("a function without arguments")
   }
-  paste0("a function of (", paste(parameters, collapse = ", "), ")")
-}
-
-is_required <- function(default) {
-  is.name(default) && !nzchar(as.character(default))
+  paste0("a function of (", toString(parameters), ")")
 }

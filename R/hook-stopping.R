@@ -16,11 +16,11 @@
 #' hook_stop_at_step(num_steps = 100)
 #' @export
 hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
-  check_one_given(list(num_steps = num_steps, last_step = last_step), "hook_stop_at_step")
+  check_one_given(list(num_steps = num_steps, last_step = last_step))
   new_hook(
     "stop_at_step",
-    num_steps = check_count(num_steps, "num_steps", null = TRUE),
-    last_step = check_count(last_step, "last_step", null = TRUE)
+    num_steps = check_count(num_steps, null = TRUE),
+    last_step = check_count(last_step, null = TRUE)
   )
 }
 
@@ -44,6 +44,6 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 hook_global_step_waiter <- function(wait_until_step) {
   new_hook(
     "global_step_waiter",
-    wait_until_step = check_count(wait_until_step, "wait_until_step", minimum = 0L)
+    wait_until_step = check_count(wait_until_step, minimum = 0L)
   )
 }

@@ -34,20 +34,17 @@ hook_logging_tensor <- function(
   formatter = NULL,
   at_end = FALSE
 ) {
-  at_end <- check_flag(at_end, "at_end")
+  at_end <- check_flag(at_end)
   none_given <- is.null(every_n_iter) && is.null(every_n_secs)
   if (!(at_end && none_given)) {
-    check_one_given(
-      list(every_n_iter = every_n_iter, every_n_secs = every_n_secs),
-      "hook_logging_tensor"
-    )
+    check_one_given(list(every_n_iter = every_n_iter, every_n_secs = every_n_secs))
   }
   new_hook(
     "logging_tensor",
-    tensors = check_tensors(tensors, "tensors"),
-    every_n_iter = check_count(every_n_iter, "every_n_iter", null = TRUE),
-    every_n_secs = check_seconds(every_n_secs, "every_n_secs"),
-    formatter = check_function(formatter, "formatter", null = TRUE),
+    tensors = check_tensors(tensors),
+    every_n_iter = check_count(every_n_iter, null = TRUE),
+    every_n_secs = check_positive(every_n_secs, null = TRUE),
+    formatter = check_function(formatter, null = TRUE),
     at_end = at_end
   )
 }
@@ -60,7 +57,7 @@ as_wire.tfdistribute_logging_tensor_hook <- function(x) {
   x$show <- function(step, values) {
     text <- if (is.null(formatter)) tensor_text(step, values) else formatter(values)
     if (!is.character(text) || length(text) != 1) {
-      abort_argument("formatter", text, "a function that returns a string")
+      abort_argument(text, "a function that returns a string", "formatter")
     }
     message(text)
     NULL
@@ -80,7 +77,7 @@ tensor_value <- function(value) {
   if (length(value) == 1) {
     return(shown)
   }
-  paste0("[", paste(shown, collapse = ", "), if (length(value) > 6) ", ...", "]")
+  paste0("[", toString(shown), if (length(value) > 6) ", ...", "]")
 }
 
 #' Stop training when a value is not a number
@@ -105,7 +102,7 @@ tensor_value <- function(value) {
 hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE) {
   new_hook(
     "nan_tensor",
-    loss_tensor = check_tensor(loss_tensor, "loss_tensor"),
-    fail_on_nan_loss = check_flag(fail_on_nan_loss, "fail_on_nan_loss")
+    loss_tensor = check_tensor(loss_tensor),
+    fail_on_nan_loss = check_flag(fail_on_nan_loss)
   )
 }

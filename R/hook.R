@@ -34,42 +34,26 @@ new_hook <- function(kind, ...) {
 }
 
 # Hooks as verbs take them: NULL, one, or a list; descriptions and Python objects. A list of them in any case.
-check_hooks <- function(hooks, argument = "hooks") {
-  if (is.null(hooks)) {
-    return(list())
+check_hooks <- function(value, argument = rlang::caller_arg(value)) {
+  hooks <- if (is_hook(value)) list(value) else value
+  others <- if (is.list(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
+  if (is.null(value) || length(others) == 0) {
+    return(unname(as.list(hooks)))
   }
-  if (is_hook(hooks)) {
-    hooks <- list(hooks)
-  }
-  if (!is.list(hooks)) {
-    abort_not_hook(hooks, argument)
-  }
-  for (hook in hooks) {
-    if (!is_hook(hook)) {
-      abort_not_hook(hook, argument)
-    }
-  }
-  unname(hooks)
+  abort_tfdistribute(
+    "argument",
+    problem = c(
+      "`{argument}` must be a hook, a list of hooks or NULL, ",
+      "not {show_value(others[[1]])}."
+    ),
+    remedy = "Make hooks with hook_early_stopping() or another function of ?hooks.",
+    argument = argument,
+    value = show_value(others[[1]])
+  )
 }
 
 is_hook <- function(x) {
   inherits(x, "tfdistribute_hook") || is_python_object(x)
-}
-
-abort_not_hook <- function(value, argument) {
-  abort_tfdistribute(
-    "argument",
-    problem = paste0(
-      "`",
-      argument,
-      "` must be a hook, a list of hooks or NULL, not ",
-      show_value(value),
-      "."
-    ),
-    remedy = "Make hooks with hook_early_stopping(), session_run_hook() or another function of ?hooks.",
-    argument = argument,
-    value = show_value(value)
-  )
 }
 
 #' @export
@@ -94,7 +78,7 @@ format_field <- function(value) {
   } else if (is.list(value)) {
     items <- vapply(value, format_field, "")
     named <- if (is.null(names(value))) items else paste(names(value), items, sep = " = ")
-    paste0("list(", paste(named, collapse = ", "), ")")
+    paste0("list(", toString(named), ")")
   } else {
     show_value(value)
   }
@@ -107,9 +91,9 @@ as_python.tfdistribute_hook <- function(x, ...) {
   if (is.null(made)) {
     abort_tfdistribute(
       "unsupported",
-      problem = paste0(
-        format(x),
-        " is no session hook of TensorFlow: it changes what train() records and shows."
+      problem = c(
+        "{format(x)} is not a session hook of TensorFlow: ",
+        "it changes what train() records and shows."
       ),
       remedy = "Give it to train() or train_spec().",
       argument = "x"
@@ -120,70 +104,49 @@ as_python.tfdistribute_hook <- function(x, ...) {
 
 # Checks that hooks share ------------------------------------------------------------------------
 
-# Steps or seconds: exactly one of two arguments, given as a list with both names.
-check_one_given <- function(given, hook) {
+# Exactly one of two arguments, given as a list with both names.
+check_one_given <- function(given) {
   count <- sum(!vapply(given, is.null, NA))
-  if (count == 1) {
-    return(invisible())
+  if (count != 1) {
+    abort_tfdistribute(
+      "argument",
+      problem = if (count == 0) {
+        "Neither `{names(given)[[1]]}` nor `{names(given)[[2]]}` was given."
+      } else {
+        "`{names(given)[[1]]}` and `{names(given)[[2]]}` cannot both be given."
+      },
+      remedy = if (count == 0) "Give one of them." else "Leave one of them out.",
+      argument = names(given)[[1]]
+    )
   }
-  names <- paste0("`", names(given), "`")
-  abort_tfdistribute(
-    "argument",
-    problem = paste0(
-      hook,
-      "() takes ",
-      names[[1]],
-      " or ",
-      names[[2]],
-      ", and ",
-      if (count == 0) "neither was" else "both were",
-      " given."
-    ),
-    remedy = paste0("Give one of ", names[[1]], " and ", names[[2]], "."),
-    argument = names(given)[[1]]
-  )
-}
-
-check_seconds <- function(value, argument) {
-  if (!is.null(value) && (!is_number(value) || value <= 0)) {
-    abort_argument(argument, value, "seconds above 0 or NULL")
-  }
-  if (is.null(value)) NULL else as.double(value)
-}
-
-check_directory <- function(value, argument) {
-  value <- check_string(value, argument, null = TRUE)
-  if (is.null(value)) NULL else path.expand(value)
 }
 
 # A tensor as hooks take it: a name or a Python object.
-check_tensor <- function(value, argument) {
+check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) {
     return(value)
   }
   if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
-    abort_argument(argument, value, "a tensor or the name of one")
+    abort_argument(value, "a tensor or the name of one", argument)
   }
   enc2utf8(unname(value))
 }
 
 # Several tensors with a name for each: its own, the tensor's, or "tensor_1".
-check_tensors <- function(values, argument) {
-  if (is_python_object(values)) {
-    values <- list(values)
+check_tensors <- function(value, argument = rlang::caller_arg(value)) {
+  tensors <- if (is_python_object(value)) list(value) else value
+  if (!(is.list(tensors) || is.character(tensors)) || length(tensors) == 0) {
+    abort_argument(tensors, "tensors or names of tensors", argument)
   }
-  if (!(is.list(values) || is.character(values)) || length(values) == 0) {
-    abort_argument(argument, values, "tensors or names of tensors")
-  }
-  given <- names(values) %||% rep("", length(values))
-  tensors <- lapply(unname(as.list(values)), check_tensor, argument = argument)
+  given <- rlang::names2(tensors)
+  tensors <- lapply(unname(as.list(tensors)), check_tensor, argument)
   own <- vapply(seq_along(tensors), function(i) tensor_name(tensors[[i]], i), "")
-  names <- ifelse(is.na(given) | !nzchar(given), own, given)
+  names <- ifelse(nzchar(given), given, own)
   twice <- anyDuplicated(names)
   if (twice > 0) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", argument, "` has the name ", show_value(names[[twice]]), " twice."),
+      problem = "`{argument}` has the name {show_value(names[[twice]])} twice.",
       remedy = "Name each tensor once.",
       argument = argument,
       value = names[[twice]]

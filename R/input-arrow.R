@@ -53,7 +53,7 @@ input_arrow <- function(
     seed = seed,
     weights = weights,
     transform = transform,
-    on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))
+    on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
   )
 }
 

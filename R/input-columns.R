@@ -52,16 +52,13 @@ stack_rows <- function(values, name) {
   if (!all(numeric)) {
     abort_kind(values, name)
   }
-  if (length(unique(lengths)) > 1) {
-    odd <- which(lengths != lengths[[1]])[[1]]
+  other <- which(lengths != lengths[[1]])
+  if (length(other) > 0) {
     abort_tfdistribute(
       "input",
-      problem = sprintf(
-        "The column `%s` is a list of vectors of different lengths: %d in row 1, %d in row %d.",
-        name,
-        lengths[[1]],
-        lengths[[odd]],
-        odd
+      problem = c(
+        "The column `{name}` is a list of vectors of different lengths: ",
+        "{lengths[[1]]} in row 1, {lengths[[other[[1]]]]} in row {other[[1]]}."
       ),
       remedy = "Give all rows the same length, for example by padding them.",
       argument = name
@@ -72,23 +69,22 @@ stack_rows <- function(values, name) {
 
 abort_kind <- function(values, name) {
   kind <- sub("^an object ", "", show_kind(values))
-  remedy <- if (inherits(values, "difftime")) {
-    paste0("Choose a unit first: as.numeric(", name, ", units = \"secs\").")
-  } else if (inherits(values, "POSIXlt")) {
-    paste0("Use as.POSIXct(", name, ") instead.")
-  } else if (is.complex(values)) {
-    paste0("Use columns of Re(", name, ") and Im(", name, ") instead.")
-  } else if (is.raw(values)) {
-    paste0("Use as.integer(", name, ") instead.")
-  } else if (is.data.frame(values)) {
-    "Use its columns, or as.matrix() of it."
-  } else {
-    "Turn it into numbers, strings or a factor, or leave it out."
-  }
   abort_tfdistribute(
     "input",
-    problem = sprintf("The column `%s` is %s, for which TensorFlow has no type.", name, kind),
-    remedy = remedy,
+    problem = "The column `{name}` is {kind}, for which TensorFlow has no type.",
+    remedy = if (inherits(values, "difftime")) {
+      "Choose a unit first: as.numeric({name}, units = \"secs\")."
+    } else if (inherits(values, "POSIXlt")) {
+      "Use as.POSIXct({name}) instead."
+    } else if (is.complex(values)) {
+      "Use columns of Re({name}) and Im({name}) instead."
+    } else if (is.raw(values)) {
+      "Use as.integer({name}) instead."
+    } else if (is.data.frame(values)) {
+      "Use its columns, or as.matrix() of it."
+    } else {
+      "Turn it into numbers, strings or a factor, or leave it out."
+    },
     argument = name,
     value = kind
   )
@@ -122,12 +118,7 @@ check_magnitude <- function(values, name, is_response) {
   if (!is.null(problem)) {
     abort_tfdistribute(
       "input",
-      problem = sprintf(
-        "The %s `%s` %s.",
-        if (is_response) "response" else "column",
-        name,
-        problem
-      ),
+      problem = "The {if (is_response) 'response' else 'column'} `{name}` {problem}.",
       remedy = "Rescale the column or remove these rows.",
       argument = name
     )
@@ -145,12 +136,9 @@ check_rows <- function(data) {
     odd <- different[[1]]
     abort_tfdistribute(
       "input",
-      problem = sprintf(
-        "The columns have different numbers of rows: `%s` %d, `%s` %d.",
-        names(data)[[1]],
-        rows[[1]],
-        names(data)[[odd]],
-        rows[[odd]]
+      problem = c(
+        "The columns have different numbers of rows: ",
+        "`{names(data)[[1]]}` {rows[[1]]}, `{names(data)[[odd]]}` {rows[[odd]]}."
       ),
       remedy = "Give every column one element per example.",
       argument = names(data)[[odd]]

@@ -53,10 +53,10 @@ input_csv <- function(
   transform = NULL
 ) {
   if (!is.character(na) || anyNA(na)) {
-    abort_argument("na", na, "strings")
+    abort_argument(na, "strings")
   }
   if (!is.character(delim) || length(delim) != 1 || !grepl("^[ -~\t]$", delim) || delim == "\"") {
-    abort_argument("delim", delim, "one ASCII character")
+    abort_argument(delim, "one ASCII character")
   }
   new_table_input(
     "csv",
@@ -73,7 +73,7 @@ input_csv <- function(
     transform = transform,
     na = enc2utf8(na),
     delimiter = delim,
-    on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))
+    on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
   )
 }
 

@@ -1,4 +1,4 @@
-# Data frames and lists of columns as inputs, and how their columns are selected.
+# Data frames, matrices and lists of columns as inputs, and how their columns are selected.
 
 #' @rdname input_fn
 #' @export
@@ -18,13 +18,19 @@ input_fn.data.frame <- function(
   transform = NULL,
   ...
 ) {
-  check_no_more(..., verb = "input_fn", known = input_arguments())
-  check_column_names(names(object))
+  check_no_more(..., verb = "input_fn")
+  object <- with_column_names(object)
   new_in_memory_input(
     object,
     features = select_columns(rlang::enquo(features), object, "features"),
     response = select_response(rlang::enquo(response), object),
-    source = if (is.data.frame(object)) "data frame" else "list",
+    source = if (is.matrix(object)) {
+      "matrix"
+    } else if (is.data.frame(object)) {
+      "data frame"
+    } else {
+      "list"
+    },
     batch_size = batch_size,
     shuffle = shuffle,
     num_epochs = num_epochs,
@@ -40,9 +46,9 @@ input_fn.data.frame <- function(
 #' @export
 input_fn.list <- input_fn.data.frame
 
-input_arguments <- function() {
-  setdiff(names(formals(input_fn.data.frame)), c("object", "..."))
-}
+#' @rdname input_fn
+#' @export
+input_fn.matrix <- input_fn.data.frame
 
 # Names of the columns that the quosure `selection` selects, in its order; none for NULL.
 select_columns <- function(selection, data, argument) {
@@ -54,7 +60,7 @@ select_columns <- function(selection, data, argument) {
   if (rlang::quo_is_missing(selection)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`", argument, "` was not given."),
+      problem = "`{argument}` was not given.",
       remedy = "Name the columns that the model may use, for example features = c(wt, hp).",
       argument = argument
     )
@@ -85,12 +91,7 @@ select_response <- function(selection, data, argument = "response") {
   if (length(chosen) > 1) {
     abort_tfdistribute(
       "input",
-      problem = sprintf(
-        "`%s` selects %d columns: %s.",
-        argument,
-        length(chosen),
-        backquoted(chosen)
-      ),
+      problem = "`{argument}` selects {length(chosen)} columns: {backquoted(chosen)}.",
       remedy = if (argument == "response") {
         "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2)."
       } else {
@@ -111,9 +112,9 @@ abort_selection <- function(error, names, argument) {
   abort_tfdistribute(
     "input",
     problem = if (is.numeric(unknown)) {
-      sprintf("`%s` names column %s of %d.", argument, unknown[[1]], length(names))
+      "`{argument}` names column {unknown[[1]]} of {length(names)}."
     } else {
-      paste0("`", argument, "` does not select columns: ", root_message(error))
+      "`{argument}` does not select columns: {root_message(error)}"
     },
     remedy = "Use names of columns or tidyselect helpers.",
     argument = argument,
@@ -128,20 +129,17 @@ root_message <- function(error) {
   conditionMessage(error)
 }
 
-abort_unknown_column <- function(unknown, names, argument, who = paste0("`", argument, "`")) {
+abort_unknown_column <- function(unknown, names, argument, subject = "`{argument}`") {
   abort_tfdistribute(
     "input",
-    problem = sprintf(
-      "%s names %s, but the data has no such column%s.",
-      who,
-      backquoted(unknown),
-      if (length(unknown) > 1) "s" else ""
+    problem = c(
+      subject,
+      " names {backquoted(unknown)}, ",
+      "but the data has no such column{cli::qty(length(unknown))}{?s}."
     ),
-    remedy = sprintf(
-      "Did you mean `%s`? The columns are %s%s",
-      nearest_name(unknown[[1]], names),
-      backquoted(utils::head(names, 10)),
-      if (length(names) > 10) ", ..." else "."
+    remedy = c(
+      "Did you mean `{nearest_name(unknown[[1]], names)}`? The columns are ",
+      "{backquoted(utils::head(names, 10))}{if (length(names) > 10) ', ...' else '.'}"
     ),
     argument = argument,
     value = show_value(unknown)
@@ -153,15 +151,24 @@ nearest_name <- function(name, names) {
   names[[which.min(utils::adist(name, names, ignore.case = TRUE))]]
 }
 
-backquoted <- function(names) {
-  paste0("`", names, "`", collapse = ", ")
+column_names <- function(data) {
+  if (is.matrix(data)) colnames(data) else names(data)
+}
+
+# The data; a matrix gets the names that as.data.frame() gives, which tfestimators uses.
+with_column_names <- function(data) {
+  if (is.matrix(data) && is.null(colnames(data)) && ncol(data) > 0) {
+    colnames(data) <- paste0("V", seq_len(ncol(data)))
+  }
+  check_column_names(column_names(data))
+  data
 }
 
 check_column_names <- function(names) {
   problem <- if (is.null(names) || anyNA(names) || !all(nzchar(names))) {
     "Some columns of `object` have no name."
   } else if (anyDuplicated(names) > 0) {
-    paste0("`object` has more than one column `", names[duplicated(names)][[1]], "`.")
+    "`object` has more than one column `{names[duplicated(names)][[1]]}`."
   }
   if (!is.null(problem)) {
     abort_tfdistribute(

@@ -30,65 +30,50 @@ input_dataset <- function(fn, weights = NULL, transform = NULL) {
   if (!is.function(fn)) {
     abort_tfdistribute(
       "input",
-      problem = paste0(
-        "`fn` must be a function that returns a tf.data.Dataset, not ",
-        show_kind(fn),
-        "."
-      ),
+      problem = "`fn` must be a function that returns a tf.data.Dataset, not {show_kind(fn)}.",
       remedy = "Give a function; data in R goes to input_fn().",
       argument = "fn"
     )
   }
-  check_dataset_formals(fn)
+  check_dataset_function(fn, "fn")
   weights <- check_weights(weights, NULL, NULL)
   source <- new_description("input", "dataset_function", `function` = fn)
   transformed_input(source, weights, transform)
 }
 
 # The input description of what a verb was given as data.
-as_input <- function(x) {
+as_input <- function(x, argument = rlang::caller_arg(x)) {
   if (inherits(x, "tfdistribute_input")) {
     return(x)
   }
   if (is.function(x)) {
-    return(input_dataset(x))
+    check_dataset_function(x, argument)
+    return(new_description("input", "dataset_function", `function` = x))
   }
   abort_tfdistribute(
     "input",
-    problem = paste0("`input_fn` must be an input, not ", show_kind(x), "."),
+    problem = "`{argument}` must be an input, not {show_kind(x)}.",
     remedy = "Make one with input_fn(), or give a function that returns a tf.data.Dataset.",
-    argument = "input_fn"
+    argument = argument
   )
 }
 
-# A tfestimators function of one argument was a generator, called with the estimator: it cannot work here.
-check_dataset_formals <- function(fn) {
-  if (is_python_object(fn)) {
-    return(invisible())
-  }
-  formals <- as.list(formals(args(fn)))
-  needed <- vapply(formals, function(default) identical(default, quote(expr = )), logical(1))
-  needed <- setdiff(names(formals)[needed], c("input_context", "..."))
-  if (length(needed) > 0) {
-    abort_tfdistribute(
-      "input",
-      problem = paste0(
-        "The input function has an argument `",
-        needed[[1]],
-        "` that nobody gives it."
-      ),
-      remedy = "Let it have no argument, or only `input_context`, and return a tf.data.Dataset.",
-      argument = "input_fn",
-      value = needed[[1]]
-    )
-  }
+# For tfestimators, a function of one argument was a generator and was called with the estimator: not supported here.
+check_dataset_function <- function(fn, argument) {
+  check_formals(
+    fn,
+    supplied = "input_context",
+    remedy = "Use no argument, or only `input_context`, and return a tf.data.Dataset.",
+    argument = argument,
+    kind = "input"
+  )
 }
 
 #' @export
 format.tfdistribute_dataset_function_input <- function(x, ...) {
   formals <- if (is_python_object(x$`function`)) NULL else names(formals(args(x$`function`)))
   c(
-    paste0("<input> function(", paste(formals, collapse = ", "), ")"),
+    paste0("<input> function(", toString(formals), ")"),
     "  each of its batches is one replica's"
   )
 }

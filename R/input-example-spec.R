@@ -36,13 +36,9 @@ example_spec <- function(
   response_type = "float32",
   weights = NULL
 ) {
-  columns <- check_some_columns(feature_columns, "feature_columns")
-  response <- check_not_read(
-    check_string(response, "response", null = TRUE),
-    "response",
-    columns
-  )
-  weights <- check_not_read(check_string(weights, "weights", null = TRUE), "weights", columns)
+  columns <- check_some_columns(feature_columns)
+  response <- check_not_read(check_string(response, null = TRUE), columns, "response")
+  weights <- check_not_read(check_string(weights, null = TRUE), columns, "weights")
   read <- unlist(lapply(columns, read_by_column))
   features <- unique(names(read))
   spec <- vapply(features, function(name) joint_dtype(name, read[names(read) == name]), "")
@@ -77,7 +73,7 @@ dtype_in_message <- function(column) {
   }
   dtype <- stored_dtype(column$dtype)
   shape <- column$shape
-  if (prod(shape) == 1) dtype else paste0(dtype, "[", paste(shape, collapse = ", "), "]")
+  if (prod(shape) == 1) dtype else paste0(dtype, "[", toString(shape), "]")
 }
 
 # Messages have numbers of two kinds.
@@ -100,7 +96,7 @@ joint_dtype <- function(name, dtypes) {
   if (setequal(plain, c("float32", "string"))) {
     abort_tfdistribute(
       "model",
-      problem = sprintf("The columns read the feature `%s` as a string and as a number.", name),
+      problem = "The columns read the feature `{name}` as a string and as a number.",
       remedy = "Bucketize the number before it is crossed.",
       argument = "feature_columns",
       value = name

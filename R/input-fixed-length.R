@@ -78,9 +78,9 @@ new_record_input <- function(
   transform,
   dtypes
 ) {
-  paths <- check_strings(paths, "paths")
-  response <- check_string(response, "response", null = TRUE)
-  features <- check_strings(features, "features", null = TRUE)
+  paths <- check_strings(paths)
+  response <- check_string(response, null = TRUE)
+  features <- check_strings(features, null = TRUE)
   check_chosen(NULL, features %||% "", response)
   weights <- check_weights(weights, features, response)
   source <- new_description(
@@ -89,8 +89,8 @@ new_record_input <- function(
     paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
     response = response,
     features = if (!is.null(features)) c(features, weights),
-    batch_size = check_count(batch_size, "batch_size"),
-    num_epochs = check_count(num_epochs, "num_epochs", null = TRUE),
+    batch_size = check_count(batch_size),
+    num_epochs = check_count(num_epochs, null = TRUE),
     shuffle = check_shuffle(shuffle),
     seed = check_seed(seed),
     columns = check_record_columns(columns, dtypes)
@@ -102,32 +102,26 @@ check_record_columns <- function(columns, dtypes) {
   if (is.null(columns)) {
     return(list())
   }
-  names <- names(columns)
   values <- unlist(columns)
-  named <- !is.null(names) && all(nzchar(names)) && anyDuplicated(names) == 0
-  pattern <- paste0("^(", paste(dtypes, collapse = "|"), ")(\\[[0-9]+( *, *[0-9]+)*\\])?$")
-  if (!named || !is.character(values) || length(values) != length(names)) {
-    abort_argument("columns", values, "a named vector of dtypes or NULL")
+  named <- has_own_names(columns) && length(values) == length(columns)
+  if (!named || !is.character(values)) {
+    abort_argument(columns, "a named vector of dtypes or NULL")
   }
-  unknown <- which(!grepl(pattern, values))
+  pattern <- paste0("^(", paste(dtypes, collapse = "|"), ")(\\[[0-9]+( *, *[0-9]+)*\\])?$")
+  unknown <- values[!grepl(pattern, values)]
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = sprintf(
-        "`columns` says that `%s` is \"%s\", which is no dtype.",
-        names[[unknown[[1]]]],
-        values[[unknown[[1]]]]
-      ),
-      remedy = sprintf(
-        "Use one of %s, with a shape such as \"%s[28, 28]\" where it has one.",
-        paste(dtypes, collapse = ", "),
-        dtypes[[1]]
+      problem = "`columns${names(unknown)[[1]]}` is {show_value(unknown[[1]])}, which is not a dtype.",
+      remedy = c(
+        "Use one of {toString(dtypes)}, ",
+        "with a shape such as \"{dtypes[[1]]}[28, 28]\" if it has one."
       ),
       argument = "columns",
-      value = values[[unknown[[1]]]]
+      value = unknown[[1]]
     )
   }
-  as.list(rlang::set_names(as.vector(values), names))
+  as.list(rlang::set_names(as.vector(values), names(columns)))
 }
 
 format_record_input <- function(x, what) {
@@ -138,7 +132,7 @@ format_record_input <- function(x, what) {
       "<input> ",
       what,
       " ",
-      paste0("\"", shown, "\"", collapse = ", "),
+      quoted(shown),
       if (length(x$paths) > 3) ", ..."
     ),
     paste0(

@@ -71,10 +71,9 @@ input_fn <- function(object, ...) {
 input_fn.default <- function(object, ...) {
   abort_tfdistribute(
     "input",
-    problem = paste0(
-      "`object` must be a data frame, a matrix, a named list or a formula, not ",
-      show_value(object),
-      "."
+    problem = c(
+      "`object` must be a data frame, a matrix, a named list or a formula, ",
+      "not {show_value(object)}."
     ),
     remedy = if (is.function(object) || is_python_object(object)) {
       "Give a function that returns a tf.data.Dataset to input_dataset(), or straight to the verb."
@@ -102,10 +101,10 @@ new_in_memory_input <- function(
   weights = NULL,
   transform = NULL
 ) {
-  batch_size <- check_count(batch_size, "batch_size")
-  num_epochs <- check_count(num_epochs, "num_epochs", null = TRUE)
+  batch_size <- check_count(batch_size)
+  num_epochs <- check_count(num_epochs, null = TRUE)
   shuffle <- check_shuffle(shuffle)
-  factors <- check_default_choice(factors, "factors", c("labels", "codes"))
+  factors <- check_default_choice(factors, c("labels", "codes"))
   seed <- check_seed(seed)
   check_chosen(data, features, response)
   check_weights_apart(weights, features, response)
@@ -149,14 +148,14 @@ check_shuffle <- function(shuffle) {
     return(NULL)
   }
   if (!is.logical(shuffle) || length(shuffle) != 1 || is.na(shuffle)) {
-    abort_argument("shuffle", shuffle, "TRUE, FALSE or \"auto\"")
+    abort_argument(shuffle, "TRUE, FALSE or \"auto\"")
   }
   shuffle
 }
 
 check_seed <- function(seed) {
   if (!is.null(seed) && !(length(seed) == 1 && is_whole(seed))) {
-    abort_argument("seed", seed, "a whole number or NULL")
+    abort_argument(seed, "a whole number or NULL")
   }
   if (is.null(seed)) NULL else as.integer(seed)
 }
@@ -174,8 +173,8 @@ check_chosen <- function(data, features, response) {
   if (length(both) > 0) {
     abort_tfdistribute(
       "input",
-      problem = paste0("The column `", both[[1]], "` is both a feature and the response."),
-      remedy = paste0("Leave it out of the features, for example features = -`", both[[1]], "`."),
+      problem = "The column `{both[[1]]}` is both a feature and the response.",
+      remedy = "Leave it out of the features, for example features = -`{both[[1]]}`.",
       argument = "features",
       value = both[[1]]
     )
@@ -209,7 +208,7 @@ format.tfdistribute_in_memory_input <- function(x, ...) {
   shown <- vapply(x$columns, show_column, character(1))
   is_response <- names(x$columns) %in% x$response
   features <- strwrap(
-    paste(shown[!is_response], collapse = ", "),
+    toString(shown[!is_response]),
     width = 80,
     initial = "  features    ",
     prefix = "              "
@@ -230,13 +229,8 @@ format.tfdistribute_in_memory_input <- function(x, ...) {
 }
 
 show_column <- function(column) {
-  what <- if (is.null(column$levels)) {
-    column$type
-  } else if (length(column$levels) == 1) {
-    "1 label"
-  } else {
-    paste(length(column$levels), "labels")
-  }
+  labels <- length(column$levels)
+  what <- if (labels == 0) column$type else interpolate("{labels} label{?s}")
   if (length(column$shape) > 0) {
     what <- paste0(what, ", ", paste(column$shape, collapse = " x "), " per row")
   }
@@ -244,5 +238,5 @@ show_column <- function(column) {
 }
 
 count_rows <- function(rows) {
-  paste(format(rows, big.mark = ","), if (rows == 1) "row" else "rows")
+  interpolate("{format(rows, big.mark = ',')} {cli::qty(rows)}row{?s}")
 }

@@ -14,19 +14,19 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
   if (any(c("features", "response") %in% ...names_of(...))) {
     abort_tfdistribute(
       "argument",
-      problem = "A formula names features and response already.",
+      problem = "A formula already names features and response.",
       remedy = "Leave out `features` and `response`.",
       argument = "features"
     )
   }
   response <- if (length(object) == 3) formula_name(object[[2]])
-  available <- if (is.matrix(data)) colnames(data) else names(data)
+  available <- column_names(data)
   weights <- if (length(available) > 0) select_response(rlang::enquo(weights), data, "weights")
   others <- setdiff(available, c(response, weights))
   features <- formula_features(object[[length(object)]], others)
   unknown <- setdiff(c(response, features), available)
   if (length(unknown) > 0 && length(available) > 0) {
-    abort_unknown_column(unknown, available, "object", who = "The formula")
+    abort_unknown_column(unknown, available, "object", subject = "The formula")
   }
   input_fn(
     data,
@@ -70,16 +70,16 @@ formula_name <- function(expression) {
   if (is.numeric(expression)) {
     abort_tfdistribute(
       "input",
-      problem = sprintf("`%s` in the formula is an intercept, and an input has none.", text),
-      remedy = "Name columns only; the model decides about its intercept.",
+      problem = "`{text}` in the formula is an intercept, which an input does not have.",
+      remedy = "Name columns only; the model has its own intercept.",
       argument = "object",
       value = text
     )
   }
   abort_tfdistribute(
     "input",
-    problem = sprintf("`%s` in the formula is a computation, and an input computes nothing.", text),
-    remedy = paste0(
+    problem = "`{text}` in the formula is a computation, which an input does not perform.",
+    remedy = c(
       "Compute it first, as in data$new <- ...; ",
       "for an interaction give the model column_crossed()."
     ),

@@ -69,11 +69,11 @@ input_generator <- function(
   weights = NULL,
   transform = NULL
 ) {
-  fn <- check_function(fn, "fn")
-  check_no_formals_needed(fn)
-  features <- check_strings(features, "features", null = TRUE)
-  response <- check_string(response, "response", null = TRUE)
-  num_epochs <- check_count(num_epochs, "num_epochs", null = TRUE)
+  check_function(fn)
+  check_formals(fn, supplied = character(), remedy = "Give a function without arguments.")
+  features <- check_strings(features, null = TRUE)
+  response <- check_string(response, null = TRUE)
+  num_epochs <- check_count(num_epochs, null = TRUE)
   check_chosen(NULL, features %||% "", response)
   weights <- check_weights(weights, features, response)
   source <- new_description(
@@ -85,21 +85,6 @@ input_generator <- function(
     num_epochs = num_epochs
   )
   transformed_input(source, weights, transform)
-}
-
-check_no_formals_needed <- function(fn) {
-  formals <- if (is_python_object(fn)) list() else as.list(formals(args(fn)))
-  needed <- vapply(formals, function(default) identical(default, quote(expr = )), logical(1))
-  needed <- setdiff(names(formals)[needed], "...")
-  if (length(needed) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = paste0("`fn` has an argument `", needed[[1]], "` that nobody gives it."),
-      remedy = "Give a function that is called without arguments.",
-      argument = "fn",
-      value = needed[[1]]
-    )
-  }
 }
 
 # What Python calls. Each verb gets a source of its own.
@@ -149,13 +134,7 @@ batch_columns <- function(batch, features, response) {
   unknown <- setdiff(chosen, available)
   if (length(unknown) > 0) {
     abort_batch(
-      paste0(
-        "It has no column `",
-        unknown[[1]],
-        "`, only ",
-        backquoted(utils::head(available, 10)),
-        "."
-      ),
+      "It has no column `{unknown[[1]]}`, only {backquoted(utils::head(available, 10))}.",
       "Return every feature and the response in every batch.",
       unknown[[1]]
     )
@@ -167,7 +146,7 @@ batch_columns <- function(batch, features, response) {
     column <- describe_column(values, name, "labels", is_response = identical(name, response))
     if (has_missing(values)) {
       abort_batch(
-        paste0("The column `", name, "` has ", count_missing(sum(missing_in(values))), "."),
+        "The column `{name}` has {sum(missing_in(values))} missing value{?s}.",
         "Remove these rows or fill them before you return the batch.",
         name
       )
@@ -180,24 +159,23 @@ batch_columns <- function(batch, features, response) {
 check_batch <- function(batch) {
   if (!(is.list(batch) || is.matrix(batch)) || is_python_object(batch)) {
     abort_batch(
-      paste0("It is ", show_kind(batch), "."),
+      "It is {show_kind(batch)}.",
       "Return a data frame or a named list, and NULL at the end."
     )
   }
-  names <- if (is.matrix(batch)) colnames(batch) else names(batch)
+  names <- column_names(batch)
   if (is.null(names) || anyNA(names) || !all(nzchar(names)) || anyDuplicated(names) > 0) {
-    abort_batch("Its columns need names, each another one.", "Return a data frame or a named list.")
+    abort_batch(
+      "Its columns need names, each a different one.",
+      "Return a data frame or a named list."
+    )
   }
   names
 }
 
-count_missing <- function(count) {
-  paste(count, if (count == 1) "missing value" else "missing values")
-}
-
 # Python adds the number of the batch.
-abort_batch <- function(problem, remedy, argument = "fn") {
-  abort_tfdistribute("input", problem = problem, remedy = remedy, argument = argument)
+abort_batch <- function(problem, remedy, argument = "fn", .envir = parent.frame()) {
+  abort_tfdistribute("input", problem, remedy, argument = argument, .envir = .envir)
 }
 
 #' @export
@@ -209,7 +187,7 @@ format.tfdistribute_generator_input <- function(x, ...) {
       if (is.null(x$features)) {
         "all columns but the response"
       } else {
-        paste(x$features, collapse = ", ")
+        toString(x$features)
       }
     ),
     if (!is.null(x$response)) paste0("  response    ", x$response),

@@ -37,20 +37,13 @@ check_missing <- function(data, columns, response, impute) {
   in_response <- response %in% unfilled
   abort_tfdistribute(
     "input",
-    problem = paste0(
-      if (any(in_response)) "Missing values, also in the response: " else "Missing values: ",
-      listed,
-      "."
-    ),
+    problem = "Missing values{if (any(in_response)) ', also in the response'}: {listed}.",
     remedy = if (any(in_response)) {
-      paste0("Remove these rows, for example those where is.na(", response, ").")
+      "Remove these rows, for example those where is.na({response})."
     } else {
-      paste0(
-        "Remove these rows, or say what to take instead: impute = list(`",
-        unfilled[[1]],
-        "` = ",
-        impute_example(columns[[unfilled[[1]]]]),
-        ")."
+      c(
+        "Remove these rows, or give a value to take instead: ",
+        "impute = list(`{unfilled[[1]]}` = {impute_example(columns[[unfilled[[1]]]])})."
       )
     },
     argument = unfilled[[1]],
@@ -85,19 +78,17 @@ check_impute <- function(impute, data, columns, response) {
   }
   named <- !is.null(names(impute)) && all(nzchar(names(impute))) && !anyDuplicated(names(impute))
   if (!named) {
-    abort_argument("impute", impute, "one value, a named list or NULL")
+    abort_argument(impute, "one value, a named list or NULL")
   }
   unknown <- setdiff(names(impute), features)
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "input",
-      problem = paste0(
-        "`impute` names `",
-        unknown[[1]],
-        "`, which is ",
-        if (unknown[[1]] %in% response) "the response." else "no feature."
+      problem = c(
+        "`impute` names `{unknown[[1]]}`, which is ",
+        "{if (unknown[[1]] %in% response) 'the response' else 'not a feature'}."
       ),
-      remedy = paste0("Name only features: ", backquoted(utils::head(features, 10)), "."),
+      remedy = "Name only features: {backquoted(utils::head(features, 10))}.",
       argument = "impute",
       value = unknown[[1]]
     )
@@ -118,11 +109,11 @@ used_fillings <- function(impute, data, columns) {
 check_filling <- function(value, column, values) {
   if (is.null(filling(value, column, values))) {
     expected <- if (is.factor(values)) {
-      paste0("one of its levels (", paste(utils::head(levels(values), 5), collapse = ", "), ")")
+      paste0("one of its levels (", toString(utils::head(levels(values), 5)), ")")
     } else {
       paste0("one value like ", impute_example(column))
     }
-    abort_argument(paste0("impute$", column$name), value, expected)
+    abort_argument(value, expected, argument = paste0("impute$", column$name))
   }
 }
 

@@ -94,7 +94,7 @@ input_parquet <- function(
     seed = seed,
     weights = weights,
     transform = transform,
-    on_bad_row = check_default_choice(on_bad_row, "on_bad_row", c("error", "skip"))
+    on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
   )
 }
 
@@ -114,9 +114,9 @@ new_table_input <- function(
   transform,
   ...
 ) {
-  paths <- check_strings(paths, "paths")
-  response <- check_string(response, "response", null = TRUE)
-  features <- check_strings(features, "features", null = TRUE)
+  paths <- check_strings(paths)
+  response <- check_string(response, null = TRUE)
+  features <- check_strings(features, null = TRUE)
   check_chosen(NULL, features %||% "", response)
   weights <- check_weights(weights, features, response)
   source <- new_description(
@@ -127,8 +127,8 @@ new_table_input <- function(
     features = if (!is.null(features)) c(features, weights),
     types = check_column_types(types),
     impute = check_table_impute(impute, response),
-    batch_size = check_count(batch_size, "batch_size"),
-    num_epochs = check_count(num_epochs, "num_epochs", null = TRUE),
+    batch_size = check_count(batch_size),
+    num_epochs = check_count(num_epochs, null = TRUE),
     shuffle = check_shuffle(shuffle),
     seed = check_seed(seed),
     ...
@@ -146,11 +146,7 @@ check_column_types <- function(types) {
     all(vapply(values, function(type) is.character(type) && length(type) == 1, NA)) &&
     all(unlist(values) %in% known)
   if (!fits) {
-    abort_argument(
-      "types",
-      unlist(types),
-      paste0("a named list of ", paste0("\"", known, "\"", collapse = ", "))
-    )
+    abort_argument(unlist(types), "a named list of {quoted(known)}", "types")
   }
   lapply(values, as.vector)
 }
@@ -162,12 +158,12 @@ check_table_impute <- function(impute, response) {
   }
   usable <- function(value) is.atomic(value) && length(value) == 1 && !is.na(value)
   if (!has_own_names(impute) || !all(vapply(as.list(impute), usable, NA))) {
-    abort_argument("impute", impute, "a named list of single values, or NULL")
+    abort_argument(impute, "a named list of single values, or NULL")
   }
   if (any(names(impute) %in% response)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`impute` names `", response, "`, which is the response."),
+      problem = "`impute` names `{response}`, which is the response.",
       remedy = "Name only features; remove the rows without a response.",
       argument = "impute",
       value = response
@@ -189,7 +185,7 @@ warn_of_skipped <- function(count, places) {
   places <- unlist(places)
   shown <- utils::head(places, 5)
   message <- c(
-    paste0(count_rows(count), if (count == 1) " was" else " were", " skipped."),
+    interpolate("{count_rows(count)} {cli::qty(count)}{?was/were} skipped."),
     rlang::set_names(shown, rep("*", length(shown))),
     if (count > length(shown)) c("*" = "...")
   )
@@ -201,14 +197,9 @@ warn_of_skipped <- function(count, places) {
   ))
 }
 
-has_own_names <- function(values) {
-  names <- names(values)
-  !is.null(names) && !anyNA(names) && all(nzchar(names)) && anyDuplicated(names) == 0
-}
-
 # Lines of a printed input from files.
 format_table_input <- function(x, what, extra = NULL) {
-  shown <- paste0("\"", utils::head(x$paths, 3), "\"", collapse = ", ")
+  shown <- quoted(utils::head(x$paths, 3))
   pairs <- function(values) {
     shown <- vapply(values, show_value, character(1))
     paste(names(values), "=", shown, collapse = ", ")
@@ -220,7 +211,7 @@ format_table_input <- function(x, what, extra = NULL) {
       if (is.null(x$features)) {
         "all columns but the response"
       } else {
-        paste(x$features, collapse = ", ")
+        toString(x$features)
       }
     ),
     if (!is.null(x$response)) paste0("  response    ", x$response),

@@ -77,12 +77,12 @@ check_transform <- function(transform) {
   if (is.null(transform) || is_python_object(transform)) {
     return(transform)
   }
-  check_function(transform, "transform", null = TRUE)
+  check_function(transform, null = TRUE)
   names <- names(formals(args(transform)))
   if (!("features" %in% names) || length(setdiff(names, c("features", "labels"))) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`transform` has the arguments ", paste(names, collapse = ", "), "."),
+      problem = "`transform` has the arguments {toString(names)}.",
       remedy = "Let it be a function(features, labels), or a function(features).",
       argument = "transform"
     )
@@ -92,7 +92,7 @@ check_transform <- function(transform) {
 
 # The column of weights of an input whose columns are not known yet.
 check_weights <- function(weights, features, response) {
-  weights <- check_string(weights, "weights", null = TRUE)
+  weights <- check_string(weights, null = TRUE)
   check_weights_apart(weights, features, response)
 }
 
@@ -100,11 +100,9 @@ check_weights_apart <- function(weights, features, response) {
   if (!is.null(weights) && weights %in% c(features, response)) {
     abort_tfdistribute(
       "input",
-      problem = paste0(
-        "The column `",
-        weights,
-        "` is both the weights and ",
-        if (weights %in% response) "the response." else "a feature."
+      problem = c(
+        "The column `{weights}` is both the weights and ",
+        "{if (weights %in% response) 'the response' else 'a feature'}."
       ),
       remedy = "Give a column of its own as `weights`; a copy of the column will do.",
       argument = "weights",
@@ -131,12 +129,12 @@ check_weight_values <- function(data, weights) {
   } else if (any(is.infinite(values))) {
     "holds infinite numbers"
   } else if (!anyNA(values) && all(values == 0)) {
-    "holds nothing but zeros"
+    "holds only zeros"
   }
   if (!is.null(problem)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`weights` names `", weights, "`, which ", problem, "."),
+      problem = "`weights` names `{weights}`, which {problem}.",
       remedy = "Name a column of positive numbers; 0 leaves a row out.",
       argument = "weights",
       value = weights

@@ -25,11 +25,11 @@ install_tfdistribute <- function(
   python = NULL,
   ask = interactive()
 ) {
-  envname <- check_string(envname, "envname")
-  python <- check_string(python, "python", null = TRUE)
-  gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu, "gpu")
+  envname <- check_string(envname)
+  python <- check_string(python, null = TRUE)
+  gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
   packages <- python_packages(gpu)
-  if (check_flag(ask, "ask") && !confirm_installation(envname, packages)) {
+  if (check_flag(ask) && !confirm_installation(envname, packages)) {
     return(invisible(NULL))
   }
   python <- suitable_python(python)
@@ -65,16 +65,11 @@ suitable_python <- function(python = NULL) {
   }
   abort_tfdistribute(
     "backend",
-    problem = paste0(
-      if (is.null(python)) {
-        "No Python 3.10 or 3.11"
-      } else {
-        paste0("`python` \"", python, "\" is no Python 3.10 or 3.11")
-      },
-      " with the modules ssl and venv",
-      if (is.null(python)) " was found",
-      "; TensorFlow 2.15 needs one."
-    ),
+    problem = if (is.null(python)) {
+      "No Python 3.10 or 3.11 with the modules ssl and venv was found; TensorFlow 2.15 needs one."
+    } else {
+      "`python` \"{python}\" is not Python 3.10 or 3.11 with the modules ssl and venv."
+    },
     remedy = "Install one (on Debian: apt-get install python3.11-venv) and give its path as `python`.",
     argument = "python",
     value = show_value(python)

@@ -43,37 +43,37 @@ abort_job <- function(state) {
   failure <- state$failure
   task <- failure$task
   log <- log_of(state, task)
-  where <- if (!is.null(task)) {
-    paste0(task, if (!is.null(failure$host)) paste0(" on ", failure$host), ": ")
-  }
   abort_tfdistribute(
     failure$kind %||% "training",
-    problem = paste0(where, failure$problem %||% state$message),
-    remedy = failure$remedy,
+    problem = "{place_of(failure)}{failure$problem %||% state$message}",
+    remedy = if (!is.null(failure$remedy)) "{failure$remedy}",
     details = if (!is.null(log) && !grepl(log, failure$remedy %||% "", fixed = TRUE)) {
-      paste0("Its log is ", log)
+      "Its log is {log}"
     },
     argument = failure$argument,
     value = failure$value,
     traceback = failure$traceback,
-    fields = list(
-      task = task,
-      host = failure$host,
-      log = log,
-      log_tail = failure$log_tail,
-      exit = failure$exit,
-      r_traceback = failure$r_traceback,
-      tasks = task_table(state$tasks)
-    )
+    task = task,
+    host = failure$host,
+    log = log,
+    log_tail = failure$log_tail,
+    exit = failure$exit,
+    r_traceback = failure$r_traceback,
+    tasks = task_table(state$tasks)
   )
+}
+
+place_of <- function(failure) {
+  host <- if (!is.null(failure$host)) paste0(" on ", failure$host)
+  if (!is.null(failure$task)) paste0(failure$task, host, ": ")
 }
 
 abort_stopped <- function(state) {
   abort_tfdistribute(
     "training",
-    problem = paste0("The job was stopped: ", state$message),
-    remedy = "Train again: it goes on from the newest checkpoint.",
-    fields = list(tasks = task_table(state$tasks))
+    problem = "The job was stopped: {state$message}",
+    remedy = "Train again: training continues from the newest checkpoint.",
+    tasks = task_table(state$tasks)
   )
 }
 

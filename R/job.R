@@ -61,7 +61,7 @@ new_job <- function(handle, max_steps, tasks) {
 
 # The part of a handle that Python reads.
 job_wire <- function(job) {
-  check_class(job, "job", "tfdistribute_job", "a job that launch() gave")
+  check_class(job, "tfdistribute_job", "a job that launch() gave")
   unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb")]
 }
 
@@ -73,7 +73,7 @@ read_job <- function(job) {
 #' @export
 wait_for <- function(job, timeout_s = NULL) {
   job_wire(job)
-  timeout_s <- check_number(timeout_s, "timeout_s", minimum = 0, null = TRUE)
+  timeout_s <- check_number(timeout_s, minimum = 0, null = TRUE)
   follow_job(job, timeout_s = timeout_s %||% Inf, stop_on_interrupt = FALSE)
 }
 
@@ -102,8 +102,8 @@ job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "er
   lines <- call_backend(
     "job_logs",
     job = job_wire(job),
-    task = check_string(task, "task", null = TRUE),
-    level = check_default_choice(level, "level", c("debug", "info", "warning", "error"))
+    task = check_string(task, null = TRUE),
+    level = check_default_choice(level, c("debug", "info", "warning", "error"))
   )
   as.character(unlist(lines))
 }

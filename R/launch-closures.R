@@ -229,11 +229,7 @@ variable_of <- function(environment, name, place) {
       }
       abort_tfdistribute(
         "argument",
-        problem = paste0(
-          show_place(place),
-          ", whose value cannot be found: ",
-          conditionMessage(error)
-        ),
+        problem = "{show_place(place)}, whose value cannot be found: {conditionMessage(error)}",
         remedy = "Compute it before the model is described.",
         argument = place$root,
         parent = error
@@ -271,16 +267,14 @@ check_travels <- function(value, place) {
 abort_stays <- function(what, place) {
   abort_tfdistribute(
     "argument",
-    problem = paste0(
-      show_place(place),
-      if (is.null(place$used)) " is " else ", which is ",
-      what,
-      ": it cannot be sent to the processes of a cluster."
+    problem = c(
+      "{show_place(place)}{if (is.null(place$used)) ' is' else ', which is'} {what}: ",
+      "it cannot be sent to the processes of a cluster."
     ),
     remedy = if (is.null(place$used)) {
       "Give it as a description of this package, or as a function of R that makes it."
     } else {
-      paste0("Make it inside `", place$root, "`, so that every process has its own.")
+      "Make it inside `{place$root}`, so that every process has its own."
     },
     argument = place$root,
     value = place$used

@@ -20,7 +20,7 @@ run_task <- function() {
   if (!nzchar(directory) || !nzchar(digest) || interactive()) {
     abort_tfdistribute(
       "argument",
-      problem = "`TFDISTRIBUTE_JOB` names no job: this process is none of its tasks.",
+      problem = "`TFDISTRIBUTE_JOB` does not name a job: this process is not a task.",
       remedy = "Call launch(), which starts the processes of a cluster.",
       argument = "TFDISTRIBUTE_JOB",
       value = directory

@@ -47,13 +47,11 @@
 #' }
 #' @export
 launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
-  if (!inherits(object, "tfdistribute_estimator")) {
-    abort_not_estimator(object, "launch")
-  }
-  check_given(missing(train_spec), "launch")
-  check_no_more(..., verb = "launch", known = c("train_spec", "eval_spec", "wait"))
-  wait <- check_flag(wait, "wait")
-  check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
+  check_estimator(object)
+  check_given(train_spec, "Make one with train_spec().")
+  check_no_more(..., verb = "launch")
+  wait <- check_flag(wait)
+  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
     train_spec <- train_spec(train_spec)
   }
@@ -140,7 +138,7 @@ check_roles <- function(strategy, cluster) {
   refuse <- function(problem, remedy) {
     abort_tfdistribute(
       "strategy",
-      problem = paste("`train_distribute` is", problem),
+      problem = c("`train_distribute` is ", problem),
       remedy = remedy,
       argument = "train_distribute",
       value = if (is.null(strategy)) "NULL" else paste0("strategy_", strategy$kind, "()")
@@ -158,11 +156,7 @@ check_roles <- function(strategy, cluster) {
     )
   } else if (!has_servers && processes > 1 && is.null(strategy)) {
     refuse(
-      paste0(
-        "NULL: each of ",
-        processes,
-        " processes of `cluster` would train a model of its own."
-      ),
+      "NULL: each of {processes} processes of `cluster` would train a model of its own.",
       "Use strategy_multi_worker()."
     )
   }

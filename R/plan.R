@@ -42,9 +42,7 @@ plan <- function(
   devices_per_worker = 1,
   script = NULL
 ) {
-  if (!inherits(object, "tfdistribute_estimator")) {
-    abort_not_estimator(object, "plan")
-  }
+  check_estimator(object)
   check_cluster_argument(cluster, null = TRUE)
   check_spans_machines(object$config$train_distribute, cluster)
   training <- input_of(train_spec)
@@ -61,9 +59,9 @@ plan <- function(
     devices_per_worker = if (is.null(cluster)) {
       count_devices(object$config$train_distribute)
     } else {
-      check_count(devices_per_worker, "devices_per_worker")
+      check_count(devices_per_worker)
     },
-    script = check_string(script, "script", null = TRUE)
+    script = check_string(script, null = TRUE)
   )
   new_plan(rows)
 }
@@ -93,12 +91,9 @@ check_spans_machines <- function(strategy, cluster) {
   ) {
     abort_tfdistribute(
       "strategy",
-      problem = paste0(
-        "`train_distribute` is strategy_",
-        strategy$kind,
-        "(), which uses one machine, and `cluster` has ",
-        sum(count_tasks(cluster)),
-        " tasks."
+      problem = c(
+        "`train_distribute` is strategy_{strategy$kind}(), which uses one machine, ",
+        "and `cluster` has {sum(count_tasks(cluster))} task{?s}."
       ),
       remedy = "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
       argument = "train_distribute",
@@ -132,7 +127,7 @@ print.tfdistribute_plan <- function(x, ...) {
   if (!all(c("task", "host", "port", "role", "reads", "writes", "command") %in% names(x))) {
     return(NextMethod())
   }
-  cat("<plan> ", nrow(x), if (nrow(x) == 1) " task\n" else " tasks\n", sep = "")
+  writeLines(interpolate("<plan> {nrow(x)} task{?s}"))
   for (row in seq_len(nrow(x))) {
     writeLines(format_task(as.list(x)[names(x)], row))
   }

@@ -42,27 +42,22 @@ predict.tfdistribute_estimator <- function(
   yield_single_examples = TRUE,
   ...
 ) {
-  check_given(missing(input_fn), "predict")
-  known <- setdiff(names(formals(predict.tfdistribute_estimator)), c("object", "..."))
-  check_no_more(..., verb = "predict", known = known)
-  as_iterable <- check_flag(as_iterable, "as_iterable")
-  simplify <- check_flag(simplify, "simplify")
+  check_given(input_fn, "Make an input with input_fn().")
+  check_no_more(..., verb = "predict")
+  as_iterable <- check_flag(as_iterable)
+  simplify <- check_flag(simplify)
   # The default names what canned models give; models with other outputs must not fail on it.
-  asked <- if (missing(predict_keys)) {
-    NULL
-  } else {
-    check_strings(predict_keys, "predict_keys", null = TRUE)
-  }
+  asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
   arguments <- list(
     estimator = object,
     input = as_input(input_fn),
-    checkpoint_path = check_string(checkpoint_path, "checkpoint_path", null = TRUE),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE),
     predict_keys = asked,
     hooks = check_hooks(hooks)
   )
   if (as_iterable) {
     batches <- do.call(call_backend, c("predict_batches", arguments))
-    return(next_prediction(batches, check_flag(yield_single_examples, "yield_single_examples")))
+    return(next_prediction(batches, check_flag(yield_single_examples)))
   }
   columns <- do.call(call_backend, c("predict", arguments))
   predictions <- prediction_tibble(columns, if (is.null(asked)) hidden_outputs)

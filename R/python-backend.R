@@ -48,8 +48,8 @@ raise_python_error <- function(error) {
   the$callback_trace <- NULL
   abort_tfdistribute(
     error$kind,
-    problem = error$problem,
-    remedy = error$remedy,
+    problem = "{error$problem}",
+    remedy = if (!is.null(error$remedy)) "{error$remedy}",
     argument = error$argument,
     value = error$value,
     parent = parent,
@@ -90,8 +90,8 @@ import_bridge <- function() {
 abort_no_python <- function(error) {
   abort_tfdistribute(
     "backend",
-    problem = paste0("Python cannot be used by tfdistribute: ", conditionMessage(error)),
-    remedy = "Run install_tfdistribute(), restart R, and see tfdistribute_sitrep() for what is missing.",
+    problem = "Python cannot be used by tfdistribute: {conditionMessage(error)}",
+    remedy = "Run install_tfdistribute() and restart R; tfdistribute_sitrep() shows what is missing.",
     parent = error
   )
 }
@@ -310,12 +310,7 @@ make_python_environment <- function(envname, packages, python) {
     error = function(error) {
       abort_tfdistribute(
         "backend",
-        problem = paste0(
-          "`envname` \"",
-          envname,
-          "\" could not be made: ",
-          conditionMessage(error)
-        ),
+        problem = "`envname` \"{envname}\" could not be created: {conditionMessage(error)}",
         remedy = "Install Python 3.11 with its venv module, then call install_tfdistribute() again.",
         argument = "envname",
         value = envname,

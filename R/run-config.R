@@ -97,61 +97,31 @@ run_config <- function(
   )
   structure(
     list(
-      train_distribute = check_strategy(train_distribute, "train_distribute"),
-      eval_distribute = check_strategy(eval_distribute, "eval_distribute"),
-      model_dir = check_path(model_dir, "model_dir"),
-      tf_random_seed = check_count(
-        tf_random_seed,
-        "tf_random_seed",
-        minimum = -.Machine$integer.max,
-        null = TRUE
-      ),
-      save_summary_steps = check_steps(save_summary_steps, "save_summary_steps", minimum = 0L),
-      save_checkpoints_steps = check_count(
-        save_checkpoints_steps,
-        "save_checkpoints_steps",
-        minimum = 0L,
-        null = TRUE
-      ),
-      save_checkpoints_secs = check_number(
-        save_checkpoints_secs,
-        "save_checkpoints_secs",
-        minimum = 0,
-        null = TRUE
-      ),
+      train_distribute = check_strategy(train_distribute),
+      eval_distribute = check_strategy(eval_distribute),
+      model_dir = check_path(model_dir),
+      tf_random_seed = check_count(tf_random_seed, minimum = -.Machine$integer.max, null = TRUE),
+      save_summary_steps = check_steps(save_summary_steps, minimum = 0L),
+      save_checkpoints_steps = check_count(save_checkpoints_steps, minimum = 0L, null = TRUE),
+      save_checkpoints_secs = check_number(save_checkpoints_secs, minimum = 0, null = TRUE),
       session_config = check_session_config(session_config),
-      keep_checkpoint_max = check_count(
-        keep_checkpoint_max,
-        "keep_checkpoint_max",
-        minimum = 0L,
-        null = TRUE
-      ),
-      keep_checkpoint_every_n_hours = check_positive(
-        keep_checkpoint_every_n_hours,
-        "keep_checkpoint_every_n_hours"
-      ),
-      log_step_count_steps = check_steps(log_step_count_steps, "log_step_count_steps"),
+      keep_checkpoint_max = check_count(keep_checkpoint_max, minimum = 0L, null = TRUE),
+      keep_checkpoint_every_n_hours = check_positive(keep_checkpoint_every_n_hours),
+      log_step_count_steps = check_steps(log_step_count_steps),
       device_fn = check_device_fn(device_fn),
       protocol = if (!is.null(protocol)) {
-        check_choice(protocol, "protocol", c("grpc", "grpc+verbs"))
+        check_choice(protocol, c("grpc", "grpc+verbs"))
       },
-      session_creation_timeout_secs = check_positive(
-        session_creation_timeout_secs,
-        "session_creation_timeout_secs"
-      ),
+      session_creation_timeout_secs = check_positive(session_creation_timeout_secs),
       experimental_distribute = NULL,
       experimental_max_worker_delay_secs = check_count(
         experimental_max_worker_delay_secs,
-        "experimental_max_worker_delay_secs",
         minimum = 0L,
         null = TRUE
       ),
-      checkpoint_save_graph_def = check_flag(
-        checkpoint_save_graph_def,
-        "checkpoint_save_graph_def"
-      ),
+      checkpoint_save_graph_def = check_flag(checkpoint_save_graph_def),
       cluster = check_cluster_argument(cluster, null = TRUE),
-      steps_per_run = check_steps(steps_per_run, "steps_per_run", null = FALSE)
+      steps_per_run = check_steps(steps_per_run, null = FALSE)
     ),
     class = "tfdistribute_run_config"
   )
@@ -175,12 +145,9 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
   if (!is.null(steps) && !is.null(secs)) {
     abort_tfdistribute(
       "run_config",
-      problem = paste0(
-        "`save_checkpoints_steps` (",
-        show_value(steps),
-        ") and `save_checkpoints_secs` (",
-        show_value(secs),
-        ") cannot both be set."
+      problem = c(
+        "`save_checkpoints_steps` ({show_value(steps)}) and `save_checkpoints_secs` ",
+        "({show_value(secs)}) cannot both be set."
       ),
       remedy = "Set one of them; the other is then off.",
       argument = "save_checkpoints_steps",
@@ -206,43 +173,24 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
 }
 
 # A number of steps, or "auto" where time decides.
-check_steps <- function(steps, argument, minimum = 1L, null = TRUE) {
-  if (identical(steps, "auto") || null && is.null(steps)) {
-    return(steps)
+check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::caller_arg(value)) {
+  if (identical(value, "auto") || null && is.null(value)) {
+    return(value)
   }
-  if (!is_number(steps) || !is_whole(steps) || steps < minimum) {
-    wanted <- paste("a whole number of at least", minimum)
-    abort_argument(argument, steps, paste0(wanted, if (null) ', "auto" or NULL' else ' or "auto"'))
+  if (!is_number(value) || !is_whole(value) || value < minimum) {
+    others <- if (null) ", \"auto\" or NULL" else " or \"auto\""
+    abort_argument(value, paste0("a whole number of at least ", minimum, others), argument)
   }
-  as.integer(steps)
-}
-
-check_path <- function(path, argument) {
-  path <- check_string(path, argument, null = TRUE)
-  if (is.null(path)) NULL else path.expand(path)
-}
-
-check_positive <- function(value, argument, null = FALSE) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is_number(value) || value <= 0) {
-    abort_argument(argument, value, paste0("a number above 0", if (null) " or NULL"))
-  }
-  as.double(value)
+  as.integer(value)
 }
 
 check_device_fn <- function(device_fn) {
-  check_function(device_fn, "device_fn", null = TRUE)
+  check_function(device_fn, null = TRUE)
   arguments <- if (!is.null(device_fn)) names(formals(args(device_fn)))
   if (!is.null(device_fn) && length(arguments) != 1) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        "`device_fn` must take one argument, an operation, not ",
-        length(arguments),
-        "."
-      ),
+      problem = "`device_fn` must take one argument, an operation, not {length(arguments)}.",
       remedy = "Write function(op) and return a device's name.",
       argument = "device_fn"
     )
@@ -258,10 +206,10 @@ format_setting <- function(value, name) {
     return(format(value))
   }
   if (inherits(value, "tfdistribute_cluster")) {
-    return(paste(task_names(value), collapse = ", "))
+    return(toString(task_names(value)))
   }
   if (is.list(value)) {
-    return(paste(format_fields(value), collapse = ", "))
+    return(toString(format_fields(value)))
   }
   show_value(value)
 }

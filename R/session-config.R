@@ -6,7 +6,7 @@ check_session_config <- function(settings, path = "session_config") {
     return(NULL)
   }
   if (is_python_object(settings) || !is.list(settings)) {
-    abort_argument(path, settings, "a named list")
+    abort_argument(settings, "a named list", path)
   }
   if (length(settings) == 0) {
     return(NULL)
@@ -14,7 +14,7 @@ check_session_config <- function(settings, path = "session_config") {
   if (!rlang::is_named(settings) || anyDuplicated(names(settings))) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", path, "` must name each of its ", length(settings), " fields once."),
+      problem = "`{path}` must name each of its {length(settings)} fields once.",
       remedy = "Write list(field = value).",
       argument = path
     )
@@ -34,7 +34,7 @@ check_session_field <- function(value, path) {
       check_session_config(value, path)
     }
   } else if (!is.atomic(value) || is.null(value) || anyNA(value)) {
-    abort_argument(path, value, "a number, a string, TRUE, FALSE or a named list")
+    abort_argument(value, "a number, a string, TRUE, FALSE or a named list", path)
   }
 }
 

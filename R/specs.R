@@ -28,7 +28,7 @@ train_spec <- function(input_fn, max_steps = NULL, hooks = NULL) {
   structure(
     list(
       input = as_input(input_fn),
-      max_steps = check_count(max_steps, "max_steps", null = TRUE),
+      max_steps = check_count(max_steps, null = TRUE),
       hooks = check_hooks(hooks)
     ),
     class = "tfdistribute_train_spec"
@@ -49,12 +49,12 @@ eval_spec <- function(
   structure(
     list(
       input = as_input(input_fn),
-      steps = check_count(steps, "steps", null = TRUE),
-      name = check_string(name, "name", null = TRUE),
+      steps = check_count(steps, null = TRUE),
+      name = check_string(name, null = TRUE),
       hooks = check_hooks(hooks),
-      exporters = check_python_objects(exporters, "exporters", "tf.estimator.Exporter objects"),
-      start_delay_secs = check_count(start_delay_secs, "start_delay_secs", minimum = 0L),
-      throttle_secs = check_count(throttle_secs, "throttle_secs", minimum = 0L)
+      exporters = check_python_objects(exporters, "tf.estimator.Exporter objects"),
+      start_delay_secs = check_count(start_delay_secs, minimum = 0L),
+      throttle_secs = check_count(throttle_secs, minimum = 0L)
     ),
     class = "tfdistribute_eval_spec"
   )

@@ -25,7 +25,7 @@ strategy_mirrored <- function(
 ) {
   choices <- c("auto", "nccl", "hierarchical_copy", "one_device")
   devices <- check_devices(devices)
-  cross_device <- check_default_choice(cross_device, "cross_device", choices)
+  cross_device <- check_default_choice(cross_device, choices)
   if (cross_device == "nccl") {
     check_nccl(devices)
   }
@@ -38,10 +38,9 @@ check_nccl <- function(devices) {
   if (any(on_cpu)) {
     abort_tfdistribute(
       "strategy",
-      problem = paste0(
-        "`cross_device = \"nccl\"` sums over GPUs only, and ",
-        short_device(devices[on_cpu][[1]]),
-        " is a CPU."
+      problem = c(
+        "`cross_device = \"nccl\"` reduces over GPUs only, ",
+        "and {short_device(devices[on_cpu][[1]])} is a CPU."
       ),
       remedy = "Use `cross_device = \"auto\"`.",
       argument = "cross_device",

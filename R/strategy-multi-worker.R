@@ -21,8 +21,8 @@
 #' strategy_multi_worker(communication = "ring", timeout_s = 60)
 #' @export
 strategy_multi_worker <- function(communication = c("auto", "ring", "nccl"), timeout_s = NULL) {
-  communication <- check_default_choice(communication, "communication", c("auto", "ring", "nccl"))
-  timeout_s <- check_positive(timeout_s, "timeout_s", null = TRUE)
+  communication <- check_default_choice(communication, c("auto", "ring", "nccl"))
+  timeout_s <- check_positive(timeout_s, null = TRUE)
   new_description("strategy", "multi_worker", communication = communication, timeout_s = timeout_s)
 }
 

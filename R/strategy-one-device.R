@@ -16,8 +16,8 @@
 #' strategy_one_device("CPU:0")
 #' @export
 strategy_one_device <- function(device) {
-  device <- check_string(device, "device")
-  new_description("strategy", "one_device", device = canonical_device(device, "device"))
+  device <- check_string(device)
+  new_description("strategy", "one_device", device = canonical_device(device))
 }
 
 #' @export

@@ -12,7 +12,7 @@
 #' strategy_tpu("grpc://10.0.0.2:8470")
 #' @export
 strategy_tpu <- function(address) {
-  new_description("strategy", "tpu", address = check_string(address, "address"))
+  new_description("strategy", "tpu", address = check_string(address))
 }
 
 #' @export

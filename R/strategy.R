@@ -37,18 +37,12 @@ print.tfdistribute_strategy <- function(x, ...) {
 }
 
 # "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
-canonical_device <- function(name, argument) {
+canonical_device <- function(name, argument = rlang::caller_arg(name)) {
   pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"
   if (!grepl(pattern, trimws(name), ignore.case = TRUE)) {
     abort_tfdistribute(
       "strategy",
-      problem = paste0(
-        "`",
-        argument,
-        "` names no CPU or GPU of this machine: ",
-        show_value(name),
-        "."
-      ),
+      problem = "`{argument}` does not name a CPU or GPU of this machine: {show_value(name)}.",
       remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".",
       argument = argument,
       value = name
@@ -74,8 +68,11 @@ check_devices <- function(devices) {
   } else if (is_number(devices) && is_whole(devices) && devices >= 1) {
     as.integer(devices)
   } else {
-    expected <- "a count of at least 1, names such as \"GPU:0\", or NULL"
-    abort_argument("devices", devices, expected, kind = "strategy")
+    abort_argument(
+      devices,
+      "a count of at least 1, names such as \"GPU:0\", or NULL",
+      kind = "strategy"
+    )
   }
 }
 
@@ -83,10 +80,9 @@ check_device_names <- function(devices) {
   names <- vapply(devices, canonical_device, "", argument = "devices", USE.NAMES = FALSE)
   twice <- anyDuplicated(names)
   if (twice > 0) {
-    twice <- short_device(names[[twice]])
     abort_tfdistribute(
       "strategy",
-      problem = paste0("`devices` names ", twice, " twice: ", show_value(devices), "."),
+      problem = "`devices` names {short_device(names[[twice]])} twice: {show_value(devices)}.",
       remedy = "Name each device once.",
       argument = "devices",
       value = show_value(devices)
@@ -95,22 +91,16 @@ check_device_names <- function(devices) {
   names
 }
 
-check_strategy <- function(strategy, argument) {
-  if (is.null(strategy) || inherits(strategy, "tfdistribute_strategy")) {
-    return(strategy)
+check_strategy <- function(value, argument = rlang::caller_arg(value)) {
+  if (is.null(value) || inherits(value, "tfdistribute_strategy")) {
+    return(value)
   }
   abort_tfdistribute(
     "argument",
-    problem = paste0(
-      "`",
-      argument,
-      "` must be a strategy or NULL, not ",
-      show_value(strategy),
-      "."
-    ),
+    problem = "`{argument}` must be a strategy or NULL, not {show_value(value)}.",
     remedy = "Make one with strategy_mirrored() or another strategy_*() function.",
     argument = argument,
-    value = show_value(strategy)
+    value = show_value(value)
   )
 }
 
@@ -119,8 +109,8 @@ format_devices <- function(devices) {
   if (is.null(devices)) {
     "over all GPUs, or the CPU"
   } else if (is.character(devices)) {
-    paste("over", paste(short_device(devices), collapse = ", "))
+    paste("over", toString(short_device(devices)))
   } else {
-    paste("over", devices, if (devices == 1) "device" else "devices")
+    interpolate("over {devices} device{?s}")
   }
 }

@@ -32,7 +32,7 @@ tensorboard <- function(
   reload_interval = 5,
   purge_orphaned_data = TRUE
 ) {
-  action <- check_default_choice(action, "action", c("start", "stop"))
+  action <- check_default_choice(action, c("start", "stop"))
   if (action == "stop") {
     stop_tensorboards()
     return(invisible(NULL))
@@ -40,13 +40,13 @@ tensorboard <- function(
   arguments <- c(
     log_arguments(log_dir),
     "--host",
-    check_string(host, "host"),
+    check_string(host),
     "--port",
-    if (identical(port, "auto")) "0" else as.character(check_count(port, "port")),
+    if (identical(port, "auto")) "0" else as.character(check_count(port)),
     "--reload_interval",
-    format(check_number(reload_interval, "reload_interval", minimum = 0)),
+    format(check_number(reload_interval, minimum = 0)),
     "--purge_orphaned_data",
-    tolower(check_flag(purge_orphaned_data, "purge_orphaned_data")),
+    tolower(check_flag(purge_orphaned_data)),
     # Its own reader of files is a process that outlives it.
     "--load_fast",
     "false"
@@ -54,7 +54,7 @@ tensorboard <- function(
   url <- start_tensorboard(arguments)
   if (is.function(launch_browser)) {
     launch_browser(url)
-  } else if (check_flag(launch_browser, "launch_browser")) {
+  } else if (check_flag(launch_browser)) {
     utils::browseURL(url)
   }
   cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
@@ -66,7 +66,7 @@ log_arguments <- function(log_dir) {
     log_dir <- list(log_dir)
   }
   if (!(is.character(log_dir) || is.list(log_dir)) || length(log_dir) == 0) {
-    abort_argument("log_dir", log_dir, "one or more directories or estimators")
+    abort_argument(log_dir, "one or more directories or estimators")
   }
   paths <- vapply(log_dir, log_path, "")
   if (length(paths) == 1 && is.null(names(paths))) {
@@ -79,9 +79,9 @@ log_arguments <- function(log_dir) {
 
 estimator_classes <- c("tfdistribute_estimator", "tf_estimator")
 
-log_path <- function(each) {
+log_path <- function(log_dir) {
   path.expand(
-    if (inherits(each, estimator_classes)) model_dir(each) else check_string(each, "log_dir")
+    if (inherits(log_dir, estimator_classes)) model_dir(log_dir) else check_string(log_dir)
   )
 }
 
@@ -99,14 +99,14 @@ start_tensorboard <- function(arguments, timeout_s = 60) {
   )
   deadline <- Sys.time() + timeout_s
   repeat {
-    said <- readLines(log, warn = FALSE)
-    url <- regmatches(said, regexpr("https?://[^ ]+", said))
+    output <- readLines(log, warn = FALSE)
+    url <- regmatches(output, regexpr("https?://[^ ]+", output))
     if (length(url) > 0) {
       break
     }
     if (!process$is_alive() || Sys.time() > deadline) {
       process$kill_tree()
-      abort_tensorboard(said)
+      abort_tensorboard(output)
     }
     Sys.sleep(0.1)
   }
@@ -115,12 +115,12 @@ start_tensorboard <- function(arguments, timeout_s = 60) {
   url[[1]]
 }
 
-abort_tensorboard <- function(said) {
-  said <- utils::tail(said[nzchar(said)], 3)
+abort_tensorboard <- function(output) {
+  output <- utils::tail(output[nzchar(output)], 3)
   abort_tfdistribute(
     "backend",
-    problem = paste0("TensorBoard did not start: ", paste(said, collapse = " ")),
-    remedy = "See tfdistribute_sitrep() for the Python that is used, and give another `port` if it is taken."
+    problem = "TensorBoard did not start: {paste(output, collapse = ' ')}",
+    remedy = "See tfdistribute_sitrep(), and give another `port` if this one is taken."
   )
 }
 

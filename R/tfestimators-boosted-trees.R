@@ -60,14 +60,13 @@ boosted_trees_classifier <- function(
 abort_boosted_trees <- function(verb, instead) {
   abort_tfdistribute(
     "unsupported",
-    problem = paste0(
-      verb,
-      "() cannot be used: TensorFlow has no boosted trees any more (it gave them up after version 2.8)."
+    problem = c(
+      "{verb}() is not supported: ",
+      "TensorFlow removed boosted trees after version 2.8."
     ),
-    remedy = paste0(
-      "Use ",
-      instead,
-      "(), or boosted trees of another package: xgboost, lightgbm, or Python's TensorFlow Decision Forests."
+    remedy = c(
+      "Use {instead}(), or boosted trees of another package: ",
+      "xgboost, lightgbm, or Python's TensorFlow Decision Forests."
     )
   )
 }

@@ -51,7 +51,7 @@ flags <- function(
     return(do.call(theirs, c(described, given, list(arguments = arguments))))
   }
   if (!missing(file) && !file.exists(file)) {
-    abort_argument("file", file, "the path of a file that exists")
+    abort_argument(file, "the path of a file that exists")
   }
   names(described) <- vapply(described, function(flag) flag$name, "")
   values <- lapply(described, function(flag) flag$default)
@@ -90,10 +90,10 @@ flag_string <- function(name, default, description = NULL) {
 # The fields and the second class are those of tfruns, which takes such an object as its own.
 new_flag <- function(type, name, default, description) {
   flag <- list(
-    name = check_string(name, "name"),
+    name = check_string(name),
     type = type,
     default = NULL,
-    description = check_string(description, "description", null = TRUE)
+    description = check_string(description, null = TRUE)
   )
   flag$default <- flag_value(flag, default)
   structure(flag, class = c("tfdistribute_flag", "tfruns_flag"))
@@ -112,7 +112,7 @@ flag_value <- function(flag, value) {
     NA
   }
   if (is.na(converted)) {
-    abort_argument(flag$name, value, paste0("one value of type ", flag$type))
+    abort_argument(value, "one value of type {flag$type}", flag$name)
   }
   converted
 }
@@ -138,19 +138,19 @@ as_truth <- function(value) {
 
 check_described <- function(described) {
   for (flag in described) {
-    check_class(flag, "...", "tfdistribute_flag", "flags, such as flag_numeric() makes")
+    check_class(flag, "tfdistribute_flag", "flags, such as flag_numeric() makes", argument = "...")
   }
   names <- vapply(described, function(flag) flag$name, "")
   if (anyDuplicated(names) > 0) {
-    abort_argument("...", names[[anyDuplicated(names)]], "flags with different names")
+    abort_argument(names[[anyDuplicated(names)]], "flags with different names", "...")
   }
 }
 
 abort_unknown_flag <- function(name, known) {
   abort_tfdistribute(
     "argument",
-    problem = paste0("`", name, "` is no flag of this script."),
-    remedy = paste0("Its flags are ", paste0("--", gsub("_", "-", known), collapse = ", "), "."),
+    problem = "`{name}` is not a flag of this script.",
+    remedy = "Its flags are {paste0('--', gsub('_', '-', known), collapse = ', ')}.",
     argument = name
   )
 }
@@ -162,7 +162,7 @@ flags_in_file <- function(file, config) {
   if (!requireNamespace("yaml", quietly = TRUE)) {
     abort_tfdistribute(
       "unsupported",
-      problem = paste0("`file` \"", file, "\" cannot be read without the R package yaml."),
+      problem = "`file` \"{file}\" cannot be read without the R package yaml.",
       remedy = "Install yaml, or give the flags on the command line.",
       argument = "file",
       value = file
@@ -175,7 +175,7 @@ flags_in_file <- function(file, config) {
   if (any(vapply(read, function(section) "inherits" %in% names(section), NA))) {
     abort_tfdistribute(
       "unsupported",
-      problem = paste0("Sections of \"", file, "\" inherit from others, which only tfruns reads."),
+      problem = "Sections of \"{file}\" inherit from others, which only tfruns reads.",
       remedy = "Install the R package tfruns, or write the values into each section.",
       argument = "file",
       value = file

@@ -30,8 +30,8 @@ input_layer <- function(features, feature_columns, weight_collections = NULL, tr
   call_backend(
     "input_layer",
     features = features,
-    feature_columns = check_deep_columns(feature_columns, "feature_columns"),
-    weight_collections = check_strings(weight_collections, "weight_collections", null = TRUE),
-    trainable = check_flag(trainable, "trainable")
+    feature_columns = check_deep_columns(feature_columns),
+    weight_collections = check_strings(weight_collections, null = TRUE),
+    trainable = check_flag(trainable)
   )
 }

@@ -38,13 +38,13 @@ numpy_input_fn <- function(
   if (!is.list(x) || is_python_object(x)) {
     abort_tfdistribute(
       "input",
-      problem = paste0("`x` must be a named list of arrays, not ", show_kind(x), "."),
+      problem = "`x` must be a named list of arrays, not {show_kind(x)}.",
       remedy = "Name the feature, as in list(x = x); turn Python arrays into R's first.",
       argument = "x"
     )
   }
   check_column_names(names(x))
-  weights <- check_string(weights, "weights", null = TRUE)
+  weights <- check_string(weights, null = TRUE)
   if (!is.null(weights) && !weights %in% names(x)) {
     abort_unknown_column(weights, names(x), "weights")
   }

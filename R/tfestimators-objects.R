@@ -86,12 +86,8 @@ python_estimator <- function(object) {
   if (!is_python_object(estimator)) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        "`object` is a tf_estimator whose `estimator` is ",
-        show_value(estimator),
-        ", not a Python Estimator."
-      ),
-      remedy = "Make it anew: objects that hold Python cannot be saved and read.",
+      problem = "`object$estimator` is {show_value(estimator)}, not a Python Estimator.",
+      remedy = "Make the object again: objects that hold Python cannot be saved and read.",
       argument = "object"
     )
   }

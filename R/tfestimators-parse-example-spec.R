@@ -60,25 +60,33 @@ regressor_parse_example_spec <- function(
   )
 }
 
-new_parse_example_spec <- function(columns, label_key, dtype, default, dimension, weight_column) {
-  columns <- check_some_columns(columns, "feature_columns")
-  dtype <- check_dtype(dtype, "label_dtype", c("int64", "float32", "string"))
+new_parse_example_spec <- function(
+  feature_columns,
+  label_key,
+  label_dtype,
+  label_default,
+  label_dimension,
+  weight_column
+) {
+  columns <- check_some_columns(feature_columns)
+  label_dtype <- check_dtype(label_dtype, c("int64", "float32", "string"))
+  weight_column <- check_weight_column(weight_column)
   spec <- list(
     feature_columns = columns,
-    label_key = check_not_read(check_string(label_key, "label_key"), "label_key", columns),
-    label_dtype = dtype,
-    label_default = check_label_default(default, dtype),
-    label_dimension = check_count(dimension, "label_dimension"),
-    weight_column = check_not_read(check_weight_column(weight_column), "weight_column", columns)
+    label_key = check_not_read(check_string(label_key), columns, "label_key"),
+    label_dtype = label_dtype,
+    label_default = check_label_default(label_default, label_dtype),
+    label_dimension = check_count(label_dimension),
+    weight_column = check_not_read(weight_column, columns, "weight_column")
   )
   structure(spec, class = "tfdistribute_parse_example_spec")
 }
 
-check_not_read <- function(name, argument, columns) {
+check_not_read <- function(name, columns, argument) {
   if (!is.null(name) && name %in% unlist(lapply(columns, features_of_column))) {
     abort_tfdistribute(
       "model",
-      problem = paste0("`", argument, "` is \"", name, "\", which is also a feature."),
+      problem = "`{argument}` is \"{name}\", which is also a feature.",
       remedy = "Leave it out of the feature columns.",
       argument = argument,
       value = name
@@ -87,15 +95,15 @@ check_not_read <- function(name, argument, columns) {
   name
 }
 
-check_label_default <- function(value, dtype) {
-  if (is.null(value)) {
+check_label_default <- function(label_default, dtype) {
+  if (is.null(label_default)) {
     return(NULL)
   }
   switch(
     dtype,
-    int64 = check_count(value, "label_default", minimum = -.Machine$integer.max),
-    float32 = check_number(value, "label_default"),
-    check_string(value, "label_default")
+    int64 = check_count(label_default, minimum = -.Machine$integer.max),
+    float32 = check_number(label_default),
+    check_string(label_default)
   )
 }
 
@@ -124,7 +132,7 @@ print.tfdistribute_parse_example_spec <- function(x, ...) {
     label <- paste0(label, ", else ", x$label_default)
   }
   cat("<parse_example_spec>\n  label     ", label, ")\n", sep = "")
-  cat("  features  ", paste(features, collapse = ", "), "\n", sep = "")
+  cat("  features  ", toString(features), "\n", sep = "")
   if (!is.null(x$weight_column)) {
     cat("  weights   ", x$weight_column, "\n", sep = "")
   }

@@ -73,17 +73,17 @@ install_tensorflow <- function(
   pip_ignore_installed = TRUE,
   python_version = conda_python_version
 ) {
-  method <- check_default_choice(method, "method", c("auto", "virtualenv", "conda"))
+  method <- check_default_choice(method, c("auto", "virtualenv", "conda"))
   refuse_installation(method == "conda", "method", method, "Use `method = \"virtualenv\"`.")
   known <- grepl(
     "^((default|2[.]15([.]1)?)(-(gpu|cpu))?|gpu|cpu)$",
-    check_string(version, "version")
+    check_string(version)
   )
   refuse_installation(
     !known,
     "version",
     version,
-    "Leave `version` out: 2.15 is the last that has Estimators."
+    "Leave `version` out: 2.15 is the last version with Estimators."
   )
   refuse_installation(
     length(extra_packages) > 0,
@@ -105,7 +105,7 @@ refuse_installation <- function(refused, argument, value, remedy) {
   if (refused) {
     abort_tfdistribute(
       "unsupported",
-      problem = paste0("`", argument, "` cannot be ", show_value(value), "."),
+      problem = "`{argument}` cannot be {show_value(value)}.",
       remedy = remedy,
       argument = argument,
       value = show_value(value)

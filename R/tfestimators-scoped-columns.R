@@ -26,7 +26,7 @@
 #' @export
 scoped_columns <- function(columns) {
   old <- the$feature_scope
-  names <- scope_names(columns, "columns")
+  names <- scope_names(columns)
   rlang::local_bindings(feature_scope = names, .env = the, .frame = parent.frame())
   invisible(old)
 }
@@ -34,7 +34,7 @@ scoped_columns <- function(columns) {
 #' @rdname scoped_columns
 #' @export
 with_columns <- function(columns, expr) {
-  rlang::local_bindings(feature_scope = scope_names(columns, "columns"), .env = the)
+  rlang::local_bindings(feature_scope = scope_names(columns), .env = the)
   expr
 }
 
@@ -42,14 +42,15 @@ with_columns <- function(columns, expr) {
 #' @export
 set_columns <- function(columns) {
   old <- the$feature_scope
-  the$feature_scope <- if (!is.null(columns)) scope_names(columns, "columns")
+  the$feature_scope <- if (!is.null(columns)) scope_names(columns)
   invisible(old)
 }
 
-scope_names <- function(columns, argument) {
+scope_names <- function(columns, argument = rlang::caller_arg(columns)) {
   names <- if (is.character(columns)) columns else colnames(columns) %||% names(columns)
   if (!is.character(names) || length(names) == 0 || anyNA(names) || !all(nzchar(names))) {
-    abort_argument(argument, columns, "names of features, or a data frame or matrix that has them")
+    expected <- "names of features, or a data frame or matrix that has them"
+    abort_argument(columns, expected, argument)
   }
   unique(enc2utf8(as.vector(names)))
 }
@@ -63,12 +64,8 @@ select_features <- function(dots, verb, known) {
   if (length(named) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = paste0("`", named[[1]], "` is no argument of ", verb, "()."),
-      remedy = paste0(
-        "Use only ",
-        paste0("`", known, "`", collapse = ", "),
-        ", and names of features."
-      ),
+      problem = "`{named[[1]]}` is not an argument of {verb}().",
+      remedy = "Use only {backquoted(known)}, and names of features.",
       argument = named[[1]]
     )
   }
@@ -81,16 +78,16 @@ select_features <- function(dots, verb, known) {
   if (length(names) == 0) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(verb, "() was given no feature."),
+      problem = "{verb}() was given no feature.",
       remedy = if (is.null(scope)) {
         "Give the name of a feature."
       } else {
-        paste0("The scope has ", show_value(scope), ".")
+        "The scope has {show_value(scope)}."
       },
       argument = "..."
     )
   }
-  check_strings(unique(unname(names)), "...")
+  check_strings(unique(unname(names)), argument = "...")
 }
 
 names_in_scope <- function(dots, scope, verb) {
@@ -123,17 +120,11 @@ abort_feature_selection <- function(error, scope, verb) {
   abort_tfdistribute(
     "argument",
     problem = if (length(unknown) > 0) {
-      paste0(
-        "The feature ",
-        show_value(unknown[[1]]),
-        " that ",
-        verb,
-        "() was given is not in the scope."
-      )
+      "The feature {show_value(unknown[[1]])} that {verb}() was given is not in the scope."
     } else {
-      paste0(verb, "() cannot choose features: ", conditionMessage(error))
+      "{verb}() cannot choose features: {conditionMessage(error)}"
     },
-    remedy = paste0("The scope has ", show_value(scope), "."),
+    remedy = "The scope has {show_value(scope)}.",
     argument = "...",
     value = if (length(unknown) > 0) unknown[[1]],
     parent = if (length(unknown) == 0) error
@@ -168,11 +159,9 @@ name_without_scope <- function(quosure, verb) {
   if (called %in% choosing_helpers) {
     abort_tfdistribute(
       "argument",
-      problem = paste0(
-        verb,
-        "() cannot choose features with ",
-        rlang::as_label(expression),
-        ": it does not know which there are."
+      problem = c(
+        "{verb}() cannot choose features with {rlang::as_label(expression)}: ",
+        "it does not know which there are."
       ),
       remedy = "Give feature_columns(names = ) the data frame, or see scoped_columns().",
       argument = "...",
@@ -185,7 +174,7 @@ name_without_scope <- function(quosure, verb) {
   }
   value <- rlang::eval_tidy(quosure)
   if (!is.character(value)) {
-    abort_argument("...", value, "names of features")
+    abort_argument(value, "names of features", "...")
   }
   value
 }

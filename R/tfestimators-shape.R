@@ -17,7 +17,7 @@ shape <- function(..., dims = list(...)) {
     if (is.null(size) || (length(size) == 1 && is.na(size))) {
       return(NULL)
     }
-    check_count(size, "dims", minimum = 0L)
+    check_count(size, minimum = 0L, argument = "dims")
   })
 }
 
@@ -37,7 +37,7 @@ shape <- function(..., dims = list(...)) {
 #' array_reshape(matrix(1:6, 2), c(3, -1))
 #' @export
 array_reshape <- function(x, dim, order = c("C", "F")) {
-  order <- check_default_choice(order, "order", c("C", "F"))
+  order <- check_default_choice(order, c("C", "F"))
   dim <- full_dim(unlist(dim), length(x))
   if (order == "F") {
     return(array(x, dim))
@@ -57,7 +57,7 @@ full_dim <- function(dim, length) {
     dim[open] <- length / known
   }
   if (length(dim) == 0 || sum(open) > 1 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
-    abort_argument("dim", given, paste0("sizes whose product is ", length))
+    abort_argument(given, "sizes with the product {length}", "dim")
   }
   as.integer(dim)
 }

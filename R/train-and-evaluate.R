@@ -25,9 +25,9 @@ train_and_evaluate <- function(object, ...) {
 #' @rdname train_and_evaluate
 #' @export
 train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_spec, ...) {
-  check_no_more(..., verb = "train_and_evaluate", known = c("train_spec", "eval_spec"))
-  check_class(train_spec, "train_spec", "tfdistribute_train_spec", "a train_spec()")
-  check_class(eval_spec, "eval_spec", "tfdistribute_eval_spec", "an eval_spec()")
+  check_no_more(..., verb = "train_and_evaluate")
+  check_class(train_spec, "tfdistribute_train_spec", "a train_spec()")
+  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()")
   if (is_job(object)) {
     arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
     return(perform_by_job(object, "train_and_evaluate", arguments))
@@ -48,5 +48,5 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
 
 #' @export
 train_and_evaluate.default <- function(object, ...) {
-  abort_not_estimator(object, "train_and_evaluate")
+  check_estimator(object)
 }

@@ -48,21 +48,13 @@ train.tfdistribute_estimator <- function(
   saving_listeners = NULL,
   ...
 ) {
-  check_given(missing(input_fn), "train")
-  check_no_more(
-    ...,
-    verb = "train",
-    known = c("input_fn", "steps", "hooks", "max_steps", "saving_listeners")
-  )
+  check_given(input_fn, "Make an input with input_fn().")
+  check_no_more(..., verb = "train")
   input <- as_input(input_fn)
-  steps <- check_count(steps, "steps", null = TRUE)
-  max_steps <- check_count(max_steps, "max_steps", null = TRUE)
+  steps <- check_count(steps, null = TRUE)
+  max_steps <- check_count(max_steps, null = TRUE)
   hooks <- check_hooks(hooks)
-  saving_listeners <- check_python_objects(
-    saving_listeners,
-    "saving_listeners",
-    "CheckpointSaverListener objects"
-  )
+  saving_listeners <- check_python_objects(saving_listeners, "CheckpointSaverListener objects")
   if (is_job(object)) {
     arguments <- list(
       input_fn = input,
@@ -92,16 +84,5 @@ train.tfdistribute_estimator <- function(
 
 #' @export
 train.default <- function(object, ...) {
-  abort_not_estimator(object, "train")
-}
-
-# What every verb says to something that is no estimator.
-abort_not_estimator <- function(object, verb) {
-  abort_tfdistribute(
-    "argument",
-    problem = paste0("`object` must be an estimator, not ", show_value(object), "."),
-    remedy = paste0("Give ", verb, "() a model such as dnn_regressor() makes."),
-    argument = "object",
-    value = show_value(object)
-  )
+  check_estimator(object)
 }

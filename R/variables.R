@@ -36,7 +36,7 @@ variable_names <- function(object) {
 #' @export
 variable_value <- function(object, variable = NULL) {
   directory <- model_dir(object)
-  names <- check_strings(variable, "variable", null = TRUE)
+  names <- check_strings(variable, null = TRUE)
   if (is.null(names)) {
     names <- variable_names(object)
   } else if (length(names) == 1) {
@@ -62,8 +62,8 @@ latest_checkpoint.tfdistribute_estimator <- function(checkpoint_dir, ...) {
 
 #' @export
 latest_checkpoint.default <- function(checkpoint_dir, ...) {
-  check_no_more(..., verb = "latest_checkpoint", known = "checkpoint_dir")
-  directory <- check_string(checkpoint_dir, "checkpoint_dir")
+  check_no_more(..., verb = "latest_checkpoint")
+  directory <- check_string(checkpoint_dir)
   call_backend("latest_checkpoint", model_dir = path.expand(directory))
 }
 
@@ -80,5 +80,5 @@ model_dir.tfdistribute_estimator <- function(object, ...) {
 
 #' @export
 model_dir.default <- function(object, ...) {
-  abort_not_estimator(object, "model_dir")
+  check_estimator(object)
 }

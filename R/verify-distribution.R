@@ -28,12 +28,10 @@
 #' }
 #' @export
 verify_distribution <- function(model, input, cluster = local_cluster(2), steps = 30) {
-  if (!inherits(model, "tfdistribute_estimator")) {
-    abort_not_estimator(model, "verify_distribution")
-  }
+  check_estimator(model)
   input <- as_input(input)
   check_cluster_argument(cluster)
-  steps <- check_count(steps, "steps")
+  steps <- check_count(steps)
   folder <- tempfile("tfdistribute-verification-")
   on.exit(unlink(folder, recursive = TRUE))
   config <- model$config %||% run_config()
@@ -165,13 +163,10 @@ format.tfdistribute_verification <- function(x, ...) {
     ""
   )
   c(
-    paste0(
-      "<verification> ",
-      if (x$agrees) "the trainings agree to six digits" else "the trainings differ",
-      " after ",
-      x$steps,
-      if (x$steps == 1) " step" else " steps"
-    ),
+    interpolate(c(
+      "<verification> the trainings {if (x$agrees) 'agree to six digits' else 'differ'} ",
+      "after {x$steps} step{?s}"
+    )),
     unname(lines),
     if (!x$agrees) paste0("  ! ", x$reasons)
   )

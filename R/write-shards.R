@@ -50,11 +50,11 @@ write_tfrecord <- function(data, path, shards = 1) {
 }
 
 write_shards <- function(format, data, path, shards) {
-  path <- check_string(path, "path")
-  shards <- check_count(shards, "shards")
+  path <- check_string(path)
+  shards <- check_count(shards)
   input <- as_written(data)
   if (isTRUE(input$rows < shards)) {
-    abort_argument("shards", shards, paste("at most the number of rows,", input$rows))
+    abort_argument(shards, "at most the number of rows, {input$rows}")
   }
   progress <- if (isTRUE(getOption("tfdistribute.progress", TRUE))) writing_progress()
   on.exit(if (!is.null(progress)) progress$finish())
@@ -97,9 +97,9 @@ as_written <- function(data) {
     return(as_input(data))
   }
   if ((!is.list(data) && !is.matrix(data)) || is_python_object(data)) {
-    abort_argument("data", data, "a data frame, a matrix, a named list or an input")
+    abort_argument(data, "a data frame, a matrix, a named list or an input")
   }
-  names <- if (is.matrix(data)) colnames(data) else names(data)
+  names <- column_names(data)
   check_column_names(names)
   new_in_memory_input(data, features = names, response = NULL, source = "data")
 }

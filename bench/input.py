@@ -105,7 +105,7 @@ def one_pass(make: Make, rows: int) -> Run:
 def as_matrix(batch: Any) -> Any:
     """Stack the features, as a model does."""
     if isinstance(batch, engine.features.packed_features.PackedFeatures):
-        features = engine.features.packed_features.Features.of(batch)
+        features = engine.features.packed_features.Features.unpack(batch)
         return features.side_by_side(list(features))
     if isinstance(batch, dict):
         (batch,) = batch.values()

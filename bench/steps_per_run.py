@@ -35,9 +35,9 @@ class Clock(engine.tf.estimator.SessionRunHook):
         self._seconds = seconds
         self.made = self.first = self.half = 0.0
 
-    def step_needs(self, loss: Any) -> Any:
+    def required_steps(self, loss: Any) -> Any:
         del loss
-        return engine.hooks.step_requirements.NOTHING
+        return engine.hooks.step_requirements.NO_STEPS
 
     def begin(self) -> None:
         self.step = engine.tf.compat.v1.train.get_global_step()

@@ -17,10 +17,48 @@ test_that("an error carries its kind, its parents, the argument and the remedy",
   expect_snapshot(cat(conditionMessage(error)))
 })
 
-test_that("braces and percent signs of foreign text stay as they are", {
-  error <- tryCatch(abort_tfdistribute("input", "{stop(1)} 100 %s", "{x}"), error = identity)
-  expect_match(conditionMessage(error), "{stop(1)} 100 %s", fixed = TRUE)
-  expect_match(conditionMessage(error), "{x}", fixed = TRUE)
+test_that("text from elsewhere is never evaluated or laid out again", {
+  foreign <- "{stop(1)} 100 %s {?s} \\\n\n    indented {{x}}  "
+  error <- tryCatch(
+    abort_tfdistribute("input", "It says {foreign}.", "{foreign}"),
+    error = identity
+  )
+  expect_identical(error$problem, paste0("It says ", foreign, "."))
+  expect_identical(error$remedy, foreign)
+  expect_match(conditionMessage(error), "{stop(1)} 100 %s {?s}", fixed = TRUE)
+})
+
+test_that("texts have plurals, and long ones are written in parts", {
+  problem_of <- function(rows) {
+    error <- tryCatch(
+      abort_tfdistribute("input", c("{rows} row{?s} ", "{?is/are} missing.")),
+      error = identity
+    )
+    error$problem
+  }
+  expect_identical(problem_of(1), "1 row is missing.")
+  expect_identical(problem_of(2), "2 rows are missing.")
+})
+
+test_that("an error names the function that the user called, however deep it was found", {
+  shown <- function(code) {
+    error <- tryCatch(code, tfdistribute_error = identity)
+    if (!is.null(error$call)) rlang::call_name(error$call)
+  }
+  estimator <- linear_regressor(column_numeric("wt"))
+  input <- input_fn(mpg ~ wt, mtcars)
+  expect_identical(
+    shown(dnn_regressor(8, column_numeric("a"), optimizer = "adamm")),
+    "dnn_regressor"
+  )
+  expect_identical(shown(input_fn(mpg ~ log(wt), mtcars)), "input_fn")
+  expect_identical(shown(input_fn(as.matrix(mtcars), features = nothing)), "input_fn")
+  expect_identical(shown(train(estimator, input, steps = -1)), "train")
+  expect_identical(shown(train(linear_regressor(3), input)), "linear_regressor")
+  expect_identical(shown(lapply(-1, function(steps) train_spec(input, steps))), "train_spec")
+  expect_identical(shown(predict(estimator, input, checkpoint_path = 3)), "predict")
+  # Found where Python calls R, there is no such function.
+  expect_null(shown(check_optimizer("adamm")))
 })
 
 test_that("values are shown short, strings in quotes", {

@@ -112,8 +112,8 @@ test_that("a progress bar is shown where the option says no", {
 
 test_that("what is wrong is named with its remedy", {
   expect_snapshot(error = TRUE, {
-    check_hooks(5)
-    check_hooks(list(hook_progress_bar(), "stop"))
+    train_spec(function() NULL, hooks = 5)
+    train_spec(function() NULL, hooks = list(hook_progress_bar(), "stop"))
     hook_stop_at_step()
     hook_stop_at_step(5, 10)
     hook_stop_at_step(2.5)

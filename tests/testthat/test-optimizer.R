@@ -50,13 +50,13 @@ test_that("optimizers print what they are", {
 
 test_that("unknown optimizers, settings and schedules are named without Python", {
   expect_snapshot(error = TRUE, {
-    check_optimizer("adamm")
-    check_optimizer(list("adam", lr = 0.1))
-    check_optimizer(list("adam", 0.1))
-    check_optimizer(list(learning_rate = 0.1))
-    check_optimizer(list("sgd", learning_rate = -1))
-    check_optimizer(list("sgd", nesterov = 1))
-    check_optimizer(list("sgd", learning_rate = list("expo")))
-    check_optimizer(3, "dnn_optimizer")
+    baseline_regressor(optimizer = "adamm")
+    baseline_regressor(optimizer = list("adam", lr = 0.1))
+    baseline_regressor(optimizer = list("adam", 0.1))
+    baseline_regressor(optimizer = list(learning_rate = 0.1))
+    baseline_regressor(optimizer = list("sgd", learning_rate = -1))
+    baseline_regressor(optimizer = list("sgd", nesterov = 1))
+    baseline_regressor(optimizer = list("sgd", learning_rate = list("expo")))
+    dnn_linear_combined_regressor(linear_feature_columns = column_numeric("a"), dnn_optimizer = 3)
   })
 })

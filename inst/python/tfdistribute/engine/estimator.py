@@ -225,19 +225,19 @@ def _adopted_class(original: type) -> type:
 
 def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tuple[Any, Any]:
     if isinstance(features, PackedFeatures):
-        features = Features.of(features)
+        features = Features.unpack(features)
         if options.reads_matrices:
-            features = numeric_columns.with_joint_columns(
+            features = numeric_columns.add_joint_columns(
                 features, options.columns, options.feature_keys
             )
         else:
             features = dict(features)
     if options.feature_keys:
-        features = model_inputs.renamed(features, options.feature_keys)
+        features = model_inputs.rename_features(features, options.feature_keys)
     if options.only_row_count:
-        features = model_inputs.row_count(features, options.weight_key)
+        features = model_inputs.keep_row_count(features, options.weight_key)
     if options.whole_labels:
-        labels = model_inputs.whole_labels(labels)
+        labels = model_inputs.cast_labels(labels)
     return features, labels
 
 

@@ -63,7 +63,7 @@ def own_config(estimator: Any) -> Any:
     return config.replace(session_config=session)
 
 
-def copied(estimator: Any, config: Any, calls_r: bool) -> Any:
+def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
     """Make an Estimator with the same model under another configuration, with this package's repairs.
 
     Args:
@@ -146,5 +146,5 @@ def _with_new_optimizer(cell: types.CellType) -> types.CellType:
         value = cell.cell_contents
         keras = (tf.keras.optimizers.Optimizer, tf.keras.optimizers.legacy.Optimizer)
         if isinstance(value, keras):
-            return types.CellType(optimizers.like(value))
+            return types.CellType(optimizers.factory_like(value))
     return cell

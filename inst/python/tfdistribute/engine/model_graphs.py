@@ -96,7 +96,7 @@ def minimize(optimizer: Any, loss: Any) -> Any:
         return optimizer.get_updates(loss, trained)[0]
 
 
-def counting_step(train_op: Any) -> Any:
+def count_steps(train_op: Any) -> Any:
     """See that an operation counts the global step: a training that does not count its steps has no end.
 
     Args:

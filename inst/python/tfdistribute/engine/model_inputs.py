@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 
-def renamed(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
+def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
     """Give features the names that they have inside the model.
 
     Args:
@@ -23,7 +23,7 @@ def renamed(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str
     return {**inside, **{key: features[name] for name, key in keys.items() if name in features}}
 
 
-def row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, Any]:
+def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, Any]:
     """Keep the weights, and one feature to count the rows of a batch.
 
     TensorFlow's baseline compares the features' numbers of rows, and makes its variable depend on that: the variable
@@ -42,7 +42,7 @@ def row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, 
     return {**weights, "rows counted": next(iter([*others, *weights.values()]))}
 
 
-def whole_labels(labels: Any) -> Any:
+def cast_labels(labels: Any) -> Any:
     """Cast classes that are TRUE and FALSE, or floating point as R's numbers are, to integers.
 
     Args:

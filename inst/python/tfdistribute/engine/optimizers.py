@@ -38,7 +38,7 @@ NEW_MEANS = ("ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legac
 REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or a tf.keras.optimizers.legacy optimizer.'
 
 
-def by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
+def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
     """Make optimizers of a legacy Keras class.
 
     Args:
@@ -105,7 +105,7 @@ def learning_rate(value: Any) -> Any:
         ) from error
 
 
-def like(optimizer: Any) -> Callable[[], Any]:
+def factory_like(optimizer: Any) -> Callable[[], Any]:
     """Make optimizers like one that exists, without touching it.
 
     Args:
@@ -124,11 +124,11 @@ def like(optimizer: Any) -> Callable[[], Any]:
         optimizer_class, config = _legacy_twin(optimizer)
         return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
     if callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
-        return checked(optimizer)
+        return checked_factory(optimizer)
     raise _unusable(optimizer)
 
 
-def checked(function: Callable[[], Any]) -> Callable[[], Any]:
+def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
     """Call a function that makes optimizers, and see that it made a usable one.
 
     Args:
@@ -147,7 +147,7 @@ def checked(function: Callable[[], Any]) -> Callable[[], Any]:
             raise _unusable(made)
         # A new optimizer knows its learning rate only outside graphs.
         with context.eager_mode():
-            return like(function())()
+            return factory_like(function())()
 
     return make
 

@@ -108,7 +108,7 @@ class NamedOptimizer(Optimizer, kind="named"):
         """Make a function that makes the optimizer."""
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
         settings = {**default, **self.settings}
-        return engine.optimizers.by_name(OPTIMIZERS[self.name.lower()][0], settings)
+        return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
 
     def structure(self) -> dict[str, Any]:
         """Describe the name, and the settings that add variables."""
@@ -133,7 +133,7 @@ class OptimizerObject(Optimizer, kind="object"):
             ModelError: it is a v1 optimizer, or a new one without a legacy twin.
         """
         del learning_rate
-        return engine.optimizers.like(self.object)
+        return engine.optimizers.factory_like(self.object)
 
     def structure(self) -> dict[str, Any]:
         """Describe the class, and the settings that add variables."""
@@ -172,7 +172,7 @@ class OptimizerFunction(Optimizer, kind="function"):
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
         """Make a function that calls the user's, and checks what it returns."""
         del learning_rate
-        return engine.optimizers.checked(self.function)
+        return engine.optimizers.checked_factory(self.function)
 
     def structure(self) -> dict[str, Any]:
         """Say that a function decides."""

@@ -54,7 +54,7 @@ def as_specification(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
     """
     if isinstance(returned, engine.tf.estimator.EstimatorSpec):
         if mode == "train":
-            return returned._replace(train_op=engine.model_graphs.counting_step(returned.train_op))
+            return returned._replace(train_op=engine.model_graphs.count_steps(returned.train_op))
         return returned
     if not isinstance(returned, Mapping):
         raise ModelError(f"model_fn returned {_name(returned)}.", REMEDY)
@@ -112,7 +112,7 @@ def _train_op(fields: Mapping[str, Any], optimizer: Any) -> Any:
         )
     if train_op is None:
         train_op = engine.model_graphs.minimize(_new_optimizer(optimizer), fields["loss"])
-    return engine.model_graphs.counting_step(train_op)
+    return engine.model_graphs.count_steps(train_op)
 
 
 def _new_optimizer(value: Any) -> Any:

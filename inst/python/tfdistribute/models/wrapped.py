@@ -58,7 +58,7 @@ class Wrapped(Model, kind="wrapped"):
             UnsupportedError: the model cannot be distributed.
         """
         own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
-        return engine.existing_estimators.copied(self.estimator, own, self.calls_r)
+        return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """See nothing: what the model reads is not known."""

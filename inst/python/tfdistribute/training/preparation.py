@@ -59,13 +59,13 @@ class Prepared:
     def many_steps(self, note: Callable[[str], Any]) -> Any:
         """Make the context in which the Estimator takes many steps at once; note is told why it does not."""
         settings = self.settings
-        many = engine.many_steps.ManySteps(
+        return engine.many_steps.many_steps_per_run(
+            self.estimator,
             settings.steps_per_run,
             settings.save_summary_steps,
             settings.log_step_count_steps,
             note,
         )
-        return many.in_place(self.estimator)
 
     def session_hooks(self, verb: str) -> list[Any]:
         """Make the hooks without which a session of this run fails; verb is "train" or "evaluate"."""

@@ -260,7 +260,7 @@ def test_functions_of_one_form_cost_twenty_columns_what_they_cost_one(
 
 def test_columns_whose_values_meet_in_their_function_are_not_read_together(tensorflow: Any) -> None:
     tf = tensorflow
-    form = engine.features.normalizers.treatment_of
+    form = engine.features.normalizers.recognize
     assert form(lambda x: x - tf.reduce_mean(x), (1,)) is None
     assert form(lambda x: tf.matmul(x, [[2.0]]), (1,)) is None
     assert form(lambda x: x * tf.constant([1.0, 2.0]), (2,)) is None
@@ -271,7 +271,7 @@ def test_columns_whose_values_meet_in_their_function_are_not_read_together(tenso
     assert same[0].structure == same[1].structure != form(lambda x: tf.math.log(x + 1), (1,))
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         values = tf.constant([[1.0, 2.0, 3.0]])
-        found = session.run(engine.features.normalizers.treated(values, same, [2, 1]))
+        found = session.run(engine.features.normalizers.apply(values, same, [2, 1]))
     np.testing.assert_allclose(found, np.log([[2, 3, 6]]) / 2, rtol=1e-6)
 
 
@@ -320,11 +320,14 @@ def test_missing_numbers_stay_in_their_own_column(tensorflow: Any) -> None:
     tf = tensorflow
     matrix = tf.constant([[1.0, np.nan, 3.0, 4.0, np.inf, 6.0, 7.0, 8.0, 9.0]])
     names = [f"x{index}" for index in range(9)]
-    cuts = {name: engine.features.packed_features.Cut(0, index) for index, name in enumerate(names)}
-    features = engine.features.packed_features.Features.of(
-        engine.features.packed_features.packed(names, cuts, [matrix], {})
+    slices = {
+        name: engine.features.packed_features.ColumnSlice(0, index)
+        for index, name in enumerate(names)
+    }
+    features = engine.features.packed_features.Features.unpack(
+        engine.features.packed_features.pack(names, slices, [matrix], {})
     )
     for wanted in ([0, 2], [3, 2, 5], [8, 0, 7, 2, 5, 3], list(range(9))):
-        found = features.side_by_side([names[index] for index in wanted])
+        found = features.as_matrix([names[index] for index in wanted])
         np.testing.assert_array_equal(found, matrix.numpy()[:, wanted])
-    assert features.side_by_side(["x1", "not there"]) is None
+    assert features.as_matrix(["x1", "not there"]) is None

@@ -1,4 +1,4 @@
-"""How many steps the tasks of a cluster take in a run: the least that one of them says, and when they ask again."""
+"""Steps of a run that the tasks of a cluster agree on, and when they agree again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.engine.many_steps.consensus import NEVER, Alone, Together
+from tfdistribute.engine.many_steps.consensus import NEVER, CollectiveConsensus, LocalDecision
 
 v1 = tf.compat.v1
 
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 class Others:
-    """A strategy over three tasks, of which two only say what a test lets them say."""
+    """A strategy over three tasks, of which a test sets the proposals of two."""
 
     def __init__(self) -> None:
-        # The one before this task, and the one after it.
-        self.say = [0, 0]
+        # Of the task before this one, and of the task after it.
+        self.proposals = [0, 0]
         between = SimpleNamespace(reduce=self.reduce)
         self.extended = SimpleNamespace(_host_cross_device_ops=between)
 
@@ -33,10 +33,10 @@ class Others:
         assert options.implementation.name == "RING"
         assert destinations is mine
 
-        def said() -> Any:
-            return np.array([self.say[0], 0, self.say[1]], np.int32)
+        def proposed() -> Any:
+            return np.array([self.proposals[0], 0, self.proposals[1]], np.int32)
 
-        return mine + tf.reshape(tf.numpy_function(said, [], tf.int32), [3])
+        return mine + tf.reshape(tf.numpy_function(proposed, [], tf.int32), [3])
 
     def experimental_local_results(self, value: Any) -> tuple[Any]:
         return (value,)
@@ -54,18 +54,18 @@ def begun() -> list[int]:
 
 
 @pytest.fixture
-def settle(others: Others, begun: list[int]) -> Any:
-    """Let the task in the middle say a number while the others say theirs; also the decision itself."""
+def agreement(others: Others, begun: list[int]) -> Any:
+    """Agree with proposals of all three tasks; also whether an agreement is due."""
     with tf.Graph().as_default() as graph:
-        decision = Together(others, 1, 3, begun.append)
-        decision.prepare()
+        consensus = CollectiveConsensus(others, 1, 3, begun.append)
+        consensus.prepare()
         with v1.Session(graph=graph) as session:
 
-            def settled(before: int, own: int, after: int) -> int:
-                others.say = [before, after]
-                return decision.settle(session, own)
+            def agree(before: int, own: int, after: int) -> int:
+                others.proposals = [before, after]
+                return consensus.agree(session, own)
 
-            yield SimpleNamespace(of=settled, is_due=decision.is_due)
+            yield SimpleNamespace(of=agree, is_due=consensus.is_due)
 
 
 def steps_until_due(is_due: Callable[[], bool]) -> int:
@@ -75,39 +75,39 @@ def steps_until_due(is_due: Callable[[], bool]) -> int:
     return steps
 
 
-def test_the_least_that_a_task_says_counts(settle: Any, begun: list[int]):
-    said = [(7, 3, 9), (2, 5, 4), (8, 6, 1), (4096, 4096, 4096), (0, 5, 5), (5, 5, 0)]
-    assert [settle.of(*steps) for steps in said] == [min(steps) for steps in said]
+def test_tasks_agree_on_the_least_proposal(agreement: Any, begun: list[int]):
+    proposals = [(7, 3, 9), (2, 5, 4), (8, 6, 1), (4096, 4096, 4096), (0, 5, 5), (5, 5, 0)]
+    assert [agreement.of(*steps) for steps in proposals] == [min(steps) for steps in proposals]
     assert begun == [3, 2, 1, 4096]
 
 
-def test_after_refusals_tasks_ask_less_often_and_after_a_run_at_once(settle: Any):
+def test_after_refusals_tasks_agree_less_often_and_after_a_run_at_once(agreement: Any):
     def waited() -> int:
-        steps = steps_until_due(settle.is_due)
-        settle.of(5, 0, 5)
+        steps = steps_until_due(agreement.is_due)
+        agreement.of(5, 0, 5)
         return steps
 
     assert [waited() for _ in range(11)] == [1, 1, 2, 4, 8, 16, 32, 64, 64, 64, 64]
-    assert steps_until_due(settle.is_due) == 64
-    settle.of(5, 5, 5)
-    assert steps_until_due(settle.is_due) == 1
-    settle.of(0, 5, 5)
+    assert steps_until_due(agreement.is_due) == 64
+    agreement.of(5, 5, 5)
+    assert steps_until_due(agreement.is_due) == 1
+    agreement.of(0, 5, 5)
     assert [waited() for _ in range(3)] == [1, 2, 4]
 
 
-@pytest.mark.parametrize("said", [(NEVER, 5, 0), (5, NEVER, 5), (0, 5, NEVER)])
-def test_a_task_that_never_takes_several_ends_the_asking(
-    settle: Any, begun: list[int], said: tuple[int, int, int]
+@pytest.mark.parametrize("proposals", [(NEVER, 5, 0), (5, NEVER, 5), (0, 5, NEVER)])
+def test_a_task_that_can_never_take_several_ends_the_agreements(
+    agreement: Any, begun: list[int], proposals: tuple[int, int, int]
 ):
-    assert settle.is_due()
-    assert settle.of(*said) == NEVER
-    assert not any(settle.is_due() for _ in range(200))
+    assert agreement.is_due()
+    assert agreement.of(*proposals) == NEVER
+    assert not any(agreement.is_due() for _ in range(200))
     assert begun == []
 
 
-def test_a_process_alone_takes_what_it_says_after_each_step():
-    alone = Alone()
+def test_a_process_alone_takes_what_it_proposes_after_each_step():
+    alone = LocalDecision()
     alone.prepare()
     for steps in (3, 0, NEVER, 8):
         assert alone.is_due()
-        assert alone.settle(None, steps) == steps
+        assert alone.agree(None, steps) == steps

@@ -104,7 +104,10 @@ def with_two_counts(features: Any, labels: Any, mode: str) -> Any:
     ("model_fn", "reason"),
     [
         (with_old_variable, "VariableV2 'w' holds a variable of the old kind (use_resource=False)"),
-        (with_shuffle, "RandomShuffle 'RandomShuffle' draws random numbers in a way of its own"),
+        (
+            with_shuffle,
+            "RandomShuffle 'RandomShuffle' draws random numbers that a loop cannot continue",
+        ),
         (with_hidden_dropout, "of the function"),
         (with_two_counts, "the global step does not count the steps one by one"),
     ],

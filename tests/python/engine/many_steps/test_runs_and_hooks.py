@@ -219,7 +219,7 @@ class Clock:
 def paced(step_s: float, loop_s: float, runs: int) -> list[int]:
     """The steps of runs, where a step takes step_s by itself and loop_s in a loop."""
     clock = Clock()
-    pace = engine.many_steps.runs.Pace("auto", clock)
+    pace = engine.many_steps.runs.StepsPerRunTuner("auto", clock)
     taken: list[int] = []
     for _ in range(runs):
         pace.begin_step()

@@ -1,17 +1,17 @@
-"""Features that travel packed, and the feature columns that read them together."""
+"""Packed features, and the feature columns that read several of them at once."""
 
-from tfdistribute.engine.features.numeric_columns import together
+from tfdistribute.engine.features.numeric_columns import join_numeric_columns
 from tfdistribute.engine.features.packed_features import (
-    Cut,
+    ColumnSlice,
     PackedFeatures,
-    cut,
-    packed,
+    pack,
+    slice_columns,
 )
 
 __all__ = [
-    "Cut",
+    "ColumnSlice",
     "PackedFeatures",
-    "cut",
-    "packed",
-    "together",
+    "join_numeric_columns",
+    "pack",
+    "slice_columns",
 ]

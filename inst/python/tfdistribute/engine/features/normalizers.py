@@ -1,8 +1,8 @@
-"""Functions of one numeric column that can be evaluated for many columns at once.
+"""Normalizer functions of numeric columns, vectorised over the columns.
 
 ``function(x) (x - 3.2) / 1.5`` with other numbers for each of twenty columns is forty operations, where two would do:
-the same operations on all columns side by side, with a row of numbers in place of each number. That is exact where
-each value of the result depends on one value of the column only, which the function's graph shows.
+the same operations on a matrix of all columns, with a row of numbers in place of each number. The result is exact if
+each of its values depends on one value of the column only, which the function's graph shows.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _NAMES = (
     "OnesLike Pow RealDiv Reciprocal Relu Rint Round Rsqrt SelectV2 Sigmoid Sign Softplus Sqrt Square "
     "SquaredDifference Sub Tanh ZerosLike"
 )
-# Operations each of whose values depends on one value of each of their inputs, which may be rows of constants.
+# Operations that compute each value from one value of each input; inputs may be rows of constants.
 _ELEMENTWISE = frozenset(_NAMES.split())
 _INPUT = "x"
 
 
 @dataclass(frozen=True)
-class Treatment:
-    """What a function does to each value.
+class Normalizer:
+    """An elementwise function, as a graph and its constants.
 
     Args:
-        structure: Its graph without the values of its floating point constants; equal for functions that differ in
-            these only.
-        output: Name of its result there.
+        structure: Its graph without the values of its floating point constants. Functions that differ in these values
+            only have the same structure.
+        output: Name of the result in that graph.
         constants: Those values, by the constants' names.
     """
 
@@ -43,15 +43,15 @@ class Treatment:
     constants: tuple[tuple[str, float], ...]
 
 
-def treatment_of(function: Callable[[Any], Any], shape: Sequence[int]) -> Treatment | None:
-    """Look at what a function does to a column.
+def recognize(function: Callable[[Any], Any], shape: Sequence[int]) -> Normalizer | None:
+    """Trace the normalizer function of a column.
 
     Args:
         function: Function of a tensor that returns a tensor; it is called once.
         shape: Shape of one row's value.
 
     Returns:
-        What it does to each value; None where values meet, or something else happens.
+        The normalizer; None if the function is not elementwise.
     """
     graph = tf.Graph()
     try:
@@ -59,7 +59,7 @@ def treatment_of(function: Callable[[Any], Any], shape: Sequence[int]) -> Treatm
             column = tf.compat.v1.placeholder(tf.float32, [None, *shape], name=_INPUT)
             result = function(column)
     except (CallbackError, AttributeError, TypeError, ValueError, tf.errors.OpError):
-        # It may need what only the model's graph has; where it is wrong, the model will say so.
+        # It may need something that only the model's graph has. If it is wrong, building the model fails.
         return None
     if not isinstance(result, tf.Tensor) or getattr(result, "graph", None) is not graph:
         return None
@@ -70,7 +70,7 @@ def treatment_of(function: Callable[[Any], Any], shape: Sequence[int]) -> Treatm
     return _of_graph(graph.as_graph_def(), result.name)
 
 
-def _of_graph(graph: Any, output: str) -> Treatment | None:
+def _of_graph(graph: Any, output: str) -> Normalizer | None:
     constants: list[tuple[str, float]] = []
     for node in graph.node:
         if node.op == "Const":
@@ -83,28 +83,28 @@ def _of_graph(graph: Any, output: str) -> Treatment | None:
                 node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.float32(0)))
         elif node.op not in _ELEMENTWISE and node.name != _INPUT:
             return None
-    return Treatment(graph.SerializeToString(deterministic=True), output, tuple(constants))
+    return Normalizer(graph.SerializeToString(deterministic=True), output, tuple(constants))
 
 
-def treated(values: Any, treatments: Sequence[Treatment], widths: Sequence[int]) -> Any:
-    """Evaluate functions for columns that stand side by side.
+def apply(values: Any, normalizers: Sequence[Normalizer], widths: Sequence[int]) -> Any:
+    """Apply the normalizers of several columns to a matrix of these columns.
 
     Args:
         values: A float32 tensor of shape [examples, numbers].
-        treatments: One for each column, all of one structure.
-        widths: How many numbers each column has.
+        normalizers: One for each column, all of one structure.
+        widths: Numbers of each column.
 
     Returns:
         A tensor of the same shape.
     """
-    first = treatments[0]
+    first = normalizers[0]
     inputs = {f"{_INPUT}:0": values}
     for index, (name, _) in enumerate(first.constants):
-        numbers = [each.constants[index][1] for each in treatments]
+        numbers = [each.constants[index][1] for each in normalizers]
         row = np.repeat(np.array(numbers, np.float32), widths)
         inputs[f"{name}:0"] = tf.constant(row[0] if len(set(numbers)) == 1 else row)
     graph = tf.compat.v1.GraphDef.FromString(first.structure)
     (result,) = tf.import_graph_def(
-        graph, input_map=inputs, return_elements=[first.output], name="treated"
+        graph, input_map=inputs, return_elements=[first.output], name="normalized"
     )
     return result

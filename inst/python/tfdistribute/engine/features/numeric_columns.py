@@ -1,7 +1,7 @@
-"""Numeric feature columns that are read together, with the variables that each of them has alone.
+"""Several numeric feature columns as one, with a variable for each in linear models.
 
-TensorFlow evaluates every column by itself: a dimension is added, cast and reshaped, and in linear models multiplied by
-its own weight, about ten operations for each. What is read together is one tensor and one multiplication.
+TensorFlow evaluates every column by itself: it adds a dimension, casts, reshapes, and in linear models multiplies by
+the column's weight, about ten operations each. A joint column is one tensor and one multiplication.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from tensorflow.python.feature_column import feature_column_v2
 from tensorflow.python.ops import variable_scope
 from tensorflow_estimator.python.estimator.canned import linear
 
-from tfdistribute.engine.features.normalizers import Treatment, treated, treatment_of
+from tfdistribute.engine.features.normalizers import Normalizer, apply, recognize
 from tfdistribute.engine.features.packed_features import Features
 
-# Its private parts, of which type checkers do not know.
+# As Any: type checkers do not know its private parts.
 columns_lib: Any = feature_column_v2
 
 
 class _Members(NamedTuple):
     members: tuple[Any, ...]
-    # What the members' functions do, one for each; none where they have no function.
-    treatments: tuple[Treatment, ...]
+    # One for each member; empty if the members have no normalizer functions.
+    normalizers: tuple[Normalizer, ...]
 
 
-class NumbersTogether(columns_lib.DenseColumn, _Members):
+class JointNumericColumn(columns_lib.DenseColumn, _Members):
     """Numeric columns that follow each other by name, as one column.
 
-    Layers put columns side by side in the order of their names, so this one stands where its members would, and the
-    layer's weights are the same. In a linear model each member keeps a variable of its own.
+    Layers concatenate columns in the order of their names. A joint column takes the place of its members, so the
+    layer's weights are the same. In a linear model each member keeps its own variable.
     """
 
     @property
     def name(self) -> str:
-        """The first member's name, which puts it in the members' place."""
+        """Name of the first member, which sorts the column into the members' place."""
         return self.members[0].name
 
     @property
     def key(self) -> str:
-        """Name of the feature that holds all members; no feature's own name has a slash."""
+        """Name of the feature that holds all members; no other feature's name has a slash."""
         return "/".join(member.name for member in self.members)
 
     @property
@@ -52,12 +52,12 @@ class NumbersTogether(columns_lib.DenseColumn, _Members):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """How the members are read from examples."""
+        """The members' parsing specification."""
         return columns_lib.make_parse_example_spec_v2(self.members)
 
     @property
     def variable_shape(self) -> Any:
-        """The members' numbers side by side."""
+        """Shape of one example: the numbers of all members."""
         return tf.TensorShape([sum(_size(member) for member in self.members)])
 
     @property
@@ -66,11 +66,11 @@ class NumbersTogether(columns_lib.DenseColumn, _Members):
         return list(self.members)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """Take the members' values together where they came so, else one by one."""
+        """Return the matrix of the members if the features have one, else concatenate the members."""
         if self.key in transformation_cache._features:
             whole = transformation_cache.get(self.key, state_manager)
             widths = [_size(member) for member in self.members]
-            return treated(whole, self.treatments, widths) if self.treatments else whole
+            return apply(whole, self.normalizers, widths) if self.normalizers else whole
         values: list[Any] = []
         for member in self.members:
             value = member.get_dense_tensor(transformation_cache, state_manager)
@@ -78,52 +78,52 @@ class NumbersTogether(columns_lib.DenseColumn, _Members):
         return tf.concat(values, 1)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """Give the values, of shape [examples, numbers]."""
+        """Return the values, of shape [examples, numbers]."""
         return transformation_cache.get(self, state_manager)
 
     def create_state(self, state_manager: Any) -> None:
-        """Let a linear model make a variable for each member."""
+        """Make a variable for each member in a linear model."""
         layer = state_manager._layer
         if isinstance(layer, linear._LinearModelLayer):
-            layer._state_manager = _OneVariableEach.taking_over(state_manager)
+            layer._state_manager = _OneVariableEach.replacing(state_manager)
 
     def get_config(self) -> dict[str, Any]:
-        """Refuse: Estimators do not save columns."""
+        """Not supported: Estimators do not save columns."""
         raise NotImplementedError
 
     @classmethod
     def from_config(
         cls, config: Any, custom_objects: Any = None, columns_by_name: Any = None
     ) -> Any:
-        """Refuse: Estimators do not save columns."""
+        """Not supported: Estimators do not save columns."""
         raise NotImplementedError
 
 
-def together(columns: Sequence[Any]) -> list[Any]:
-    """Let numeric columns be read together that have no function of their own, or functions of one form.
+def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
+    """Join neighbouring numeric columns without normalizers, or with normalizers of one structure.
 
     Args:
         columns: Feature columns of one part of a model.
 
     Returns:
-        Columns in the order of their names; of those that follow each other, one in place of several.
+        Columns in the order of their names.
     """
     ordered = sorted(columns, key=lambda column: column.name)
     joined: list[Any] = []
-    treatments = [_treatment(column) for column in ordered]
-    for form, run in groupby(zip(ordered, treatments, strict=True), lambda pair: _form(*pair)):
+    normalizers = [_normalizer(column) for column in ordered]
+    for form, run in groupby(zip(ordered, normalizers, strict=True), lambda pair: _form(*pair)):
         members, found = zip(*run, strict=True)
         if form is None or len(members) == 1:
             joined += members
         else:
-            joined.append(NumbersTogether(members, tuple(each for each in found if each)))
+            joined.append(JointNumericColumn(members, tuple(each for each in found if each)))
     return joined
 
 
-def with_joint_columns(
+def add_joint_columns(
     features: Features, columns: Sequence[Any], keys: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Add the tensors of columns that are read together to features that came packed.
+    """Add the matrices that joint columns read.
 
     Args:
         features: Features by their names in the data.
@@ -131,17 +131,17 @@ def with_joint_columns(
         keys: Names of features inside the model, by their names in the data.
 
     Returns:
-        The same features, and a tensor by the ``key`` of each column whose numbers are in tensors.
+        The same features, and a matrix by the ``key`` of each joint column if all its members came packed.
     """
-    wanted = {each.key: each for each in columns if isinstance(each, NumbersTogether)}
+    wanted = {each.key: each for each in columns if isinstance(each, JointNumericColumn)}
     if not wanted:
         return features
     names = {key: name for name, key in keys.items()}
     found = {
-        key: features.side_by_side(
+        key: features.as_matrix(
             [names[member.key] for member in each.members],
-            # Functions get the numbers as they are in the data.
-            only_float32=bool(each.treatments),
+            # Normalizers get numbers of the type that they have in the data.
+            only_float32=bool(each.normalizers),
         )
         for key, each in wanted.items()
     }
@@ -149,19 +149,19 @@ def with_joint_columns(
 
 
 class _OneVariableEach(columns_lib._StateManagerImpl):
-    """A linear model's variables: one for each member of columns that are read together."""
+    """The variables of a linear model, one for each member of joint columns."""
 
     @classmethod
-    def taking_over(cls, manager: Any) -> Any:
-        """Make a manager that knows what another knows."""
+    def replacing(cls, manager: Any) -> Any:
+        """Make a manager with the variables of another."""
         made = cls(manager._layer, manager._trainable)
         made._cols_to_vars_map = manager._cols_to_vars_map
         made._cols_to_resources_map = manager._cols_to_resources_map
         return made
 
     def create_variable(self, feature_column: Any, name: str, shape: Any, **settings: Any) -> Any:
-        """Make a variable; for columns that are read together one for each, in a scope of its own name."""
-        if not isinstance(feature_column, NumbersTogether):
+        """Make a variable; for a joint column one for each member, in a scope of its name."""
+        if not isinstance(feature_column, JointNumericColumn):
             return super().create_variable(feature_column, name=name, shape=shape, **settings)
         for member in feature_column.members:
             with variable_scope._pure_variable_scope(_scope(member)):
@@ -170,15 +170,15 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
         return None
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """Find a variable; for columns that are read together all of theirs, one below the other."""
-        if not isinstance(feature_column, NumbersTogether):
+        """Find a variable; for a joint column all of its members' variables, concatenated."""
+        if not isinstance(feature_column, JointNumericColumn):
             return super().get_variable(feature_column, name)
         found = [self._cols_to_vars_map[member][name] for member in feature_column.members]
         return tf.concat(found, 0)
 
 
 def _scope(member: Any) -> Any:
-    """Make the scope of a column's variables: the open one's neighbour."""
+    """Make the scope of a column's variables, beside the current scope."""
     scope = copy.copy(variable_scope.get_variable_scope())
     above = scope.name.rpartition("/")[0]
     own = columns_lib._sanitize_column_name_for_variable_scope(member.name)
@@ -186,18 +186,18 @@ def _scope(member: Any) -> Any:
     return scope
 
 
-def _treatment(column: Any) -> Treatment | None:
+def _normalizer(column: Any) -> Normalizer | None:
     function = getattr(column, "normalizer_fn", None)
-    return None if function is None else treatment_of(function, column.shape)
+    return None if function is None else recognize(function, column.shape)
 
 
-def _form(column: Any, treatment: Treatment | None) -> bytes | None:
-    """Say what columns must have in common to be read together; None for those that cannot be."""
+def _form(column: Any, normalizer: Normalizer | None) -> bytes | None:
+    """Return what neighbouring columns must have in common to be joined; None for columns that cannot be joined."""
     if not isinstance(column, columns_lib.NumericColumn):
         return None
     if column.normalizer_fn is None:
         return b""
-    return None if treatment is None else treatment.structure
+    return None if normalizer is None else normalizer.structure
 
 
 def _size(member: Any) -> int:

@@ -1,9 +1,8 @@
-"""Features that travel side by side: numbers of one dtype as one tensor, cut into columns in the model's graph.
+"""Features packed into one matrix per dtype, and sliced into columns in the model's graph.
 
-Each operation of a step costs a microsecond or two however little it does. Cut in the input pipeline, twenty columns
-cost twenty operations there and twenty more wherever the model puts them side by side again. Here a model takes the
-tensor as it is (``Features.side_by_side``); columns that it asks for by name are cut, and those that it does not
-ask for cost nothing.
+Each operation of a step costs a microsecond or two however little it does. If the input pipeline slices twenty columns,
+that costs twenty operations, and twenty more wherever the model concatenates them again. Here a model takes the matrix
+as it is (``Features.as_matrix``). Only columns that it asks for by name are sliced.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-# Parts of a tensor that are cut out and joined; more are gathered, which costs more than some parts do.
-_JOINED_PARTS = 4
+# Up to so many slices are concatenated; more are gathered, which costs more than a few slices do.
+_MOST_SLICES = 4
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Where a column is in the tensors.
+class ColumnSlice:
+    """Position of a column in the matrices.
 
     Args:
-        matrix: Position of the tensor, of shape [examples, columns].
-        start: Its first column there.
+        matrix: Index of the matrix, of shape [examples, columns].
+        start: First column of the matrix that it takes.
         shape: Shape of one example: ``()`` for single values.
     """
 
@@ -37,28 +36,28 @@ class Cut:
 
     @property
     def width(self) -> int:
-        """How many columns of the tensor it takes."""
+        """Columns of the matrix that it takes."""
         return math.prod(self.shape)
 
 
 class PackedFeatures(dict[str, Any]):
-    """The features of a batch on their way to the model.
+    """The features of a batch between the input and the model.
 
-    TensorFlow takes it for a dictionary of ``matrices`` by their position and ``columns`` by their name, and keeps
-    its class through datasets and strategies; so the class holds what is the same for all batches.
+    TensorFlow treats it as a dictionary of ``matrices`` by index and ``columns`` by name, and keeps its class through
+    datasets and strategies. So the class holds what is the same for all batches.
 
     Attributes:
-        cuts: Where the columns of the matrices are, by name.
+        slices: Positions of the columns of the matrices, by name.
         order: The names of all columns, in the order of the input.
     """
 
-    cuts: ClassVar[Mapping[str, Cut]] = {}
+    slices: ClassVar[Mapping[str, ColumnSlice]] = {}
     order: ClassVar[tuple[str, ...]] = ()
 
 
-def packed(
+def pack(
     order: Sequence[str],
-    cuts: Mapping[str, Cut],
+    slices: Mapping[str, ColumnSlice],
     matrices: Sequence[Any],
     columns: Mapping[str, Any],
 ) -> PackedFeatures:
@@ -66,51 +65,54 @@ def packed(
 
     Args:
         order: The names of all columns.
-        cuts: Where the columns of the matrices are, by name.
-        matrices: Tensors of shape [examples, columns]; those without a column stay behind.
+        slices: Positions of the columns of the matrices, by name.
+        matrices: Tensors of shape [examples, columns]; those that no column is in are dropped.
         columns: Tensors of the other columns, by name.
     """
-    read = sorted({cut.matrix for cut in cuts.values()})
-    kind = _kind(tuple(order), tuple(cuts.items()))
-    return kind(matrices={str(index): matrices[index] for index in read}, columns=dict(columns))
+    read = sorted({each.matrix for each in slices.values()})
+    packed_class = _class(tuple(order), tuple(slices.items()))
+    return packed_class(
+        matrices={str(index): matrices[index] for index in read}, columns=dict(columns)
+    )
 
 
 @lru_cache(maxsize=64)
-def _kind(order: tuple[str, ...], cuts: tuple[tuple[str, Cut], ...]) -> type[PackedFeatures]:
-    return type("PackedFeatures", (PackedFeatures,), {"order": order, "cuts": dict(cuts)})
+def _class(
+    order: tuple[str, ...], slices: tuple[tuple[str, ColumnSlice], ...]
+) -> type[PackedFeatures]:
+    return type("PackedFeatures", (PackedFeatures,), {"order": order, "slices": dict(slices)})
 
 
 class Features(dict[str, Any]):
-    """Features by name, some of them cut from tensors in which they stand side by side."""
+    """Features by name, of which several can be had as one matrix."""
 
-    # TensorFlow makes copies without arguments; a copy has the features by name only.
+    # TensorFlow makes copies without arguments; these have the features by name only.
     _matrices: Mapping[int, Any] = {}
-    _cuts: Mapping[str, Cut] = {}
+    _slices: Mapping[str, ColumnSlice] = {}
 
     @classmethod
-    def of(cls, given: PackedFeatures) -> Features:
-        """Cut packed features."""
+    def unpack(cls, given: PackedFeatures) -> Features:
+        """Slice packed features into columns."""
         matrices = {int(index): matrix for index, matrix in given["matrices"].items()}
-        found = {**cut(matrices, given.cuts), **given["columns"]}
+        found = {**slice_columns(matrices, given.slices), **given["columns"]}
         made = cls({name: found[name] for name in given.order})
-        made._matrices, made._cuts = matrices, given.cuts
+        made._matrices, made._slices = matrices, given.slices
         return made
 
-    def side_by_side(self, names: Sequence[str], only_float32: bool = False) -> Any:
-        """Give several features as one tensor.
+    def as_matrix(self, names: Sequence[str], only_float32: bool = False) -> Any:
+        """Return several features as one matrix.
 
         Args:
             names: Their names, in the wanted order.
-            only_float32: Whether features of other types are not cast.
+            only_float32: Whether to refuse features of other types instead of casting them.
 
         Returns:
-            A float32 tensor of shape [examples, values]; None where one of them is in no tensor with others, or of
-            another type.
+            A float32 tensor of shape [examples, values]; None if one of them did not come in a matrix, or is refused.
         """
-        if not all(name in self._cuts for name in names):
+        if not all(name in self._slices for name in names):
             return None
-        cuts = [self._cuts[name] for name in names]
-        read = sorted({each.matrix for each in cuts})
+        slices = [self._slices[name] for name in names]
+        read = sorted({each.matrix for each in slices})
         if only_float32 and any(self._matrices[index].dtype != tf.float32 for index in read):
             return None
         matrices = [tf.cast(self._matrices[index], tf.float32) for index in read]
@@ -121,36 +123,38 @@ class Features(dict[str, Any]):
             width += int(self._matrices[index].shape[1])
         positions = [
             before[each.matrix] + each.start + offset
-            for each in cuts
+            for each in slices
             for offset in range(each.width)
         ]
-        return _chosen(together, positions, width)
+        return _selected(together, positions, width)
 
 
-def cut(matrices: Mapping[int, Any] | Sequence[Any], cuts: Mapping[str, Cut]) -> dict[str, Any]:
-    """Cut columns out of the tensors in which they stand side by side.
+def slice_columns(
+    matrices: Mapping[int, Any] | Sequence[Any], slices: Mapping[str, ColumnSlice]
+) -> dict[str, Any]:
+    """Slice columns out of matrices.
 
     Args:
-        matrices: Tensors of shape [..., examples, columns], by position; ``...`` for chunks of many batches.
-        cuts: Where the columns are, by name.
+        matrices: Tensors of shape [..., examples, columns], by index; ``...`` for chunks of many batches.
+        slices: Positions of the columns, by name.
 
     Returns:
         Tensors of shape [..., examples, ...] by name.
     """
-    singles = {index: _singles(matrices[index], index, cuts) for index in _read(cuts)}
+    singles = {index: _singles(matrices[index], index, slices) for index in _read(slices)}
     return {
         name: singles[each.matrix][each.start] if each.shape == () else _wide(matrices, each)
-        for name, each in cuts.items()
+        for name, each in slices.items()
     }
 
 
-def _read(cuts: Mapping[str, Cut]) -> set[int]:
-    return {each.matrix for each in cuts.values()}
+def _read(slices: Mapping[str, ColumnSlice]) -> set[int]:
+    return {each.matrix for each in slices.values()}
 
 
-def _singles(matrix: Any, index: int, cuts: Mapping[str, Cut]) -> dict[int, Any]:
-    """Take apart the single values of a matrix in one operation, by their position."""
-    starts = [each.start for each in cuts.values() if each.matrix == index and each.shape == ()]
+def _singles(matrix: Any, index: int, slices: Mapping[str, ColumnSlice]) -> dict[int, Any]:
+    """Unstack the single-value columns of a matrix in one operation, by their position."""
+    starts = [each.start for each in slices.values() if each.matrix == index and each.shape == ()]
     if not starts:
         return {}
     if len(starts) == 1:
@@ -160,7 +164,7 @@ def _singles(matrix: Any, index: int, cuts: Mapping[str, Cut]) -> dict[int, Any]
     return {start: parts[start - first] for start in starts}
 
 
-def _wide(matrices: Any, each: Cut) -> Any:
+def _wide(matrices: Any, each: ColumnSlice) -> Any:
     matrix = matrices[each.matrix]
     values = matrix[..., each.start : each.start + each.width]
     if len(each.shape) > 1:
@@ -169,13 +173,13 @@ def _wide(matrices: Any, each: Cut) -> Any:
     return values
 
 
-def _chosen(together: Any, positions: Sequence[int], width: int) -> Any:
-    """Choose columns of a tensor, with as little work as their order allows."""
+def _selected(together: Any, positions: Sequence[int], width: int) -> Any:
+    """Select columns of a tensor, with as little work as their order allows."""
     if list(positions) == list(range(width)):
         return together
     breaks = [at + 1 for at, (one, next_) in enumerate(pairwise(positions)) if next_ != one + 1]
     parts = list(pairwise([0, *breaks, len(positions)]))
-    if len(parts) > _JOINED_PARTS:
+    if len(parts) > _MOST_SLICES:
         return tf.gather(together, positions, axis=1)
     runs = [together[:, positions[first] : positions[after - 1] + 1] for first, after in parts]
     return runs[0] if len(runs) == 1 else tf.concat(runs, 1)

@@ -1,6 +1,6 @@
-"""Session hooks of this package."""
+"""Session hooks."""
 
-from tfdistribute.engine.hooks.functions import CallFunctions, ShowTensors
+from tfdistribute.engine.hooks.callbacks import CallFunctions, ShowTensors
 from tfdistribute.engine.hooks.recording import RecordTraining, StopOnRequest
 from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep

@@ -1,4 +1,4 @@
-"""What a session can be asked for, by name."""
+"""Tensors, variables and operations of a graph, by the names that users give."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from tfdistribute.errors import ArgumentError
 
-# Words for what every training has, whatever the model calls it.
+# Names for what every training has, whatever the model calls it.
 LOSS = "loss"
 GLOBAL_STEP = "global_step"
 
 
 def find(wanted: Any, graph: Any, argument: str) -> Any:
-    """Find what a session is to fetch.
+    """Find what a session should fetch.
 
     Args:
         wanted: A tensor, variable or operation; or a name: of a variable, a tensor (":0" may be left out) or an
@@ -32,7 +32,7 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
         ArgumentError: the graph has nothing of this name.
     """
     if isinstance(wanted, tf.distribute.DistributedValues):
-        # TensorFlow's sessions cannot fetch a value per replica; replica 0 speaks for all.
+        # TensorFlow's sessions cannot fetch a value per replica, so this is replica 0's.
         return wanted.values[0]
     if not isinstance(wanted, str):
         return wanted
@@ -56,14 +56,7 @@ def find_all(wanted: Mapping[str, Any], graph: Any, argument: str) -> dict[str, 
 
 
 def plain(value: Any) -> Any:
-    """Give what a session answered as values that R takes: text for bytes, inside arrays too.
-
-    Args:
-        value: NumPy values, in mappings or lists.
-
-    Returns:
-        The same with strings for bytes.
-    """
+    """Convert fetched values for R: bytes become strings, also inside arrays, mappings and lists."""
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

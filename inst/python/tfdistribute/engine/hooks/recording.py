@@ -1,4 +1,4 @@
-"""Session hooks of this package: a stop that keeps the work, and a record of the training."""
+"""Session hooks that every training has: the stop on request, and the record."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine.hooks.step_requirements import NOTHING, Needs
+from tfdistribute.engine.hooks.step_requirements import NO_STEPS, StepRequirements
 
 
 class StopOnRequest(tf.estimator.SessionRunHook):
-    """End training after the current step once somebody asked for it.
+    """End training after the current step on request.
 
-    Ending through the session lets the checkpoint saver write the last step.
+    The session ends normally, so the checkpoint saver writes the last step.
 
     Args:
-        requested: Says whether training is to end.
+        requested: Returns whether training should end.
     """
 
     def __init__(self, requested: Callable[[], bool]) -> None:
         self._requested = requested
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need none: a request comes at any time."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return no steps: a request comes at any time."""
         del loss
-        return NOTHING
+        return NO_STEPS
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ask the session to end when a stop was requested."""
@@ -36,15 +36,15 @@ class StopOnRequest(tf.estimator.SessionRunHook):
 
 
 class RecordTraining(tf.estimator.SessionRunHook):
-    """Hand the step and its loss to a listener: every few steps, and ten times a second at most.
+    """Report steps and losses to a listener, every few steps and at most every ``report_every_s`` seconds.
 
     Estimator fetches the loss at every step anyway, so reading it costs nothing more.
 
     Args:
-        record: Called with (step, loss, due to the record) for every handed-over step, and with the time on
-            ``time.monotonic`` where that is not now.
+        record: Called with (step, loss, whether it is an entry of the record), and with the time on ``time.monotonic``
+            for steps in the past.
         every_n_steps: Steps between two entries of the record.
-        report_every_s: Seconds between two entries for the progress display.
+        report_every_s: Seconds between two reports to the progress display.
     """
 
     def __init__(
@@ -62,20 +62,20 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._recorded: int | None = None
 
     def begin(self) -> None:
-        """Find the loss that the estimator trains on and the global step."""
+        """Find the loss and the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
         # The estimator adds the loss that it reduced over all replicas last.
         self._loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Note the step that training starts from."""
+        """Note the first step."""
         del coord
         self._step = int(session.run(self._global_step))
         self._first_step = self._step
         self._seen_at = time.monotonic()
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the loss, and decide whether this step is to be handed over."""
+        """Fetch the loss, and decide whether this step is reported."""
         del run_context
         coming = self._step + 1
         self._in_record = self._is_in_record(coming)
@@ -84,7 +84,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Hand the step over when it is due."""
+        """Report the step if it is due."""
         del run_context
         # Read before the update in some graphs, so never less than one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
@@ -97,12 +97,12 @@ class RecordTraining(tf.estimator.SessionRunHook):
         if self._in_record:
             self._recorded = self._step
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need none: the losses are handed over afterwards."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return no steps: skipped losses are reported afterwards."""
         del loss
-        return Needs(pass_steps=self._pass_steps)
+        return StepRequirements(note_skipped_steps=self._note_skipped_steps)
 
-    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
         first, now = step - len(losses) + 1, time.monotonic()
         each_s = (now - self._seen_at) / max(1, len(losses))
         for position, loss in enumerate(losses):
@@ -117,8 +117,8 @@ class RecordTraining(tf.estimator.SessionRunHook):
         return step % self._every_n_steps == 0 or step == self._first_step + 1
 
     def end(self, session: Any) -> None:
-        """Hand over the last step, whether it is due or not."""
+        """Report the last step, whether it is due or not."""
         del session
-        # Where the input has ended, another step had begun.
+        # If the input has ended, another step had begun.
         if self._fetched is not None and self._fetched[0] != self._recorded:
             self._record(*self._fetched, True)

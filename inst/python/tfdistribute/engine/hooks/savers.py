@@ -1,4 +1,4 @@
-"""Session hooks that write files beside those that every Estimator writes."""
+"""Session hooks that write checkpoints, summaries and the speed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tfdistribute.engine.hooks import fetches, step_requirements
 class SaveElsewhere(tf.estimator.SessionRunHook):
     """Write checkpoints into another directory than the model's.
 
-    It is no ``CheckpointSaverHook`` itself: Estimator would take that for its own, and write nothing into
-    ``model_dir`` any more. It has a saver of its own, because a saver deletes old checkpoints wherever they are.
+    It is not a ``CheckpointSaverHook`` itself: Estimator would use that instead of its own, and write nothing into
+    ``model_dir``. It has its own saver, because a saver deletes the old checkpoints that it wrote, in any directory.
 
     Args:
         make: Makes the ``tf.estimator.CheckpointSaverHook``, given the saver.
@@ -25,7 +25,7 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
         self._make = make
 
     def begin(self) -> None:
-        """Make the saver while the graph can grow."""
+        """Make the saver."""
         self._hook = self._make(tf.compat.v1.train.Saver(save_relative_paths=True))
         self._hook.begin()
 
@@ -34,16 +34,16 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
         self._hook.after_create_session(session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the step."""
+        """Fetch the step."""
         return self._hook.before_run(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Write a checkpoint when it is due."""
+        """Write a checkpoint if it is due."""
         self._hook.after_run(run_context, run_values)
 
-    def step_needs(self, loss: Any) -> step_requirements.Needs:
-        """Need what the hook needs."""
-        return step_requirements.needs(self._hook, loss)
+    def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
+        """Return the steps of the hook."""
+        return step_requirements.requirements_of(self._hook, loss)
 
     def end(self, session: Any) -> None:
         """Write the last checkpoint."""
@@ -51,7 +51,7 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
 
 
 class SaveSummaries(tf.estimator.SummarySaverHook):
-    """TensorFlow's hook, which also takes all summaries of the graph, or one by name.
+    """TensorFlow's hook, for all summaries of the graph or for summaries by name.
 
     Args:
         summary_op: A summary tensor, its name, several of them, or None for all summaries of the graph.
@@ -59,7 +59,7 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
     """
 
     def __init__(self, summary_op: Any, **settings: Any) -> None:
-        # TensorFlow insists on one before there is a graph; begin() finds the real one.
+        # TensorFlow requires one before there is a graph; begin() finds the real one.
         super().__init__(summary_op="", **settings)
         self._wanted = summary_op
 
@@ -74,8 +74,8 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
             self._summary_op = fetches.find(self._wanted, graph, "summary_op")
         super().begin()
 
-    def step_needs(self, loss: Any) -> step_requirements.Needs:
-        """Need the steps that are due."""
+    def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
+        """Return the steps that are due."""
         return step_requirements.by_coming_step(self, loss)
 
     def _get_summary_op(self) -> Any:
@@ -83,41 +83,62 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
         return None if self._summary_op is None else super()._get_summary_op()
 
 
-def summaries(directory: str, scaffold: Any, save_at: int | str) -> Any:
+def checkpoints(
+    config: Any, scaffold: Any, make: Callable[..., Any] = tf.estimator.CheckpointSaverHook
+) -> list[Any]:
+    """Make the hook that writes checkpoints, if the run configuration has an interval for it.
+
+    Args:
+        config: A ``tf.estimator.RunConfig``.
+        scaffold: The ``tf.compat.v1.train.Scaffold`` of the training.
+        make: Class of the hook.
+    """
+    secs, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
+    if not (secs or steps):
+        return []
+    return [
+        make(
+            config.model_dir,
+            save_secs=secs,
+            save_steps=steps,
+            scaffold=scaffold,
+            save_graph_def=config.checkpoint_save_graph_def,
+        )
+    ]
+
+
+def summaries(scaffold: Any, save_at: int | str, **where: Any) -> Any:
     """Make the hook that writes all summaries of a graph.
 
     Args:
-        directory: Where to.
-        scaffold: The ``tf.compat.v1.train.Scaffold`` whose summaries are written.
-        save_at: Steps between two, or "auto": see ``SparserTimer``.
-
-    Returns:
-        A ``tf.estimator.SummarySaverHook``.
+        scaffold: The ``tf.compat.v1.train.Scaffold`` of the training.
+        save_at: Steps between two summaries, or "auto": see ``SparserTimer``.
+        where: ``output_dir`` or ``summary_writer``.
     """
     steps = 1 if save_at == "auto" else save_at
-    hook = tf.estimator.SummarySaverHook(save_steps=steps, output_dir=directory, scaffold=scaffold)
+    hook = tf.estimator.SummarySaverHook(save_steps=steps, scaffold=scaffold, **where)
     if save_at == "auto":
         hook._timer = SparserTimer()
     return hook
 
 
-def speed(directory: str, save_at: int | str) -> Any:
+def speed(save_at: int | str, **where: Any) -> Any:
     """Make the hook that writes the steps per second; the arguments are those of ``summaries``."""
     steps = 1 if save_at == "auto" else save_at
-    hook = tf.estimator.StepCounterHook(every_n_steps=steps, output_dir=directory)
+    hook = tf.estimator.StepCounterHook(every_n_steps=steps, **where)
     if save_at == "auto":
         hook._timer = SparserTimer()
     return hook
 
 
 class SparserTimer(tf.estimator.SecondOrStepTimer):
-    """Triggers at the first step, then every second, and less and less often in a training that lasts.
+    """Timer that triggers at the first step, then every second, and less often the longer a training lasts.
 
     A curve needs some hundred points, whether it shows a minute or a day.
 
     Args:
-        every_secs: Seconds between two points at least.
-        share: Share of the training's time between two points at least.
+        every_secs: Least number of seconds between two points.
+        share: Least time between two points, as a share of the training's time.
     """
 
     def __init__(self, every_secs: float = 1.0, share: float = 0.01) -> None:
@@ -126,6 +147,6 @@ class SparserTimer(tf.estimator.SecondOrStepTimer):
         self._begun = time.time()
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Say whether it is time."""
+        """Return whether it is time."""
         self._every_secs = max(self._least_s, self._share * (time.time() - self._begun))
         return super().should_trigger_for_step(step)

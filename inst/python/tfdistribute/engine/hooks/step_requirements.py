@@ -1,9 +1,8 @@
-"""How many steps may pass before a session hook must see one.
+"""The steps that session hooks must see, when one ``session.run`` takes many steps.
 
-A hook sees a step when ``session.run`` ends. Where many steps are taken in one run, a hook that acts at step 100 must
-still see step 100 itself. Hooks of this package say what they need in a method ``step_needs(loss)``; TensorFlow's own
-are known by their class. A hook that is neither sees every step, unless it overrides neither ``before_run`` nor
-``after_run``.
+A hook is called after ``session.run``. A hook that acts at step 100 must be called after step 100 itself. Hooks of this
+package have a method ``required_steps(loss)``; TensorFlow's own are known by their class. Any other hook sees every
+step, unless it overrides neither ``before_run`` nor ``after_run``.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import tensorflow as tf
 
 v1 = tf.compat.v1
 
-ANY = math.inf
+UNLIMITED = math.inf
 
 
 def _any_number(step: int) -> float:
     del step
-    return ANY
+    return UNLIMITED
 
 
 def _nothing(step: int, losses: Sequence[float]) -> None:
@@ -30,117 +29,118 @@ def _nothing(step: int, losses: Sequence[float]) -> None:
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What a hook needs to see.
+class StepRequirements:
+    """The steps that a hook must see.
 
     Args:
-        free_steps: Given the global step, says how many steps may follow it unseen: 0 where the next must be seen.
-        pass_steps: Told of steps that passed unseen: the global step after the last, and the loss of each.
-        found_nan: Told of a loss that is NaN, with the session's ``SessionRunContext``.
-        every_step: Whether it never lets a step pass.
+        skippable_steps: Takes the global step; returns how many of the next steps the hook need not see.
+        note_skipped_steps: Called after skipped steps, with the global step after the last and the loss of each.
+        on_nan: Called with the session's ``SessionRunContext`` if the loss of a skipped step is NaN.
+        every_step: Whether no step can be skipped.
     """
 
-    free_steps: Callable[[int], float] = _any_number
-    pass_steps: Callable[[int, Sequence[float]], Any] = _nothing
-    found_nan: Callable[[Any], Any] | None = None
+    skippable_steps: Callable[[int], float] = _any_number
+    note_skipped_steps: Callable[[int, Sequence[float]], Any] = _nothing
+    on_nan: Callable[[Any], Any] | None = None
     every_step: bool = False
 
 
-NOTHING = Needs()
-EVERYTHING = Needs(every_step=True)
+NO_STEPS = StepRequirements()
+EVERY_STEP = StepRequirements(every_step=True)
 
 
-def needs(hook: Any, loss: Any) -> Needs:
-    """Say what a hook needs to see.
+def requirements_of(hook: Any, loss: Any) -> StepRequirements:
+    """Return the steps that a hook must see: every step for a hook of unknown class.
 
     Args:
-        hook: A ``tf.estimator.SessionRunHook`` whose ``begin()`` was called.
-        loss: The loss of the training, which is looked at for NaN in every step anyway.
-
-    Returns:
-        Its needs; of an unknown hook, everything.
+        hook: A ``tf.estimator.SessionRunHook`` after its ``begin()``.
+        loss: The loss of the training, which is checked for NaN in every step anyway.
     """
-    if hasattr(hook, "step_needs"):
-        return hook.step_needs(loss)
+    if hasattr(hook, "required_steps"):
+        return hook.required_steps(loss)
     known = _KNOWN.get(type(hook))
     if known is not None:
         return known(hook, loss)
     base = tf.estimator.SessionRunHook
     passive = type(hook).before_run is base.before_run and type(hook).after_run is base.after_run
-    return NOTHING if passive else EVERYTHING
+    return NO_STEPS if passive else EVERY_STEP
 
 
-def nothing_needed(hook: Any, loss: Any) -> Needs:
-    """Say what a hook needs that needs nothing; for ``step_needs``."""
+def no_steps_required(hook: Any, loss: Any) -> StepRequirements:
+    """Return the requirements of a hook that need not see any step; usable as ``required_steps``."""
     del hook, loss
-    return NOTHING
+    return NO_STEPS
 
 
-def name(hook: Any) -> str:
-    """Name a hook as its user knows it."""
+def hook_name(hook: Any) -> str:
+    """Return the name by which the user knows a hook."""
     return getattr(hook, "described_as", type(hook).__name__)
 
 
-def until(timer: Any, step: int) -> float:
-    """Say how many steps are free before a ``SecondOrStepTimer`` triggers at one.
+def steps_before_trigger(timer: Any, step: int) -> float:
+    """Count the steps after this one that come before a ``SecondOrStepTimer`` triggers.
 
     Args:
-        timer: The timer. One of seconds leaves all free: it triggers at the first step that is seen after them.
+        timer: The timer. If it counts seconds, the number is unlimited: it triggers at the first step seen after them.
         step: The step that has just been taken.
     """
     every_steps = getattr(timer, "_every_steps", None)
     if every_steps is None:
-        return ANY
+        return UNLIMITED
     last = timer.last_triggered_step()
     return 0 if last is None else max(0, last + every_steps - step - 1)
 
 
-def by_coming_step(hook: Any, loss: Any) -> Needs:
-    """Say what a hook needs that decides before a step, by a count of its own, whether that step is due."""
+def by_coming_step(hook: Any, loss: Any) -> StepRequirements:
+    """Return the requirements of a hook that decides before a step, by its own count, whether the step is due."""
     del loss
 
-    def pass_steps(step: int, losses: Sequence[float]) -> None:
+    def note_skipped_steps(step: int, losses: Sequence[float]) -> None:
         del losses
         hook._next_step = step + 1
 
-    return Needs(lambda step: until(hook._timer, step), pass_steps)
+    return StepRequirements(
+        lambda step: steps_before_trigger(hook._timer, step), note_skipped_steps
+    )
 
 
-def by_global_step(hook: Any, loss: Any) -> Needs:
-    """Say what a hook needs that decides after a step, by the global step, whether that step is due."""
+def by_global_step(hook: Any, loss: Any) -> StepRequirements:
+    """Return the requirements of a hook that decides after a step, by the global step, whether it was due."""
     del loss
-    return Needs(lambda step: until(hook._timer, step))
+    return StepRequirements(lambda step: steps_before_trigger(hook._timer, step))
 
 
-def _by_own_count(hook: Any, loss: Any) -> Needs:
+def _by_own_count(hook: Any, loss: Any) -> StepRequirements:
     del loss
 
-    def pass_steps(step: int, losses: Sequence[float]) -> None:
+    def note_skipped_steps(step: int, losses: Sequence[float]) -> None:
         del step
         hook._iter_count += len(losses)
 
-    return Needs(lambda step: until(hook._timer, hook._iter_count - 1), pass_steps)
+    return StepRequirements(
+        lambda step: steps_before_trigger(hook._timer, hook._iter_count - 1), note_skipped_steps
+    )
 
 
-def at_last_step(hook: Any, loss: Any) -> Needs:
-    """Say what a ``StopAtStepHook`` needs."""
+def at_last_step(hook: Any, loss: Any) -> StepRequirements:
+    """Return the requirements of a ``StopAtStepHook``."""
     del loss
-    return Needs(lambda step: max(0, hook._last_step - step - 1))
+    return StepRequirements(lambda step: max(0, hook._last_step - step - 1))
 
 
-def _of_nan(hook: Any, loss: Any) -> Needs:
+def _of_nan(hook: Any, loss: Any) -> StepRequirements:
     if getattr(hook._loss_tensor, "name", hook._loss_tensor) != loss.name:
-        return EVERYTHING
+        return EVERY_STEP
 
-    def found_nan(run_context: Any) -> None:
+    def on_nan(run_context: Any) -> None:
         if hook._fail_on_nan_loss:
             raise tf.estimator.NanLossDuringTrainingError
         run_context.request_stop()
 
-    return Needs(found_nan=found_nan)
+    return StepRequirements(on_nan=on_nan)
 
 
-_KNOWN: dict[type, Callable[[Any, Any], Needs]] = {
+_KNOWN: dict[type, Callable[[Any, Any], StepRequirements]] = {
     v1.train.CheckpointSaverHook: by_global_step,
     v1.train.StepCounterHook: by_global_step,
     v1.train.SummarySaverHook: by_coming_step,
@@ -148,5 +148,5 @@ _KNOWN: dict[type, Callable[[Any, Any], Needs]] = {
     v1.train.LoggingTensorHook: _by_own_count,
     v1.train.NanTensorHook: _of_nan,
     v1.train.StopAtStepHook: at_last_step,
-    v1.train.GlobalStepWaiterHook: nothing_needed,
+    v1.train.GlobalStepWaiterHook: no_steps_required,
 }

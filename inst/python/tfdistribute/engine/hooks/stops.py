@@ -1,4 +1,4 @@
-"""Session hooks that end a training, or keep it from going on."""
+"""Session hooks that end or delay a training."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import fetches
-from tfdistribute.engine.hooks.step_requirements import EVERYTHING, NOTHING, Needs, at_last_step
+from tfdistribute.engine.hooks.step_requirements import (
+    EVERY_STEP,
+    NO_STEPS,
+    StepRequirements,
+    at_last_step,
+)
 from tfdistribute.errors import TrainingError
 
 _POLL_S = 0.5
 
 
 class StopOnDecision(tf.estimator.SessionRunHook):
-    """End training through the session when a function says so, so that the last step's checkpoint is written.
+    """End training when a function returns true. The checkpoint of the last step is written.
 
-    It adds nothing to the graph, so checkpoints stay as they are; under a strategy of one process there is one
-    session, and its end is the end of every replica.
+    It adds nothing to the graph, so checkpoints do not change. Under a strategy of one process there is one session for
+    all replicas.
 
     Args:
-        decide: Called with (global step, loss over all replicas) after each step. Where it has the methods
-            ``free_steps(step)`` and ``note(step, loss)``, it need not be called at steps that are free.
+        decide: Called with (global step, loss over all replicas) after each step. If it has the methods
+            ``skippable_steps(step)`` and ``note(step, loss)``, it is not called after steps that can be skipped.
     """
 
     def __init__(self, decide: Callable[[int, float], bool]) -> None:
@@ -38,37 +43,37 @@ class StopOnDecision(tf.estimator.SessionRunHook):
         self._step = 0
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch what the Estimator computes anyway."""
+        """Fetch the loss and the global step."""
         del run_context
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ask the session to end when that is decided."""
+        """Ask the function."""
         # Read before the update in some graphs, so never less than one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
         if self._decide(self._step, float(run_values.results["loss"])):
             run_context.request_stop()
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need the steps at which something is decided."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return the steps at which the function must be called."""
         del loss
-        if not hasattr(self._decide, "free_steps"):
-            return EVERYTHING
-        return Needs(self._decide.free_steps, self._pass_steps)
+        if not hasattr(self._decide, "skippable_steps"):
+            return EVERY_STEP
+        return StepRequirements(self._decide.skippable_steps, self._note_skipped_steps)
 
-    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
         for position, loss in enumerate(losses, step - len(losses) + 1):
             self._decide.note(position, float(loss))
         self._step = step
 
 
 class StopAtStep(tf.estimator.StopAtStepHook):
-    """TensorFlow's hook, which tells that it has ended the training.
+    """TensorFlow's hook, with a callback when it ends the training.
 
     Args:
         num_steps: Steps from the start of the session, or None.
         last_step: Global step, or None.
-        note_stop: Told of the end.
+        note_stop: Called when the hook ends the training.
     """
 
     def __init__(
@@ -77,12 +82,12 @@ class StopAtStep(tf.estimator.StopAtStepHook):
         super().__init__(num_steps=num_steps, last_step=last_step)
         self._note_stop = note_stop
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need the last step."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return the last step."""
         return at_last_step(self, loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ask the session to end at the step."""
+        """End training at the step."""
         asked_before = run_context.stop_requested
         super().after_run(run_context, run_values)
         if run_context.stop_requested and not asked_before:
@@ -94,8 +99,8 @@ class StopOnNan(tf.estimator.SessionRunHook):
 
     Args:
         tensor: What ``fetches.find`` finds.
-        fail: True for an error, False for an end.
-        note_stop: Told of the end.
+        fail: True to raise an error, False to end training.
+        note_stop: Called when the hook ends the training.
     """
 
     described_as = "hook_nan_tensor()"
@@ -115,19 +120,19 @@ class StopOnNan(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self._fetch)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Look at its values.
+        """Check its values.
 
         Raises:
-            TrainingError: one is not a number, and that is to fail.
+            TrainingError: one is not a number, and ``fail`` is true.
         """
         if np.any(np.isnan(run_values.results)):
-            self._found_nan(run_context)
+            self._on_nan(run_context)
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need nothing where the tensor is the loss, and every step where it is another."""
-        return Needs(found_nan=self._found_nan) if self._fetch is loss else EVERYTHING
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return every step, unless the tensor is the loss, which is checked anyway."""
+        return StepRequirements(on_nan=self._on_nan) if self._fetch is loss else EVERY_STEP
 
-    def _found_nan(self, run_context: Any) -> None:
+    def _on_nan(self, run_context: Any) -> None:
         if self._fail:
             name = self._tensor if isinstance(self._tensor, str) else self._tensor.name
             raise TrainingError(
@@ -139,13 +144,13 @@ class StopOnNan(tf.estimator.SessionRunHook):
 
 
 class WaitForStep(tf.estimator.SessionRunHook):
-    """Start only when other tasks have brought the model to a step.
+    """Start training when other tasks have reached a global step.
 
-    TensorFlow's ``GlobalStepWaiterHook`` waits for ever where nobody trains.
+    TensorFlow's ``GlobalStepWaiterHook`` waits for ever if no other task trains.
 
     Args:
         step: The global step to wait for.
-        patience_s: Seconds without a step after which waiting is given up; 0 where no other task trains.
+        patience_s: Seconds without progress after which waiting fails; 0 if no other task trains.
     """
 
     def __init__(self, step: int, patience_s: float) -> None:
@@ -153,20 +158,20 @@ class WaitForStep(tf.estimator.SessionRunHook):
         self._patience_s = patience_s
         self._started = False
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need nothing once it has waited."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return no steps: it waits before the first one."""
         del loss
-        return NOTHING
+        return NO_STEPS
 
     def begin(self) -> None:
         """Find the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def before_run(self, run_context: Any) -> None:
-        """Wait, once.
+        """Wait before the first step.
 
         Raises:
-            TrainingError: the step does not move.
+            TrainingError: the global step does not change.
         """
         if self._started:
             return

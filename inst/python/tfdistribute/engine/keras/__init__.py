@@ -1,6 +1,6 @@
 """Keras models as Estimators."""
 
 from tfdistribute.engine.keras.estimator import KerasParts, make_estimator
-from tfdistribute.engine.keras.models import built, facts, load, receiver
+from tfdistribute.engine.keras.models import build, describe, load, serving_input_receiver_fn
 
-__all__ = ["KerasParts", "built", "facts", "load", "make_estimator", "receiver"]
+__all__ = ["KerasParts", "build", "describe", "load", "make_estimator", "serving_input_receiver_fn"]

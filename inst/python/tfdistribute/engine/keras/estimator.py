@@ -158,7 +158,7 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
     # Without this layers would decide in each step, in branches where replicas cannot meet.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
-    with models.own_seeds(seed or 1), objects:
+    with models.layer_seeds(seed or 1), objects:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
 
 
@@ -171,7 +171,7 @@ def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
     for name, shape, dtype in parts.known.inputs:
         together = None
         if len(routes[name]) > 1 and dtype == "float32" and isinstance(features, Features):
-            together = features.side_by_side(routes[name])
+            together = features.as_matrix(routes[name])
         if together is None:
             read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
             together = read[0] if len(read) == 1 else tf.concat(read, axis=1)

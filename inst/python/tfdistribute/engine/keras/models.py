@@ -46,7 +46,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def built(function: Callable[[], Any], seed: int) -> Any:
+def build(function: Callable[[], Any], seed: int) -> Any:
     """Call a function that builds a model.
 
     The same function gives the same names and, with the same seed, the same weights, however often it is called.
@@ -83,7 +83,7 @@ class KerasFacts:
     compiled: Mapping[str, Any]
 
 
-def facts(model: Any) -> KerasFacts:
+def describe(model: Any) -> KerasFacts:
     """See that a model can be cloned into an Estimator's graph, and take down what it is.
 
     Args:
@@ -145,7 +145,7 @@ def _check(model: Any) -> None:
         )
 
 
-def receiver(known: KerasFacts) -> Callable[[], Any]:
+def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
     """Make what turns a request to an exported model into features: a tensor for each input.
 
     Args:
@@ -199,7 +199,7 @@ def _without_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def own_seeds(seed: int) -> Iterator[None]:
+def layer_seeds(seed: int) -> Iterator[None]:
     """Let layers draw their seeds from a generator of their own and not from Python's, which is the user's.
 
     Args:
@@ -229,7 +229,7 @@ def _seeded(seed: int) -> Iterator[None]:
     random.seed(seed)
     context.set_global_seed(seed)
     try:
-        with own_seeds(seed):
+        with layer_seeds(seed):
             yield
     finally:
         random.setstate(state)

@@ -1,5 +1,5 @@
 """Many training steps in one ``session.run``."""
 
-from tfdistribute.engine.many_steps.runs import ManySteps
+from tfdistribute.engine.many_steps.runs import many_steps_per_run
 
-__all__ = ["ManySteps"]
+__all__ = ["many_steps_per_run"]

@@ -1,7 +1,7 @@
-"""How many steps are taken in a run: by a process alone, or by all tasks of a cluster together.
+"""Number of steps of a run: decided by one process, or by all tasks of a cluster.
 
 Tasks that sum their gradients in every step must take the same steps in a run, or they wait for each other for ever.
-But each looks at its own hooks and its own clock. So each says how many steps it could take, and the least counts.
+But each task has its own hooks and its own clock. So each proposes a number of steps, and the minimum is taken.
 """
 
 from __future__ import annotations
@@ -12,45 +12,39 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute import collective_util, reduce_util
 
-# What a task says that has a reason to take one step per run for good.
+# Proposed by a task that must take one step per run for the rest of the training.
 NEVER = -1
 
-# Steps, at most, until a task whose steps are too slow, or too few so far, is asked again.
-_MOST_WAITED = 64
+# Most steps between two agreements.
+_MOST_STEPS_APART = 64
 
 
-class Alone:
-    """A process that asks nobody."""
+class LocalDecision:
+    """The decision of a process that trains alone."""
 
     def prepare(self) -> None:
         """Do nothing."""
 
     def is_due(self) -> bool:
-        """Say that a run may follow each step."""
+        """Return true: a run may follow each step."""
         return True
 
-    def settle(self, session: Any, steps: int) -> int:
-        """Say how many steps to take.
-
-        Args:
-            session: Not needed.
-            steps: How many could be taken; ``NEVER`` or 0 for none.
-
-        Returns:
-            The same.
-        """
+    def agree(self, session: Any, steps: int) -> int:
+        """Return the number of steps that this process proposes."""
         del session
         return steps
 
 
-class Together:
-    """A task among others that take the same steps. Each asks after the same steps, since each heard the same answers.
+class CollectiveConsensus:
+    """The decision of tasks that take the same steps.
+
+    All tasks agree after the same steps, because each knows the results of all earlier agreements.
 
     Args:
         strategy: The ``tf.distribute.MultiWorkerMirroredStrategy`` of the training, made for this task.
-        position: Which of the tasks this is, from 0.
-        tasks: How many they are.
-        before_run: Told the steps of a run that all have agreed on.
+        position: Position of this task among them, from 0.
+        tasks: Number of tasks.
+        before_run: Called with the number of steps before a run.
     """
 
     def __init__(
@@ -65,45 +59,45 @@ class Together:
         self._steps_until_due = 1
 
     def prepare(self) -> None:
-        """Add what the tasks agree by to the graph, which can still grow; every task must."""
-        self._own = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
-        mine = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._own
+        """Add the collective operation to the graph, in every task."""
+        self._proposal = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
+        own = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._proposal
         # On the host also where gradients are summed on GPUs.
         between = self._strategy.extended._host_cross_device_ops
         ring = collective_util.CommunicationImplementation.RING
-        all_said = between.reduce(
+        proposals = between.reduce(
             reduce_util.ReduceOp.SUM,
-            mine,
-            destinations=mine,
+            own,
+            destinations=own,
             options=collective_util.Options(implementation=ring),
         )
-        (all_said,) = self._strategy.experimental_local_results(all_said)
-        self._least = tf.reduce_min(all_said)
+        (proposals,) = self._strategy.experimental_local_results(proposals)
+        self._least = tf.reduce_min(proposals)
 
     def is_due(self) -> bool:
-        """Say whether the tasks agree on a run after this step; to be asked once after each."""
+        """Return whether the tasks agree on a run after this step; called once after each step."""
         if self._is_over:
             return False
         self._steps_until_due -= 1
         return self._steps_until_due <= 0
 
-    def settle(self, session: Any, steps: int) -> int:
-        """Agree with the other tasks on how many steps to take.
+    def agree(self, session: Any, steps: int) -> int:
+        """Agree with the other tasks on the steps of the next run.
 
         Args:
-            session: The session; it waits until all tasks have asked.
-            steps: How many this task could take; 0 for none now, ``NEVER`` for none at any time.
+            session: The session; it waits until all tasks have proposed a number.
+            steps: Steps that this task can take; 0 for none now, ``NEVER`` for none at any time.
 
         Returns:
-            Steps, 0 for none, ``NEVER`` where a task said so; the same in all tasks.
+            The minimum of all proposals, the same in all tasks.
 
         Raises:
             tf.errors.OpError: another task is gone.
         """
-        least = int(session.run(self._least, {self._own: steps}))
+        least = int(session.run(self._least, {self._proposal: steps}))
         self._is_over = least == NEVER
         self._refusals = 0 if least > 0 else self._refusals + 1
-        self._steps_until_due = min(2 ** max(0, self._refusals - 1), _MOST_WAITED)
+        self._steps_until_due = min(2 ** max(0, self._refusals - 1), _MOST_STEPS_APART)
         if least > 0:
             self._before_run(least)
         return least

@@ -1,12 +1,13 @@
-"""The part of a graph that trains for one step, once more inside a loop: many steps in one ``session.run``.
+"""A loop in the graph around the operations of a training step: many steps in one ``session.run``.
 
-On small models most of a step's time goes into Python and into the start of ``session.run``. The operations that the
-step needs are copied into the body of a loop of the same graph. What keeps something from step to step (variables,
-iterators, tables) is shared with the originals, so that a step in the loop is a step like any other.
+On small models most of a step's time goes into Python and into the start of ``session.run``. The operations of a step
+are copied into the body of a loop in the same graph. What has state (variables, iterators, tables) is shared with the
+originals, so a step in the loop is a step like any other.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,10 +19,10 @@ from tfdistribute.engine.repairs import replicated_variables
 
 raw = tf.raw_ops
 
-# Losses that wait to be read after a run.
+# Losses that are kept until the end of a run.
 MAX_STEPS = 4096
 
-# Operations that cannot be repeated inside one run, and why.
+# Operations that cannot be repeated inside one run, with the reason.
 _REFUSED = {
     "Placeholder": "is fed from outside at every step",
     "VariableV2": "holds a variable of the old kind (use_resource=False)",
@@ -32,14 +33,14 @@ _REFUSED = {
 
 
 class NotRepeatableError(Exception):
-    """A graph has an operation that cannot be repeated inside one run; the text names it."""
+    """The graph has an operation that cannot be repeated inside one run; the text names it."""
 
 
 class Step:
     """The operations that one step of training needs.
 
     Args:
-        train_op: What changes the variables.
+        train_op: The operation that changes the variables.
         loss: The loss, over all replicas.
 
     Raises:
@@ -57,7 +58,7 @@ class Step:
                 raise NotRepeatableError(f"{operation.type} {operation.name!r} {reason}")
 
     def copy(self) -> Any:
-        """Copy the operations into the place of the graph that is being built.
+        """Copy the operations into the current context of the graph.
 
         Returns:
             The copies of the training operation and of the loss.
@@ -80,9 +81,9 @@ class Step:
             kept = [name for name in node.input if name not in owners]
             del node.input[:]
             node.input.extend(kept)
-            # An operation is placed with the resource that it reads; the originals of others are not in the copy.
+            # Operations are colocated with the resources that they read; other originals are not in the copy.
             node.attr.pop("_class", None)
-        # Functions are known to the graph by name, and are not copied.
+        # The graph has the functions already, by name.
         return definition
 
 
@@ -90,15 +91,20 @@ class StepLoop:
     """A loop around a step, and the losses of its steps.
 
     Args:
-        step: What is repeated.
+        step: The step.
         global_step: The variable that counts steps.
     """
 
     def __init__(self, step: Step, global_step: Any) -> None:
         graph = step.graph
-        # Of those that a strategy keeps equal, the first.
+        # The first of those that a strategy keeps equal.
         counter = replicated_variables.components(global_step)[0].handle
-        with graph.as_default(), _growing(graph), tf.device("/cpu:0"), tf.name_scope("many_steps"):
+        with (
+            graph.as_default(),
+            _unfinalized(graph),
+            tf.device("/cpu:0"),
+            tf.name_scope("many_steps"),
+        ):
             self._wanted = tf.compat.v1.placeholder(tf.int32, [], "wanted")
             self._kept = raw.VarHandleOp(
                 dtype=tf.float64, shape=[MAX_STEPS], shared_name=f"{graph.unique_name('losses')}"
@@ -118,10 +124,10 @@ class StepLoop:
             }
 
     def _loop(self, step: Step) -> Any:
-        def goes_on(done: Any, loss: Any) -> Any:
+        def condition(done: Any, loss: Any) -> Any:
             return tf.logical_and(done < self._wanted, tf.logical_not(tf.math.is_nan(loss)))
 
-        def once(done: Any, loss: Any) -> Any:
+        def body(done: Any, loss: Any) -> Any:
             del loss
             trained, new = step.copy()
             with tf.device("/cpu:0"):
@@ -132,15 +138,15 @@ class StepLoop:
 
         context = control_flow_ops.WhileContext(parallel_iterations=1, name="loop")
         begin = (tf.constant(0), tf.constant(0.0, tf.float64))
-        # The loop of TensorFlow 1: it is a part of the graph already, and starts twice as fast as a loop function.
-        done, _ = context.BuildLoop(goes_on, once, begin, None, False)
+        # A loop of TensorFlow 1 is part of the graph, and starts twice as fast as a loop function.
+        done, _ = context.BuildLoop(condition, body, begin, None, False)
         return done
 
     def _losses(self) -> Any:
         return raw.ReadVariableOp(resource=self._kept, dtype=tf.float64)
 
     def prepare(self, session: Any) -> None:
-        """Make room for the losses in a session."""
+        """Initialise the losses in a session."""
         session.run(self._empty)
 
     def run(self, session: Any, steps: int) -> tuple[int, Any]:
@@ -148,16 +154,16 @@ class StepLoop:
 
         Args:
             session: A session of the graph.
-            steps: How many, ``MAX_STEPS`` at most.
+            steps: Steps, ``MAX_STEPS`` at most.
 
         Returns:
-            The global step and the losses of the steps, fewer where the last one is NaN.
+            The global step and the losses of the steps; the loop ends after a loss that is NaN.
         """
         values = session.run(self._after, {self._wanted: steps})
         return int(values["step"]), values["losses"]
 
     def interrupted(self, session: Any, begun_at: int) -> tuple[int, Any]:
-        """Say what was done by a run that ended with an error, such as the end of the input.
+        """Read the results of a run that ended with an error, such as the end of the input.
 
         Args:
             session: The session.
@@ -171,27 +177,21 @@ class StepLoop:
         return step, np.array(values["losses"][: max(0, step - begun_at)])
 
 
-def _growing(graph: Any) -> Any:
-    """Let a graph grow that a running session uses, and has closed for everybody else."""
-    return _Growing(graph)
-
-
-class _Growing:
-    def __init__(self, graph: Any) -> None:
-        self._graph = graph
-        self._was_final = graph.finalized
-
-    def __enter__(self) -> None:
-        if self._was_final:
-            self._graph._unsafe_unfinalize()
-
-    def __exit__(self, *error: object) -> None:
-        if self._was_final:
-            self._graph.finalize()
+@contextlib.contextmanager
+def _unfinalized(graph: Any) -> Iterator[None]:
+    """Allow changes to a graph that a session has finalized."""
+    was_final = graph.finalized
+    if was_final:
+        graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        if was_final:
+            graph.finalize()
 
 
 def _collect(targets: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """List what operations depend on, and apart from it what only names something that lasts."""
+    """List the operations that some depend on, and separately those that only name a resource."""
     found: dict[str, Any] = {}
     owners: dict[str, Any] = {}
     waiting = list(targets)
@@ -219,4 +219,4 @@ def _is_owner(operation: Any) -> bool:
 
 def _old_reference(operation: Any) -> str | None:
     is_reference = any(output.dtype._is_ref_dtype for output in operation.outputs)
-    return "gives a reference to something of the old kind" if is_reference else None
+    return "gives a reference to a variable of the old kind" if is_reference else None

@@ -1,8 +1,8 @@
-"""Random numbers that do not depend on how many steps one ``session.run`` takes.
+"""Random numbers that do not depend on the number of steps of one ``session.run``.
 
-An operation with a seed counts the numbers that it has drawn where nobody else can see it. Its copy inside a loop would
-begin with the first number again. In its place stands the operation of TensorFlow that keeps the same count in a
-variable, which a copy shares: the numbers are the same to the bit.
+A random operation with a seed keeps a hidden counter of the numbers that it has drawn. Its copy inside a loop would
+begin with the first number again. It is replaced by TensorFlow's operation that keeps the same counter in a variable,
+which a copy shares: the numbers are the same to the bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ raw = tf.raw_ops
 
 _PHILOX = 1
 
-# Operation that counts by itself -> the one that counts in a variable.
+# Operations with a hidden counter, and those with a counter in a variable.
 _WITH_VARIABLE = {
     "RandomUniform": raw.StatefulUniform,
     "RandomStandardNormal": raw.StatefulStandardNormalV2,
@@ -30,19 +30,19 @@ _WITH_VARIABLE = {
 
 
 def check_shareable(operations: Iterable[Any], graph: Any) -> None:
-    """See that random operations can keep their counts in variables.
+    """Check that random operations can keep their counters in variables.
 
     Args:
-        operations: Operations of the graph, and what they call.
-        graph: The graph, which knows the functions.
+        operations: Operations of the graph.
+        graph: The graph, with the functions that they call.
 
     Raises:
-        NotRepeatableError: one cannot.
+        NotRepeatableError: one of them cannot.
     """
     waiting: list[str] = []
     for operation in operations:
         if operation.type not in _WITH_VARIABLE and _counts(operation):
-            raise _own_way(f"{operation.type} {operation.name!r}")
+            raise _not_shareable(f"{operation.type} {operation.name!r}")
         if _kind(operation.type)[1]:
             waiting += _functions(operation.node_def, graph)
     seen: set[str] = set()
@@ -53,22 +53,22 @@ def check_shareable(operations: Iterable[Any], graph: Any) -> None:
         seen.add(name)
         for node in graph._functions[name].cached_definition.node_def:
             if _has_seed(node):
-                raise _own_way(f"{node.op} {node.name!r} of the function {name!r}")
+                raise _not_shareable(f"{node.op} {node.name!r} of the function {name!r}")
             waiting += _functions(node, graph)
 
 
-def _own_way(operation: str) -> NotRepeatableError:
-    return NotRepeatableError(f"{operation} draws random numbers in a way of its own")
+def _not_shareable(operation: str) -> NotRepeatableError:
+    return NotRepeatableError(f"{operation} draws random numbers that a loop cannot continue")
 
 
 def share(operations: Iterable[Any]) -> list[Any]:
-    """Let random operations keep their counts in variables.
+    """Replace random operations by those with counters in variables.
 
     Args:
         operations: Operations of a graph that no session uses yet.
 
     Returns:
-        Operations that set the variables, to be run in each new session.
+        Operations that initialise the counters, to be run in each new session.
     """
     random = [each for each in operations if each.type in _WITH_VARIABLE and _counts(each)]
     return [_shared(operation) for operation in random]
@@ -107,10 +107,10 @@ def _counts(operation: Any) -> bool:
 
 @functools.cache
 def _kind(name: str) -> tuple[bool, bool]:
-    """Say of a type of operations whether it may count random numbers, and whether it may call functions."""
+    """Return whether a type of operations may have a hidden counter, and whether it may call functions."""
     definition = op_def_registry.get(name)
     if definition is None:
-        # A function that is called by its name.
+        # A function, called by its name.
         return False, True
     attributes = {attribute.name: attribute.type for attribute in definition.attr}
     draws = definition.is_stateful and {"seed", "seed2"} <= attributes.keys()
@@ -120,7 +120,7 @@ def _kind(name: str) -> tuple[bool, bool]:
 def _has_seed(node: Any) -> bool:
     if node.op.startswith("Stateless") or "seed" not in node.attr or "seed2" not in node.attr:
         return False
-    # Without a seed the numbers are others in each session anyway.
+    # Without a seed the numbers differ between sessions anyway.
     return bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import savers, step_requirements
-from tfdistribute.engine.hooks.step_requirements import Needs
+from tfdistribute.engine.hooks.step_requirements import StepRequirements
 from tfdistribute.engine.many_steps import loop, random_state
-from tfdistribute.engine.many_steps.consensus import NEVER, Alone, Together
+from tfdistribute.engine.many_steps.consensus import NEVER, CollectiveConsensus, LocalDecision
 from tfdistribute.engine.many_steps.loop import NotRepeatableError, Step, StepLoop
 
 v1 = tf.compat.v1
@@ -21,92 +21,62 @@ StepsPerRun = int | str
 
 # About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
 RUN_S = 0.05
-# A loop is made when a training has lasted as long as making it takes, so that a short one never pays for it.
+# A loop is made when a training has lasted as long as that takes, so a short training never pays for it.
 WORTH_AFTER_S = 0.3
 
 
-class ManySteps:
-    """Lets an Estimator take many steps in one ``session.run``.
+@contextlib.contextmanager
+def many_steps_per_run(
+    estimator: Any,
+    steps_per_run: StepsPerRun,
+    summaries_at: int | str | None,
+    speed_at: int | str | None,
+    note: Callable[[str], Any],
+) -> Iterator[None]:
+    """Let an Estimator take many steps in one ``session.run`` inside the block.
 
     Between two steps that are taken as TensorFlow takes them, and that every hook sees, steps are taken in a loop
     inside the graph. Weights are the same to the bit, and hooks see the steps that they act at.
 
     Args:
-        steps_per_run: Steps of one run, or "auto" to let time decide.
-        summaries_at: Steps between two summaries; None for none; "auto" to let time decide.
-        speed_at: The same for records of the speed.
-        note: Told, in one sentence, why a training takes one step per run after all.
+        estimator: A ``DistributedEstimator``.
+        steps_per_run: Steps of one run, or "auto" to choose them by time.
+        summaries_at: Steps between two summaries; None for none; "auto" to choose them by time.
+        speed_at: Steps between two records of the speed, likewise.
+        note: Called with the reason, as one sentence, if a training takes one step per run after all.
     """
+    config = estimator._config
 
-    def __init__(
-        self,
-        steps_per_run: StepsPerRun,
-        summaries_at: int | str | None,
-        speed_at: int | str | None,
-        note: Callable[[str], Any],
-    ) -> None:
-        self._steps_per_run: StepsPerRun = steps_per_run
-        self._summaries_at = summaries_at
-        self._speed_at = speed_at
-        self._note = note
-
-    @contextlib.contextmanager
-    def in_place(self, estimator: Any) -> Iterator[None]:
-        """Let an Estimator train like this inside the block.
-
-        Args:
-            estimator: A ``tf.estimator.Estimator``.
-        """
-
-        def training(
-            train: Any,
-            spec: Any,
-            worker_hooks: list[Any],
-            hooks: Sequence[Any],
-            step: Any,
-            listeners: Any,
-        ) -> Any:
-            others = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
-            chief_hooks = [*spec.training_chief_hooks, *self._usual_hooks(estimator, spec, others)]
-            last: list[Any] = []
-            if self._steps_per_run != 1:
-                # TensorFlow adds the hooks that it makes to the same list.
-                last = [
-                    StepRuns(self._steps_per_run, spec, (chief_hooks, worker_hooks), self._note)
-                ]
-            spec = spec._replace(
-                training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
+    def session(
+        train: Any, spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], *others: Any
+    ) -> Any:
+        given = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
+        chief_hooks = list(spec.training_chief_hooks)
+        if not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in given):
+            chief_hooks += savers.checkpoints(config, spec.scaffold)
+        if speed_at:
+            chief_hooks.append(savers.speed(speed_at, output_dir=config.model_dir))
+        if summaries_at:
+            chief_hooks.append(
+                savers.summaries(spec.scaffold, summaries_at, output_dir=config.model_dir)
             )
-            with _without_intervals(estimator._config):
-                return train(spec, worker_hooks, hooks, step, listeners)
+        last: list[Any] = []
+        if steps_per_run != 1:
+            # TensorFlow adds the hooks that it makes to the same list.
+            last = [StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note)]
+        spec = spec._replace(
+            training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
+        )
+        with _without_intervals(config):
+            return train(spec, worker_hooks, hooks, *others)
 
-        with estimator.train_with(training):
-            yield
-
-    def _usual_hooks(self, estimator: Any, spec: Any, others: Sequence[Any]) -> list[Any]:
-        """Make the hooks that TensorFlow would make out of our sight."""
-        directory, config = estimator.model_dir, estimator._config
-        made: list[Any] = []
-        saves = config.save_checkpoints_secs or config.save_checkpoints_steps
-        if saves and not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in others):
-            saver = v1.train.CheckpointSaverHook(
-                directory,
-                save_secs=config.save_checkpoints_secs,
-                save_steps=config.save_checkpoints_steps,
-                scaffold=spec.scaffold,
-                save_graph_def=config.checkpoint_save_graph_def,
-            )
-            made.append(saver)
-        if self._speed_at:
-            made.append(savers.speed(directory, self._speed_at))
-        if self._summaries_at:
-            made.append(savers.summaries(directory, spec.scaffold, self._summaries_at))
-        return made
+    with estimator.train_with(session):
+        yield
 
 
 @contextlib.contextmanager
 def _without_intervals(config: Any) -> Iterator[None]:
-    """Let TensorFlow make none of the usual hooks; its log is shown to nobody."""
+    """Keep TensorFlow from making its own hooks for summaries, the speed and the log."""
     names = ("_save_summary_steps", "_log_step_count_steps")
     kept = {name: getattr(config, name) for name in names}
     vars(config).update(dict.fromkeys(names))
@@ -122,12 +92,12 @@ class StepRuns(tf.estimator.SessionRunHook):
     Args:
         steps_per_run: Steps of one run, with the one that all hooks see; or "auto".
         spec: The ``tf.estimator.EstimatorSpec`` of the training.
-        hooks: Lists of all hooks of the session, which may still grow.
-        note: Told why it does nothing.
-        decision: Who says how many steps a run takes.
+        hooks: Lists of all hooks of the session; hooks may be added until ``begin()``.
+        note: Called with the reason if no steps are taken in a loop.
+        consensus: Decides how many steps a run takes.
     """
 
-    step_needs = step_requirements.nothing_needed
+    required_steps = step_requirements.no_steps_required
 
     def __init__(
         self,
@@ -135,116 +105,118 @@ class StepRuns(tf.estimator.SessionRunHook):
         spec: Any,
         hooks: Sequence[list[Any]],
         note: Callable[[str], Any],
-        decision: Alone | Together | None = None,
+        consensus: LocalDecision | CollectiveConsensus | None = None,
     ) -> None:
-        self._pace = Pace(steps_per_run)
+        self._tuner = StepsPerRunTuner(steps_per_run)
         self._spec = spec
         self._hooks = hooks
         self._note = note
-        self._decision = decision or Alone()
+        self._consensus = consensus or LocalDecision()
         self._loop: StepLoop | None = None
-        self._needs: list[Needs] = []
-        self._states: list[Any] = []
+        self._requirements: list[StepRequirements] = []
+        self._counters: list[Any] = []
         self._possible = False
 
     def begin(self) -> None:
-        """Look at the hooks and at the graph, and prepare its random numbers, while it can grow."""
+        """Check the hooks and the graph, and replace its random operations."""
         self._global_step = v1.train.get_global_step()
-        self._decision.prepare()
+        self._consensus.prepare()
         hooks = [hook for hooks in self._hooks for hook in hooks]
-        by_hook = [(hook, step_requirements.needs(hook, self._spec.loss)) for hook in hooks]
-        for hook, needs in by_hook:
-            if needs.every_step:
-                self._give_up(f"{step_requirements.name(hook)} looks at every step")
+        self._requirements = [
+            step_requirements.requirements_of(hook, self._spec.loss) for hook in hooks
+        ]
+        for hook, required in zip(hooks, self._requirements, strict=True):
+            if required.every_step:
+                self._disable(f"{step_requirements.hook_name(hook)} looks at every step")
                 return
-        self._needs = [needs for _, needs in by_hook]
         try:
             step = Step(self._spec.train_op, self._spec.loss)
             random_state.check_shareable(step.operations, step.graph)
         except NotRepeatableError as error:
-            self._give_up(str(error))
+            self._disable(str(error))
             return
-        self._states = random_state.share(step.operations)
+        self._counters = random_state.share(step.operations)
         self._possible = True
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Begin with the first random numbers, and count from the step that the session begins with."""
+        """Initialise the random numbers and the losses, and read the first step."""
         del coord
-        session.run(self._states)
+        session.run(self._counters)
         self._step = int(session.run(self._global_step))
         if self._loop is not None:
             self._loop.prepare(session)
 
     def before_run(self, run_context: Any) -> None:
-        """Begin to measure a step."""
+        """Start to time a step."""
         del run_context
-        self._pace.begin_step()
+        self._tuner.begin_step()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Take steps, where no hook must see one and nobody has asked for the end."""
+        """Take steps in the loop, unless a hook must see the next one or has requested the end."""
         del run_values
         if run_context.stop_requested:
             return
         self._step += 1
-        self._pace.end_step()
-        if not self._decision.is_due():
+        self._tuner.end_step()
+        if not self._consensus.is_due():
             return
         session = run_context.session
-        steps = self._decision.settle(session, self._possible_steps(session))
+        steps = self._consensus.agree(session, self._possible_steps(session))
         if steps > 0:
             self._take(steps, run_context)
         elif steps == NEVER and self._possible:
-            self._give_up("another task does, and its notes say why")
+            self._disable("another task does, and its notes say why")
 
     def _possible_steps(self, session: Any) -> int:
         if not self._possible:
             return NEVER
-        free = min(
-            (needs.free_steps(self._step) for needs in self._needs), default=step_requirements.ANY
+        skippable = min(
+            (each.skippable_steps(self._step) for each in self._requirements),
+            default=step_requirements.UNLIMITED,
         )
-        if free < 1 or not self._pace.is_worth_while():
+        if skippable < 1 or not self._tuner.is_worth_while():
             return 0
         if self._loop is None and int(session.run(self._global_step)) != self._step:
-            self._give_up("the global step does not count the steps one by one")
+            self._disable("the global step does not count the steps one by one")
             return NEVER
-        return int(min(free, self._pace.steps()))
+        return int(min(skippable, self._tuner.steps()))
 
     def _take(self, steps: int, run_context: Any) -> None:
         session = run_context.session
         if self._loop is None:
             self._loop = StepLoop(Step(self._spec.train_op, self._spec.loss), self._global_step)
             self._loop.prepare(session)
-        self._pace.begin_run()
+        self._tuner.begin_run()
         try:
             step, losses = self._loop.run(session, steps)
         except tf.errors.OpError:
-            # The input has ended, or another task; what was learnt until then stays.
+            # The input or another task has ended. The steps until then have changed the weights.
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                self._pass(*self._loop.interrupted(session, self._step))
+                self._note_skipped(*self._loop.interrupted(session, self._step))
             raise
-        self._pace.end_run(len(losses))
-        self._pass(step, losses)
+        self._tuner.end_run(len(losses))
+        self._note_skipped(step, losses)
         if len(losses) and np.isnan(losses[-1]):
-            for needs in self._needs:
-                if needs.found_nan is not None:
-                    needs.found_nan(run_context)
+            for each in self._requirements:
+                if each.on_nan is not None:
+                    each.on_nan(run_context)
 
-    def _pass(self, step: int, losses: Any) -> None:
+    def _note_skipped(self, step: int, losses: Any) -> None:
         self._step = step
-        for needs in self._needs:
-            needs.pass_steps(step, losses)
+        for each in self._requirements:
+            each.note_skipped_steps(step, losses)
 
-    def _give_up(self, reason: str) -> None:
+    def _disable(self, reason: str) -> None:
         self._possible = False
         self._note(f"This training takes one step per run: {reason}.")
 
 
-class Pace:
-    """How many steps are taken in a run.
+class StepsPerRunTuner:
+    """Chooses the number of steps of a run.
 
     Args:
-        steps_per_run: Steps, with the one that is taken by itself; or "auto" for as many as take ``RUN_S``.
-        clock: Seconds, for tests.
+        steps_per_run: Steps, with the one outside the loop; or "auto" for as many as take ``RUN_S``.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -253,24 +225,24 @@ class Pace:
         self._given = steps_per_run
         self._clock = clock
         self._begun = 0.0
-        # Seconds of each step that was taken by itself, but the first, which carries TensorFlow's start.
+        # Seconds of each step outside the loop, except the first, which includes the start of TensorFlow.
         self._single: list[float] = []
         self._seen = 0
         self._steps = 0
         self._step_s: float | None = None
 
     def begin_step(self) -> None:
-        """Begin to measure a step that is taken by itself."""
+        """Start to time a step outside the loop."""
         self._begun = self._clock()
 
     def end_step(self) -> None:
-        """End it."""
+        """Stop the timer."""
         self._seen += 1
         if self._seen > 1 and self._steps == 0:
             self._single.append(self._clock() - self._begun)
 
     def is_worth_while(self) -> bool:
-        """Say whether to take more than one step in a run, from now on."""
+        """Return whether runs should take more than one step."""
         if isinstance(self._given, int):
             return self._given > 1
         if self._steps > 0:
@@ -279,7 +251,7 @@ class Pace:
         return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S / 2
 
     def steps(self) -> int:
-        """Say how many steps to take in the next run."""
+        """Return the number of steps of the next run."""
         if isinstance(self._given, int):
             return min(self._given - 1, loop.MAX_STEPS)
         if self._step_s is None:
@@ -287,12 +259,12 @@ class Pace:
         return max(1, min(2 * self._steps, int(RUN_S / self._step_s), loop.MAX_STEPS))
 
     def begin_run(self) -> None:
-        """Begin to measure a run."""
+        """Start to time a run."""
         self._begun = self._clock()
 
     def end_run(self, steps: int) -> None:
-        """End it."""
+        """Stop the timer."""
         if self._steps > 0 and steps > 0:
             self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
-        # The first run carries the start of the loop, and says nothing.
+        # The first run includes the start of the loop, so it is not timed.
         self._steps = max(1, steps)

@@ -12,7 +12,7 @@ from tensorflow.python.training import basic_session_run_hooks
 
 from tfdistribute.engine.hooks import savers as hook_savers
 from tfdistribute.engine.hooks import step_requirements
-from tfdistribute.engine.hooks.step_requirements import Needs
+from tfdistribute.engine.hooks.step_requirements import StepRequirements
 
 # Where saving must be done by all at once, it cannot go by anybody's clock; TensorFlow takes the same number.
 STEPS_INSTEAD_OF_SECONDS = 1000
@@ -60,12 +60,12 @@ class NoteSteps(tf.estimator.SessionRunHook):
         self._step = max(int(run_values.results), self._step + 1)
         self._after_step(self._step, 1)
 
-    def step_needs(self, loss: Any) -> Needs:
+    def required_steps(self, loss: Any) -> StepRequirements:
         """Need none: steps are told afterwards."""
         del loss
-        return Needs(pass_steps=self._pass_steps)
+        return StepRequirements(note_skipped_steps=self._note_skipped_steps)
 
-    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
         self._step = step
         if len(losses):
             self._after_step(step, len(losses))
@@ -181,7 +181,7 @@ class TellSaves(tf.estimator.CheckpointSaverListener):
 class _Saver(tf.estimator.CheckpointSaverHook):
     """Save by steps where all tasks must take part in saving, whatever was asked for."""
 
-    step_needs = step_requirements.by_global_step
+    required_steps = step_requirements.by_global_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Settle how often to save, and write the first checkpoint."""
@@ -228,27 +228,12 @@ class _NoWriter:
 def of_the_chief(config: Any, scaffold: Any, in_step: bool) -> list[Any]:
     """Make the hook that writes checkpoints as the run configuration says, if it does."""
     make = _Saver if in_step else tf.estimator.CheckpointSaverHook
-    return _made(make, config, scaffold)
+    return hook_savers.checkpoints(config, scaffold, make)
 
 
 def beside_the_chief(config: Any, scaffold: Any) -> list[Any]:
     """Make the hook by which a task takes part in the chief's checkpoints."""
-    return _made(_TakePart, config, scaffold)
-
-
-def _made(make: Callable[..., Any], config: Any, scaffold: Any) -> list[Any]:
-    secs, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
-    if not (secs or steps):
-        return []
-    return [
-        make(
-            config.model_dir,
-            save_secs=secs,
-            save_steps=steps,
-            scaffold=scaffold,
-            save_graph_def=config.checkpoint_save_graph_def,
-        )
-    ]
+    return hook_savers.checkpoints(config, scaffold, _TakePart)
 
 
 def summaries(config: Any, scaffold: Any, in_step: bool, quiet: bool) -> list[Any]:
@@ -266,13 +251,9 @@ def summaries(config: Any, scaffold: Any, in_step: bool, quiet: bool) -> list[An
     hooks: list[Any] = []
     where = {"summary_writer": _NoWriter()} if quiet else {"output_dir": config.model_dir}
     if config.save_summary_steps and (in_step or not quiet):
-        hooks.append(
-            tf.estimator.SummarySaverHook(
-                scaffold=scaffold, save_steps=config.save_summary_steps, **where
-            )
-        )
+        hooks.append(hook_savers.summaries(scaffold, config.save_summary_steps, **where))
     if config.log_step_count_steps and not quiet:
-        hooks.append(tf.estimator.StepCounterHook(config.log_step_count_steps, **where))
+        hooks.append(hook_savers.speed(config.log_step_count_steps, **where))
     return hooks
 
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
 from tfdistribute.cluster.member import Member
-from tfdistribute.engine.many_steps.consensus import Together
+from tfdistribute.engine.many_steps.consensus import CollectiveConsensus
 from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
 from tfdistribute.engine.tasks import hooks as cluster_hooks
 from tfdistribute.engine.tasks.server import worker_context
@@ -170,7 +170,7 @@ class _Training:
         decision = None
         if not member.is_alone:
             strategy = self._estimator._train_distribution
-            decision = Together(
+            decision = CollectiveConsensus(
                 strategy, member.rank, len(member.training_tasks), self._calls.before_run
             )
         return [StepRuns(self._steps_per_run, spec, [hooks], self._calls.note, decision)]

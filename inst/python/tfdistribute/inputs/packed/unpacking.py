@@ -12,7 +12,7 @@ from tfdistribute.inputs.packed.layout import Layout
 def make_unpack(
     layout: Layout, label: str | None, dropped: str | None, packed: bool = False
 ) -> Callable[..., Any]:
-    """Make the function that cuts matrices into columns, in TensorFlow.
+    """Make the function that slices matrices into columns, in TensorFlow.
 
     Args:
         layout: Layout of the matrices.
@@ -25,27 +25,27 @@ def make_unpack(
         A function for ``Dataset.map`` of (matrices, tables of strings), each in the order of the layout, that
         returns (features, label) or features. Matrices have one dimension of rows, or several.
     """
-    cuts = {
-        name: engine.features.Cut(slot.matrix, slot.start, slot.facts.shape)
+    slices = {
+        name: engine.features.ColumnSlice(slot.matrix, slot.start, slot.facts.shape)
         for name, slot in layout.slots.items()
         if name != dropped
     }
     table_names = list(layout.tables)
-    order = [name for name in cuts if name != label]
+    order = [name for name in slices if name != label]
     in_matrices = {
-        name: cuts[name] for name in order if packed and layout.slots[name].facts.type != "string"
+        name: slices[name] for name in order if packed and layout.slots[name].facts.type != "string"
     }
 
     def unpack(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
-        unpacked = {name: cut for name, cut in cuts.items() if name not in in_matrices}
-        columns = engine.features.cut(matrices, unpacked)
+        unpacked = {name: each for name, each in slices.items() if name not in in_matrices}
+        columns = engine.features.slice_columns(matrices, unpacked)
         for name, table in zip(table_names, tables, strict=True):
             if name in columns:
                 columns[name] = engine.tf.gather(table, columns[name])
         labels = None if label is None else columns.pop(label)
         features = columns
         if in_matrices:
-            features = engine.features.packed(order, in_matrices, matrices, columns)
+            features = engine.features.pack(order, in_matrices, matrices, columns)
         return features if label is None else (features, labels)
 
     return unpack

@@ -16,7 +16,7 @@ def built(columns: Sequence[FeatureColumn]) -> list[Any]:
     Args:
         columns: Its columns.
     """
-    return engine.features.together([column.build() for column in columns])
+    return engine.features.join_numeric_columns([column.build() for column in columns])
 
 
 def check_wide(columns: Sequence[FeatureColumn], argument: str) -> None:

@@ -80,12 +80,12 @@ class KerasModel(Model, kind="keras"):
         if key is None:
             return next(iter(models.values()))
         if key not in models:
-            models[key] = engine.keras.facts(self._made(key))
+            models[key] = engine.keras.describe(self._made(key))
         return models[key]
 
     def _made(self, seed: int) -> Any:
         if self.function is not None:
-            return engine.keras.built(self.function, seed)
+            return engine.keras.build(self.function, seed)
         path = str(self.path)
         if not os.path.exists(path):
             raise ModelError(
@@ -257,7 +257,7 @@ class KerasModel(Model, kind="keras"):
             routes = route(self.inputs(), features, self.side_by_side)
             read = [name for names in routes.values() for name in names]
             return tensors_receiver({name: features[name] for name in read})
-        return engine.keras.receiver(self.known())
+        return engine.keras.serving_input_receiver_fn(self.known())
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
@@ -288,7 +288,7 @@ def _named(name: str, value: Any) -> Any:
 
 def _optimizer(model: Any) -> Callable[[], Any]:
     try:
-        return engine.optimizers.like(model.optimizer)
+        return engine.optimizers.factory_like(model.optimizer)
     except ModelError as error:
         name = type(model.optimizer).__name__
         raise ModelError(

@@ -126,12 +126,12 @@ class Watch:
         if self._hook.data == "training" and step >= self._hook.min_steps:
             self._losses.append(loss)
 
-    def free_steps(self, step: int) -> float:
+    def skippable_steps(self, step: int) -> float:
         """Say how many steps may follow a step before one at which something is decided."""
         history, looks_at_all = self._run.history, self._hook.data == "evaluation"
         if looks_at_all and self._due.is_always and history is not None:
             return 0 if len(history.evaluations) > self._evaluations else math.inf
-        return self._due.free_steps(step)
+        return self._due.skippable_steps(step)
 
     def _values(self, step: int) -> list[tuple[int, float]]:
         if self._hook.data == "training":
@@ -223,7 +223,7 @@ class Interval:
         """Whether it is always time."""
         return self._steps is None and self._seconds is None
 
-    def free_steps(self, step: int) -> float:
+    def skippable_steps(self, step: int) -> float:
         """Say how many steps may follow a step before the one at which it is time."""
         if self._steps is None:
             return math.inf

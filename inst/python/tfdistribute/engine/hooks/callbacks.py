@@ -1,4 +1,4 @@
-"""Session hooks that hand values over to functions of the user."""
+"""Session hooks that call functions of the user."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import fetches
-from tfdistribute.engine.hooks.step_requirements import EVERYTHING, NOTHING, Needs, until
+from tfdistribute.engine.hooks.step_requirements import (
+    EVERY_STEP,
+    NO_STEPS,
+    StepRequirements,
+    steps_before_trigger,
+)
 
 Function = Callable[..., Any]
 
 
 class CallFunctions(tf.estimator.SessionRunHook):
-    """Call functions at the five moments of a session, on the thread that runs it.
+    """Call functions in the five methods of a session hook, on the thread that runs the session.
 
     An error that a function raises ends the session and reaches the caller of the verb.
 
     Args:
-        functions: By moment: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
-            ``after_run(context, values)`` and ``end(session)``. ``before_run`` answers with None, a mapping of names
-            to what ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with
-            ``results`` (NumPy values by the same names), ``options`` and ``run_metadata``.
-        note_stop: Told that ``after_run`` asked for the end.
-        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at those global steps that
-            this number divides; None for every step.
+        functions: Functions by method: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
+            ``after_run(context, values)`` and ``end(session)``. ``before_run`` returns None, a mapping of names to what
+            ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with ``results``
+            (NumPy values by the same names), ``options`` and ``run_metadata``.
+        note_stop: Called when ``after_run`` has requested the end.
+        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at global steps that are
+            multiples of this number; None for every step.
     """
 
     described_as = "session_run_hook()"
@@ -42,7 +47,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._step = 0
 
     def begin(self) -> None:
-        """Call ``begin``, where the graph can still grow."""
+        """Call ``begin``, while the graph can change."""
         self._call("begin")
         self._graph = tf.compat.v1.get_default_graph()
 
@@ -55,7 +60,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._call("after_create_session", session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Call ``before_run`` where the step is due, and fetch what it asks for."""
+        """Call ``before_run`` if the step is due, and fetch what it returns."""
         self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
         if not self._is_due:
             return None
@@ -67,7 +72,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
         return wanted
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Call ``after_run`` with what was fetched."""
+        """Call ``after_run`` with the fetched values."""
         self._step += 1
         self._is_first = False
         if not self._is_due or "after_run" not in self._functions:
@@ -86,37 +91,41 @@ class CallFunctions(tf.estimator.SessionRunHook):
         """Call ``end``."""
         self._call("end", session)
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need the steps at which a function is called."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return the steps at which a function is called."""
         del loss
         if not {"before_run", "after_run"} & self._functions.keys():
-            return NOTHING
-        return EVERYTHING if self._every_n_steps == 1 else Needs(self._free, self._pass_steps)
+            return NO_STEPS
+        return (
+            EVERY_STEP
+            if self._every_n_steps == 1
+            else StepRequirements(self._skippable_steps, self._note_skipped_steps)
+        )
 
-    def _free(self, step: int) -> float:
+    def _skippable_steps(self, step: int) -> float:
         return self._every_n_steps - step % self._every_n_steps - 1
 
-    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
         del losses
         self._step = step
 
-    def _call(self, moment: str, *arguments: Any) -> Any:
-        function = self._functions.get(moment)
+    def _call(self, method: str, *arguments: Any) -> Any:
+        function = self._functions.get(method)
         return None if function is None else function(*arguments)
 
 
 class ShowTensors(tf.estimator.SessionRunHook):
-    """Hand values of tensors over every few steps or seconds.
+    """Show values of tensors every few steps or seconds.
 
-    Unlike ``tf.estimator.LoggingTensorHook`` it knows words such as "loss", and shows at the end what the last step
-    had, because a tensor that depends on the input cannot be computed any more when the input has ended.
+    Unlike ``tf.estimator.LoggingTensorHook`` it knows names such as "loss", and at the end it shows the values of the
+    last step: a tensor that depends on the input cannot be computed after the input has ended.
 
     Args:
-        tensors: What ``fetches.find`` finds, by the user's names.
+        tensors: Tensors that ``fetches.find`` finds, by the user's names.
         show: Called with (global step, values by name).
         every_n_iter: Steps between two calls, or None.
         every_n_secs: Seconds between two calls, or None.
-        at_end: Whether the last step is shown too.
+        at_end: Whether to show the last step too.
     """
 
     described_as = "hook_logging_tensor(at_end = TRUE)"
@@ -151,7 +160,7 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._timer.reset()
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the tensors when they are due."""
+        """Fetch the tensors if they are due."""
         del run_context
         self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
         if not (self._due or self._at_end):
@@ -159,29 +168,32 @@ class ShowTensors(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Show them when they are due."""
+        """Show them if they are due."""
         self._last = run_values.results
         if self._due and self._timer is not None:
             self._timer.update_last_triggered_step(self._iteration)
             self._show_last(run_context.session)
         self._iteration += 1
 
-    def step_needs(self, loss: Any) -> Needs:
-        """Need the steps that are due; which one is the last is known too late."""
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return the steps that are due. Which one is the last is known too late."""
         del loss
         if self._at_end:
-            return EVERYTHING
-        return Needs(lambda step: until(self._timer, self._iteration - 1), self._pass_steps)
+            return EVERY_STEP
+        return StepRequirements(
+            lambda step: steps_before_trigger(self._timer, self._iteration - 1),
+            self._note_skipped_steps,
+        )
 
-    def _pass_steps(self, step: int, losses: Sequence[float]) -> None:
+    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
         del step
         self._iteration += len(losses)
 
     def end(self, session: Any) -> None:
-        """Show the last step where that was asked for."""
+        """Show the last step if ``at_end``."""
         if self._at_end and self._last is not None and not self._due:
             self._show_last(session)
 
     def _show_last(self, session: Any) -> None:
-        # Read now, because the step that was fetched beside an update may be the one before it.
+        # Read now: a step that is fetched beside an update may be the one before it.
         self._show(int(session.run(self._step)), fetches.plain(self._last))
