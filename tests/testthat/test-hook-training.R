@@ -188,7 +188,7 @@ test_that("a metric that evaluations do not have is an error, not an endless tra
       train_spec(mtcars_input(), max_steps = 500, hooks = hook_early_stopping("rmse")),
       eval_spec(mtcars_input(num_epochs = 1), throttle_secs = 0)
     ),
-    "`monitor` \"rmse\" is no metric",
+    "`monitor` \"rmse\" is not a metric",
     class = "tfdistribute_argument_error"
   )
 })

@@ -27,8 +27,8 @@ from support.custom_models import (
 from support.sampling import sampled
 
 from tfdistribute.errors import ArgumentError, CallbackError, ModelDirectoryError, ModelError
+from tfdistribute.training import concatenated, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
@@ -92,7 +92,7 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
     function = described(model_fn, tmp_path)
     train(function, settings(), source(), steps=STEPS)
     metrics = evaluate(function, settings(), source(num_epochs=1))
-    outputs = joined(predict(function, settings(), source(num_epochs=1)))["y"]
+    outputs = concatenated(predict(function, settings(), source(num_epochs=1)))["y"]
     labels = np.concatenate(
         [batch[1] for batch in source(num_epochs=1).input_fn("evaluate", 1)().as_numpy_iterator()]
     )

@@ -165,7 +165,9 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     if options.get("uneven"):
         training = {"kind": "dataset_function", "function": uneven}
     looks = {"kind": "session_run", "after_run": lambda context, values: None}
-    hooks = [looks] if options.get("looks_at_every_step") == task_name() else []
+    hooks = [*options.get("hooks", ())]
+    if options.get("looks_at_every_step") == task_name():
+        hooks.append(looks)
     if options.get("verb") == "train":
         arguments = {"input": training, "steps": options.get("steps"), "hooks": hooks}
         return bridge.call("train", {"estimator": estimator, **arguments})

@@ -13,9 +13,8 @@ from tfdistribute.errors import ShardingError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training import concatenated, predict, train
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.predict import joined, predict
-from tfdistribute.training.verbs import train
 
 # A prime number of rows, in batches of four.
 X = np.random.default_rng(1).normal(size=13)
@@ -60,7 +59,7 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
     }
     model = read(Model, fields)
     train(model, RunSettings(), in_memory(13), steps=3)
-    scores = joined(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
+    scores = concatenated(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
     # In the order of the rows: the model is a monotone function of x.
     assert np.array_equal(np.argsort(scores), np.argsort(X))
     for source, rows, settings in (

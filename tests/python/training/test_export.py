@@ -23,8 +23,8 @@ from tfdistribute.errors import (
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training import concatenated, predict
 from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.train import train
 
 ROWS = 24
@@ -118,7 +118,7 @@ def trained(tensorflow: Any, tmp_path: Path) -> Callable[..., Model]:
 
 
 def predictions(model: Model, name: str = "linear") -> dict[str, Any]:
-    return joined(predict(model, RunSettings(), source(name)))
+    return concatenated(predict(model, RunSettings(), source(name)))
 
 
 def examples(tf: Any) -> Any:
@@ -283,7 +283,7 @@ def test_what_is_no_export_is_never_replaced(
     documents.mkdir()
     export_savedmodel(model, RunSettings(), str(documents / ".." / "documents"))
     (documents / "saved_model.pb").rename(documents / "thesis.txt")
-    with pytest.raises(ModelDirectoryError, match="something else than an export"):
+    with pytest.raises(ModelDirectoryError, match="other files than an export"):
         export_savedmodel(model, RunSettings(), str(documents))
     assert (documents / "thesis.txt").exists()
     for versioned in (False, True):
@@ -301,9 +301,9 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
         export_savedmodel(untrained, RunSettings(), str(tmp_path / "export"))
     model = trained("linear")
     target = str(tmp_path / "export")
-    with pytest.raises(UnsupportedError, match="no directory of this machine"):
+    with pytest.raises(UnsupportedError, match="not a directory of this machine"):
         export_savedmodel(model, RunSettings(), "gs://bucket/export")
-    with pytest.raises(ArgumentError, match="which is no file"):
+    with pytest.raises(ArgumentError, match="which is not a file"):
         export_savedmodel(model, RunSettings(), target, assets_extra={"a": str(tmp_path)})
     with pytest.raises(ArgumentError, match="outside of the export"):
         export_savedmodel(model, RunSettings(), target, assets_extra={"../a": __file__})
@@ -368,5 +368,5 @@ def test_models_without_feature_columns_take_the_tensors_that_they_were_trained_
         path = export_savedmodel(model, RunSettings(), str(folder / "export"))
         same(
             answers(tensorflow, path, "serving_default", **request),
-            joined(predict(model, RunSettings(), data)),
+            concatenated(predict(model, RunSettings(), data)),
         )

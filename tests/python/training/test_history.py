@@ -46,6 +46,6 @@ def test_evaluations_are_kept_with_their_step():
 def test_the_time_of_an_evaluation_does_not_count_as_training():
     history = History(global_batch_size=8)
     history.note_step(1, 0.5, in_record=True)
-    history.leave_out(-100.0)
+    history.exclude(-100.0)
     history.note_step(2, 0.5, in_record=True)
     assert 100 <= history.seconds[-1] < 200

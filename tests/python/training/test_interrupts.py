@@ -78,9 +78,9 @@ def test_an_interrupt_inside_a_display_is_a_request_the_first_time():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), finish_step_on_interrupt() as stop:
-        shown = stop.taken_from(display)
+        shown = stop.on_interrupt_of(display)
         assert shown(1) is None
         assert stop()
         with pytest.raises(KeyboardInterrupt):
             shown(2)
-    assert StopRequest().taken_from(lambda event: event)(3) == 3
+    assert StopRequest().on_interrupt_of(lambda event: event)(3) == 3

@@ -1,4 +1,4 @@
-"""What stands in model_dir."""
+"""Checkpoints and the signature of a model directory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import pytest
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training.model_directory import (
     SIGNATURE,
-    check_owner,
-    check_writable,
+    ModelDirectory,
     latest_checkpoint,
-    read_signature,
     require_checkpoint,
-    sign,
 )
 
 STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
@@ -53,48 +50,53 @@ def test_a_chosen_checkpoint_must_exist(tmp_path: Path):
 
 
 def test_another_models_directory_is_refused_by_the_field_that_differs(tmp_path: Path):
-    sign(str(tmp_path), STRUCTURE)
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE)
     with_checkpoint(tmp_path)
-    check_owner(str(tmp_path), STRUCTURE, for_training=True)
+    ModelDirectory(str(tmp_path)).check_owner(STRUCTURE, for_training=True)
     with pytest.raises(
         ModelDirectoryError, match=r"its hidden_units is \[8, 4\], this model's is \[8\]"
     ):
-        check_owner(str(tmp_path), {**STRUCTURE, "hidden_units": (8,)}, for_training=False)
+        ModelDirectory(str(tmp_path)).check_owner(
+            {**STRUCTURE, "hidden_units": (8,)}, for_training=False
+        )
 
 
 def test_a_directory_without_checkpoints_belongs_to_nobody(tmp_path: Path):
-    sign(str(tmp_path), STRUCTURE)
-    check_owner(str(tmp_path), {"kind": "linear_regressor"}, for_training=True)
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE)
+    ModelDirectory(str(tmp_path)).check_owner({"kind": "linear_regressor"}, for_training=True)
 
 
 def test_a_damaged_signature_is_no_signature(tmp_path: Path):
     (tmp_path / SIGNATURE).write_text("{")
-    assert read_signature(str(tmp_path)) is None
+    assert ModelDirectory(str(tmp_path)).structure is None
 
 
 def test_signing_leaves_one_file(tmp_path: Path):
-    sign(str(tmp_path), STRUCTURE)
-    sign(str(tmp_path), STRUCTURE)
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE)
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE)
     assert [path.name for path in tmp_path.iterdir()] == [SIGNATURE]
-    assert read_signature(str(tmp_path)) == {"kind": "dnn_regressor", "hidden_units": [8, 4]}
+    assert ModelDirectory(str(tmp_path)).structure == {
+        "kind": "dnn_regressor",
+        "hidden_units": [8, 4],
+    }
 
 
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelDirectoryError) as caught:
-        check_writable(str(tmp_path / "file" / "model"))
+        ModelDirectory(str(tmp_path / "file" / "model")).check_writable()
     assert caught.value.argument == "model_dir"
 
 
 def test_looking_whether_a_directory_can_be_written_leaves_nothing(tmp_path: Path):
-    check_writable(str(tmp_path / "new" / "model"))
+    ModelDirectory(str(tmp_path / "new" / "model")).check_writable()
     assert list((tmp_path / "new" / "model").iterdir()) == []
 
 
 def test_another_optimizer_matters_for_training_only(tmp_path: Path):
-    sign(str(tmp_path), {**STRUCTURE, "optimizer": "Adam"})
+    ModelDirectory(str(tmp_path)).sign({**STRUCTURE, "optimizer": "Adam"})
     with_checkpoint(tmp_path)
     other = {**STRUCTURE, "optimizer": "SGD"}
-    check_owner(str(tmp_path), other, for_training=False)
+    ModelDirectory(str(tmp_path)).check_owner(other, for_training=False)
     with pytest.raises(ModelDirectoryError, match="its optimizer is"):
-        check_owner(str(tmp_path), other, for_training=True)
+        ModelDirectory(str(tmp_path)).check_owner(other, for_training=True)

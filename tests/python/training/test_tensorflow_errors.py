@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfdistribute.errors import InputError, ModelDirectoryError, TrainingError
-from tfdistribute.training.tensorflow_errors import explain, explained
+from tfdistribute.training.tensorflow_errors import translate_errors, translated
 
 IN_A_SESSION = """Graph execution error:
 
@@ -22,30 +22,32 @@ WITH_ROOTS = """2 root error(s) found.
 
 
 def test_what_failed_in_a_session_is_told_and_not_where_its_operations_were_made():
-    assert "indices[0] = 4 is not in [0, 2)" in explain(ValueError(IN_A_SESSION), "train").problem
-    assert "bridge" not in explain(ValueError(IN_A_SESSION), "train").problem
+    assert (
+        "indices[0] = 4 is not in [0, 2)" in translated(ValueError(IN_A_SESSION), "train").problem
+    )
+    assert "bridge" not in translated(ValueError(IN_A_SESSION), "train").problem
 
 
 def test_of_several_root_errors_the_first_is_told():
-    told = explain(ValueError(WITH_ROOTS), "train").problem
+    told = translated(ValueError(WITH_ROOTS), "train").problem
     assert "Labels must be <= n_classes - 1" in told
     assert "CANCELLED" not in told
 
 
 def test_a_full_disk_and_another_models_checkpoint_have_their_own_words():
-    assert "disk" in explain(OSError("No space left on device"), "train").problem
-    other = explain(ValueError("Key dense/kernel not found in checkpoint"), "evaluate")
+    assert "disk" in translated(OSError("No space left on device"), "train").problem
+    other = translated(ValueError("Key dense/kernel not found in checkpoint"), "evaluate")
     assert isinstance(other, ModelDirectoryError)
 
 
 def test_an_error_of_this_package_comes_out_of_whatever_tensorflow_made_of_it():
     cause = InputError("no such row")
-    with pytest.raises(InputError) as caught, explained("train"):
+    with pytest.raises(InputError) as caught, translate_errors("train"):
         raise RuntimeError("wrapped") from cause
     assert caught.value is cause
 
 
 def test_everything_else_names_the_verb():
-    error = explain(ValueError("odd"), "predict")
+    error = translated(ValueError("odd"), "predict")
     assert isinstance(error, TrainingError)
     assert error.problem == "predict stopped: ValueError: odd"

@@ -34,16 +34,23 @@ from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
 from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
-from tfdistribute.training.distribute import distribute
-from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.history import History
-from tfdistribute.training.hooks import Run, as_hooks, read_hooks
-from tfdistribute.training.model_directory import latest_checkpoint
-from tfdistribute.training.predict import joined, predict
-from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.variables import global_step, variable_names, variable_value
-from tfdistribute.training.verbs import train, train_and_evaluate
+from tfdistribute.training import (
+    EvalSpec,
+    History,
+    TrainSpec,
+    concatenated,
+    distribute,
+    evaluate,
+    export_savedmodel,
+    global_step,
+    latest_checkpoint,
+    predict,
+    train,
+    train_and_evaluate,
+    variable_names,
+    variable_value,
+)
+from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 
 Wire = Mapping[str, Any]
 
@@ -56,22 +63,18 @@ def _model(estimator: Wire) -> tuple[Model, RunSettings]:
 def _train(
     estimator: Wire,
     input: Wire,  # noqa: A002 - the project's word, in both languages
-    steps: float | None = None,
-    max_steps: float | None = None,
-    hooks: Sequence[Any] | None = None,
-    saving_listeners: Sequence[Any] | None = None,
+    hooks: Sequence[Any] = (),
     listener: Any = None,
+    **arguments: Any,
 ) -> dict[str, Any]:
     model, settings = _model(estimator)
     history = train(
         model,
         settings,
         read(Input, input),
-        steps=_count(steps),
-        max_steps=_count(max_steps),
         hooks=read_hooks(hooks),
-        saving_listeners=saving_listeners or (),
-        listener=_listener(listener),
+        listener=as_callable(listener),
+        **arguments,
     )
     return _history(history, model)
 
@@ -83,21 +86,9 @@ def _train_and_evaluate(
     history = train_and_evaluate(
         model,
         settings,
-        TrainSpec(
-            read(Input, train_spec["input"]),
-            _count(train_spec.get("max_steps")),
-            read_hooks(train_spec.get("hooks")),
-        ),
-        EvalSpec(
-            read(Input, eval_spec["input"]),
-            _count(eval_spec.get("steps")),
-            eval_spec.get("name"),
-            read_hooks(eval_spec.get("hooks")),
-            eval_spec.get("exporters") or (),
-            int(eval_spec["start_delay_secs"]),
-            int(eval_spec["throttle_secs"]),
-        ),
-        listener=_listener(listener),
+        read(TrainSpec, train_spec),
+        read(EvalSpec, eval_spec),
+        listener=as_callable(listener),
     )
     return _history(history, model)
 
@@ -105,25 +96,15 @@ def _train_and_evaluate(
 def _evaluate(
     estimator: Wire,
     input: Wire,  # noqa: A002
-    steps: float | None = None,
-    checkpoint_path: str | None = None,
-    name: str | None = None,
-    hooks: Sequence[Any] | None = None,
+    hooks: Sequence[Any] = (),
+    **arguments: Any,
 ) -> dict[str, float]:
     model, settings = _model(estimator)
-    return evaluate(
-        model,
-        settings,
-        read(Input, input),
-        steps=_count(steps),
-        checkpoint_path=checkpoint_path,
-        name=name,
-        hooks=read_hooks(hooks),
-    )
+    return evaluate(model, settings, read(Input, input), hooks=read_hooks(hooks), **arguments)
 
 
 def _predict(estimator: Wire, **arguments: Any) -> dict[str, Any]:
-    return _as_r(joined(_predicted(estimator, **arguments)))
+    return _as_r(concatenated(_predicted(estimator, **arguments)))
 
 
 class _Batches:
@@ -159,9 +140,9 @@ def _as_r(columns: dict[str, Any]) -> dict[str, Any]:
 def _predicted(
     estimator: Wire,
     input: Wire,  # noqa: A002
-    checkpoint_path: str | None = None,
     predict_keys: Any = None,
-    hooks: Sequence[Any] | None = None,
+    hooks: Sequence[Any] = (),
+    **arguments: Any,
 ) -> Any:
     model, settings = _model(estimator)
     keys = [predict_keys] if isinstance(predict_keys, str) else predict_keys
@@ -169,9 +150,9 @@ def _predicted(
         model,
         settings,
         read(Input, input),
-        checkpoint_path=checkpoint_path,
         predict_keys=keys,
         hooks=read_hooks(hooks),
+        **arguments,
     )
 
 
@@ -240,20 +221,12 @@ def _build_run_config(config: Wire) -> Any:
 
 
 def _session_hook(hook: Wire) -> Any:
-    made = as_hooks([hook], Run("train"))
+    made = as_hooks([hook], HookContext("train"))
     return made[0] if made else None
 
 
 def _tensorflow() -> Any:
     return engine.tf
-
-
-def _count(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _listener(listener: Any) -> Any:
-    return None if listener is None else as_callable(listener)
 
 
 def _history(history: History, model: Model) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input, PipelineAudit, audit_sharding, write_input
-from tfdistribute.training.tensorflow_errors import explained
+from tfdistribute.training import translate_errors
 
 Wire = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def check_sharding(
 ) -> dict[str, Any]:
     """Run the pipelines of some workers and count what they read."""
     source = read(Input, _with_fields(input, num_epochs=epochs))
-    with explained("check_sharding"):
+    with translate_errors("check_sharding"):
         audit = audit_sharding(source, int(workers), None if replicas is None else int(replicas))
     workers_read = {
         field.name: [getattr(worker, field.name) for worker in audit.workers]
@@ -55,7 +55,7 @@ def write_shards(
     """Write an input into sharded files."""
     called = None if listener is None else as_callable(listener)
     in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_ROWS_AT_ONCE)
-    with explained(f"write_{format}"):
+    with translate_errors(f"write_{format}"):
         write_input(read(Input, in_order), format, directory, int(shards), called)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tfdistribute import task_events
 from tfdistribute.cluster.spec import EVALUATOR, PS, TRAINING_ROLES, Task, chief_of
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
 
@@ -107,6 +109,14 @@ class Member:
     def target(self) -> str:
         """Where the sessions of this task are created; empty for a task that needs no server."""
         return "" if self.is_alone else f"{self.protocol}://{self.address}"
+
+    @property
+    def job_name(self) -> str:
+        """Name of the training that this process takes part in, the same in each of its tasks."""
+        directory = os.environ.get(task_events.JOB)
+        if directory:
+            return os.path.basename(os.path.normpath(directory))
+        return json.dumps({role: list(each) for role, each in sorted(self.cluster.items())})
 
     @property
     def needed(self) -> tuple[tuple[Task, str], ...]:

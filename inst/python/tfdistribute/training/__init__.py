@@ -1,1 +1,31 @@
-"""The verbs, in this process: train, evaluate, predict, train_and_evaluate, export."""
+"""Verbs: training, evaluation, prediction and export, in one process or as a task of a cluster."""
+
+from tfdistribute.training.distribute import distribute
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.history import History
+from tfdistribute.training.model_directory import latest_checkpoint
+from tfdistribute.training.predict import concatenated, predict
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.tensorflow_errors import translate_errors
+from tfdistribute.training.train import train
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
+from tfdistribute.training.variables import global_step, variable_names, variable_value
+
+__all__ = [
+    "EvalSpec",
+    "History",
+    "TrainSpec",
+    "concatenated",
+    "distribute",
+    "evaluate",
+    "export_savedmodel",
+    "global_step",
+    "latest_checkpoint",
+    "predict",
+    "train",
+    "train_and_evaluate",
+    "translate_errors",
+    "variable_names",
+    "variable_value",
+]

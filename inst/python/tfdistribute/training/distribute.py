@@ -1,4 +1,4 @@
-"""Give an Estimator that exists another run configuration."""
+"""Copies of an existing Estimator under another run configuration."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tfdistribute.training.preparation import prepare_estimator
 
 
 def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:
-    """Copy an Estimator under a run configuration, with this package's repairs in it.
+    """Copy an Estimator under a run configuration, with this package's repairs.
 
-    The copy is TensorFlow's own class: whoever takes an Estimator takes it. It goes on from the checkpoints of the
+    The copy is a ``tf.estimator.Estimator`` for any code that uses one. It continues from the checkpoints of the
     original.
 
     Args:
-        estimator: A ``tf.estimator.Estimator``, which stays as it is.
+        estimator: A ``tf.estimator.Estimator``; it is not changed.
         settings: The run configuration; without a model_dir the copy keeps the original's.
-        calls_r: Whether functions of R may be in the model: replicas then stay on the calling thread.
+        calls_r: Whether the model may call R functions; replicas then run on the calling thread.
 
     Returns:
         A ``tf.estimator.Estimator``.
 
     Raises:
-        ArgumentError: estimator is no Estimator.
+        ArgumentError: estimator is not an Estimator.
         RunConfigError: a rule of the preflight table refuses the settings.
-        StrategyError: the devices are not there.
+        StrategyError: a device does not exist.
         UnsupportedError: the model cannot be distributed.
 
     Source:

@@ -1,4 +1,4 @@
-"""Evaluate a trained model, in this process."""
+"""The verb that evaluates a trained model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.hooks import Run, as_hooks, check_hooks
-from tfdistribute.training.preparation import prepare_use, run_seed
-from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import check_ends
+from tfdistribute.training.checks import check_ends
+from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
+from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tensorflow_errors import translate_errors
 
 
 def evaluate(
@@ -24,7 +24,7 @@ def evaluate(
     name: str | None = None,
     hooks: Sequence[Any] = (),
 ) -> dict[str, float]:
-    """Compute a model's metrics, every row counted once.
+    """Compute the metrics of a model in this process; every row counts once.
 
     Args:
         model: A trained model.
@@ -32,7 +32,7 @@ def evaluate(
         source: Features and labels.
         steps: Batches to evaluate; None for all.
         checkpoint_path: A checkpoint's prefix; None for the newest.
-        name: Name of the evaluation, where a model is evaluated on several data sets.
+        name: Name of the evaluation, for a model that is evaluated on several data sets.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
 
     Returns:
@@ -45,16 +45,16 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
-    run = Run.here("evaluate", model.model_dir)
-    check_hooks(hooks, run)
+    context = HookContext.here("evaluate", model.model_dir)
+    check_hooks(hooks, context)
     if steps is None:
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
-    with explained("evaluate"), source.serving():
+    with translate_errors("evaluate"), source.serving():
         metrics = prepared.estimator.evaluate(
-            source.input_fn("evaluate", run_seed(settings), packed=True),
+            prepared.input_fn(source, "evaluate"),
             steps=steps,
-            hooks=[*prepared.session_hooks("evaluate"), *as_hooks(hooks, run)],
+            hooks=[*prepared.session_hooks("evaluate"), *as_hooks(hooks, context)],
             checkpoint_path=checkpoint,
             name=name,
         )

@@ -1,4 +1,4 @@
-"""Export a trained model for serving."""
+"""The verb that exports a trained model for serving."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedE
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.model_directory import read_features
-from tfdistribute.training.preparation import prepare_use
-from tfdistribute.training.tensorflow_errors import explained
+from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.tensorflow_errors import translate_errors
 
 Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
 
@@ -34,20 +33,20 @@ def export_savedmodel(
     overwrite: bool = True,
     versioned: bool = False,
 ) -> str:
-    """Write a SavedModel: complete, or not at all.
+    """Write a SavedModel, complete or not at all.
 
     Args:
         model: A trained model.
         settings: The run configuration.
         export_dir_base: Directory of the export, or of its versions; on this machine.
-        request: What a request to the exported model holds. An input: a tensor for each of its features; its data is
+        request: Content of a request to the exported model. An input: a tensor for each of its features; its data is
             not read. Feature columns: serialised ``tf.train.Example`` messages with their features. A function: the
-            ``ServingInputReceiver`` that it returns. None: what the model's kind takes, which is examples for models
-            with feature columns.
+            ``ServingInputReceiver`` that it returns. None: the default of the model's kind, which is examples for
+            models with feature columns.
         assets_extra: Files to copy beside the model: path below ``assets.extra`` to source path.
         as_text: Write the graph as text.
         checkpoint_path: A checkpoint's prefix; None for the newest.
-        overwrite: Replace an export that stands there already.
+        overwrite: Replace an existing export.
         versioned: Write into a new directory below export_dir_base, named by the time in seconds.
 
     Returns:
@@ -55,23 +54,23 @@ def export_savedmodel(
 
     Raises:
         ArgumentError: a file of assets_extra does not exist, or would be copied elsewhere.
-        InputError: the model reads a feature that the request does not hold.
-        ModelDirectoryError: the model was not trained, or something stands where the export is to go.
+        InputError: the model reads a feature that is not in the request.
+        ModelDirectoryError: the model was not trained, or the directory cannot be used.
         ModelError: two columns read one feature in ways that one example cannot serve.
-        UnsupportedError: what a request holds is not known, or export_dir_base is remote.
+        UnsupportedError: the content of a request is not known, or export_dir_base is remote.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model
     """
-    target = _local(export_dir_base)
+    target = _local_path(export_dir_base)
     _check_target(target, overwrite, versioned)
-    assets = _checked_assets(assets_extra or {})
+    assets = _read_assets(assets_extra or {})
     prepared, checkpoint = prepare_use("export", model, settings, None, checkpoint_path)
-    receiver = _receiver(prepared.model, request)
-    with _workplace(target if versioned else os.path.dirname(target)) as workplace:
-        with explained("export_savedmodel"):
+    receiver = _receiver(prepared, request)
+    with _staging_directory(target if versioned else os.path.dirname(target)) as staging:
+        with translate_errors("export_savedmodel"):
             written = prepared.estimator.export_saved_model(
-                workplace,
+                staging,
                 receiver,
                 assets_extra=assets or None,
                 as_text=as_text,
@@ -79,17 +78,18 @@ def export_savedmodel(
             )
         written = written.decode() if isinstance(written, bytes) else str(written)
         if versioned:
-            return _moved(written, _free_version(target, int(os.path.basename(written))))
-        return _put_in_place(written, target, workplace)
+            return _move(written, _free_version(target, int(os.path.basename(written))))
+        return _install(written, target, staging)
 
 
-def _receiver(model: Model, request: Request | None) -> Callable[[], Any]:
+def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
+    features = prepared.directory.features
     if request is None:
-        return model.serving_input_receiver_fn(read_features(model.model_dir))
+        return prepared.model.serving_input_receiver_fn(features)
     if isinstance(request, Input):
-        return _tensors_of(model, request)
+        return _tensors_of(prepared.model, request)
     if isinstance(request, Sequence):
-        return examples_receiver(request, read_features(model.model_dir))
+        return examples_receiver(request, features)
     return request
 
 
@@ -97,7 +97,7 @@ def _tensors_of(model: Model, source: Input) -> Callable[[], Any]:
     facts = source.facts()
     if facts.features is None:
         raise UnsupportedError(
-            "`input` is a function, which does not say what features a request holds.",
+            "`input` is a function, so the features of a request are not known.",
             "Give an input_fn() with the features, or `serving_input_receiver_fn`.",
             argument="input",
         )
@@ -108,10 +108,10 @@ def _tensors_of(model: Model, source: Input) -> Callable[[], Any]:
     return tensors_receiver(features)
 
 
-def _local(path: str) -> str:
+def _local_path(path: str) -> str:
     if "://" in path:
         raise UnsupportedError(
-            f'`export_dir_base` "{path}" is no directory of this machine.',
+            f'`export_dir_base` "{path}" is not a directory of this machine.',
             "Export to a directory here, and copy it.",
             argument="export_dir_base",
             value=path,
@@ -123,34 +123,34 @@ def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
     if not os.path.lexists(target) or (versioned and os.path.isdir(target)):
         return
     if versioned or not os.path.isdir(target):
-        raise _in_the_way(target, "is a file.", "Give a directory.")
+        raise _unusable(target, "is a file.", "Give a directory.")
     found = os.listdir(target)
     if not overwrite:
-        raise _in_the_way(
+        raise _unusable(
             target,
             "exists already.",
             "Give another directory, `overwrite = TRUE`, or `versioned = TRUE`.",
         )
     if found and not any(name in found for name in SAVED_MODEL):
-        raise _in_the_way(
+        raise _unusable(
             target,
-            f'holds something else than an export ("{sorted(found)[0]}"), which is not replaced.',
+            f'holds other files than an export ("{sorted(found)[0]}"), which are not replaced.',
             "Give a new directory, or `versioned = TRUE` to write into one below it.",
         )
 
 
-def _in_the_way(target: str, why: str, remedy: str) -> ModelDirectoryError:
+def _unusable(target: str, why: str, remedy: str) -> ModelDirectoryError:
     return ModelDirectoryError(
         f'`export_dir_base` "{target}" {why}', remedy, argument="export_dir_base", value=target
     )
 
 
-def _checked_assets(assets: Mapping[str, str]) -> dict[str, str]:
+def _read_assets(assets: Mapping[str, str]) -> dict[str, str]:
     checked: dict[str, str] = {}
     for place, path in assets.items():
         source = os.path.expanduser(path)
         if not os.path.isfile(source):
-            problem = f'`assets_extra` names "{path}", which is no file.'
+            problem = f'`assets_extra` names "{path}", which is not a file.'
             remedy = "Give paths of files, named by their place in the export."
             raise ArgumentError(problem, remedy, argument="assets_extra", value=path)
         if os.path.isabs(place) or os.path.normpath(place).startswith(".."):
@@ -162,32 +162,32 @@ def _checked_assets(assets: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _workplace(parent: str) -> Iterator[str]:
-    """Make a directory where the export is put together, on the disk where it will stand.
+def _staging_directory(parent: str) -> Iterator[str]:
+    """Create a directory for the export on the disk of its target, and remove it afterwards.
 
-    Whatever happens it is gone afterwards; where the export failed, so are the directories above it that were made.
+    If the export fails, the parent directories that were created are removed too.
     """
-    made = _missing(parent)
+    created = _first_missing(parent)
     try:
         os.makedirs(parent, exist_ok=True)
-        workplace = tempfile.mkdtemp(prefix=".export-", dir=parent)
+        staging = tempfile.mkdtemp(prefix=".export-", dir=parent)
     except OSError as error:
-        raise _in_the_way(
+        raise _unusable(
             parent,
             f"cannot be written: {error.strerror}.",
             "Choose a directory that you may write to.",
         ) from error
     try:
-        yield workplace
+        yield staging
     except BaseException:
-        shutil.rmtree(made or workplace, ignore_errors=True)
+        shutil.rmtree(created or staging, ignore_errors=True)
         raise
     finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
-def _missing(path: str) -> str | None:
-    """Find the topmost directory of a path that does not exist yet."""
+def _first_missing(path: str) -> str | None:
+    """Find the topmost directory of a path that does not exist."""
     missing = None
     while not os.path.lexists(path):
         missing, path = path, os.path.dirname(path)
@@ -201,18 +201,18 @@ def _free_version(base: str, version: int) -> str:
     return os.path.join(base, str(version))
 
 
-def _moved(written: str, place: str) -> str:
+def _move(written: str, place: str) -> str:
     os.rename(written, place)
     return place
 
 
-def _put_in_place(written: str, target: str, workplace: str) -> str:
-    before = os.path.join(workplace, "before")
+def _install(written: str, target: str, staging: str) -> str:
+    before = os.path.join(staging, "before")
     replaced = os.path.isdir(target)
     if replaced:
         os.rename(target, before)
     try:
-        return _moved(written, target)
+        return _move(written, target)
     except OSError:
         if replaced:
             os.rename(before, target)

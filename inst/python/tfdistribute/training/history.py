@@ -1,4 +1,4 @@
-"""What a training did: losses by step, speed, and evaluations."""
+"""History of a training: losses by step, speed and evaluations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class History:
     """Losses, speed and evaluations of one training.
 
     Args:
-        global_batch_size: Examples per step over all replicas; None where the input does not say.
-        listener: Told of every entry, for a progress display; None for silence.
-        last_step: Step at which training will end; None where the input ends it.
-        stopped_by: The hook that ended the training before its steps or its data did; None where none did.
-        notes: What the training could not do as it was told, one sentence each.
+        global_batch_size: Examples per step over all replicas; None if not known.
+        listener: Called with every entry, for a progress display; or None.
+        last_step: Step at which training will end; None if the input ends it.
+        stopped_by: The hook that ended the training before its steps or its data did, or None.
+        notes: Settings that the training could not follow, one sentence each.
     """
 
     global_batch_size: int | None = None
@@ -33,28 +33,28 @@ class History:
     stopped_by: str | None = None
     notes: list[str] = field(default_factory=list)
     _started: tuple[float, int] | None = None
-    _marked: tuple[float, int] | None = None
+    _interval: tuple[float, int] | None = None
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
-        """Take the loss of one step.
+        """Note the loss of one step.
 
         Args:
             step: The global step after the update.
             loss: Mean loss over the step's examples.
-            in_record: Whether the step belongs into the record; the others only go to the listener.
-            at: When it was taken, on ``time.monotonic``; None for now. The listener is not told of the past.
+            in_record: Whether the step belongs to the record; others only go to the listener.
+            at: When the step was taken, on ``time.monotonic``; None for now. The listener gets only steps of now.
         """
         now = time.monotonic() if at is None else at
-        # The first step carries TensorFlow's start, so speed counts from its end.
+        # The first step includes TensorFlow's start, so speed counts from its end.
         self._started = self._started or (now, step)
-        self._marked = self._marked or (now, step)
-        speed = self._speed(self._marked, now, step)
+        self._interval = self._interval or (now, step)
+        speed = self._speed(self._interval, now, step)
         if in_record:
             self.steps.append(step)
             self.losses.append(loss)
             self.seconds.append(now - self._started[0])
             self.speeds.append(speed)
-            self._marked = (now, step)
+            self._interval = (now, step)
         if self.listener is not None and at is None:
             self.listener(
                 {
@@ -72,14 +72,14 @@ class History:
             return float("nan")
         return steps * self.global_batch_size / seconds
 
-    def leave_out(self, seconds: float) -> None:
-        """Do not count time that was spent on something else than training, such as an evaluation."""
-        if self._started is not None and self._marked is not None:
+    def exclude(self, seconds: float) -> None:
+        """Exclude time that was not spent on training, such as that of an evaluation."""
+        if self._started is not None and self._interval is not None:
             self._started = (self._started[0] + seconds, self._started[1])
-            self._marked = (self._marked[0] + seconds, self._marked[1])
+            self._interval = (self._interval[0] + seconds, self._interval[1])
 
     def note(self, text: str) -> None:
-        """Take, once, a sentence about what could not be done as it was told."""
+        """Note, once, a sentence about a setting that could not be followed."""
         if text in self.notes:
             return
         self.notes.append(text)
@@ -87,14 +87,14 @@ class History:
             self.listener({"event": "note", "text": text})
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
-        """Take the metrics of one evaluation; ``global_step`` among them says when it was."""
+        """Note the metrics of one evaluation, ``global_step`` among them."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})
 
     @property
     def examples_per_second(self) -> float:
-        """Speed over the whole training but its first step."""
+        """Speed over the whole training without its first step."""
         if self._started is None:
             return float("nan")
         return self._speed(
@@ -102,7 +102,7 @@ class History:
         )
 
     def as_columns(self) -> dict[str, Any]:
-        """Give the history as plain values.
+        """Return the history as plain values.
 
         Returns:
             ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation,

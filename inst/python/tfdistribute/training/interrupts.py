@@ -1,4 +1,4 @@
-"""Ctrl-C while training: the step is finished and the checkpoint written before the interrupt is raised."""
+"""Ctrl-C during training: the step ends and the checkpoint is written before the interrupt is raised."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Enough room for `struct sigaction` on every Linux and macOS; it is only saved and put back.
+# Room for `struct sigaction` on every Linux and macOS; it is only saved and restored.
 _SIGACTION_BYTES = 256
 
 
 class StopRequest:
-    """Whether somebody asked this training to end."""
+    """A request to end the training."""
 
     def __init__(self) -> None:
         self.requested = False
 
     def __call__(self) -> bool:
-        """Say whether the stop was requested."""
+        """Return whether the stop was requested."""
         return self.requested
 
-    def taken_from(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Let an interrupt inside a function be a request, as it is everywhere else in a training.
+    def on_interrupt_of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Turn an interrupt inside a function into a request, as everywhere else in a training.
 
         Args:
             function: A function of one argument that may be interrupted, such as a progress display in R.
 
         Returns:
-            The function; it raises KeyboardInterrupt only where the stop was requested before.
+            The function; it raises KeyboardInterrupt only if the stop was requested before.
         """
 
         def interruptible(argument: Any) -> Any:
@@ -49,8 +49,8 @@ class StopRequest:
 def finish_step_on_interrupt() -> Iterator[StopRequest]:
     """Turn the first Ctrl-C into a request to stop; a second one interrupts at once.
 
-    Use it around a training whose hooks look at the request. When the block ends after a request,
-    KeyboardInterrupt is raised, so the caller sees an interrupt and not a success.
+    A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised,
+    so the caller sees an interrupt and not a success.
 
     Yields:
         The request, for a hook that ends the session.
@@ -60,7 +60,7 @@ def finish_step_on_interrupt() -> Iterator[StopRequest]:
 
     Source:
         https://docs.python.org/3/library/signal.html. An embedding program (R through reticulate) has a
-        C handler of its own that trips Python's; it must survive, so only Python's side is exchanged.
+        C handler that trips Python's. It must stay installed, so only Python's handler is replaced.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -77,20 +77,20 @@ def finish_step_on_interrupt() -> Iterator[StopRequest]:
             with contextlib.suppress(KeyboardInterrupt):
                 previous(number, frame)
 
-    _exchange_python_handler(note)
+    _set_python_handler(note)
     try:
         yield request
     finally:
-        _exchange_python_handler(previous)
+        _set_python_handler(previous)
     if request.requested:
         raise KeyboardInterrupt
 
 
-def _exchange_python_handler(
+def _set_python_handler(
     handler: Callable[[int, Any], Any] | int | signal.Handlers | None,
 ) -> None:
     library = ctypes.CDLL(None)
-    kept = ctypes.create_string_buffer(_SIGACTION_BYTES)
-    library.sigaction(signal.SIGINT, None, kept)
+    saved = ctypes.create_string_buffer(_SIGACTION_BYTES)
+    library.sigaction(signal.SIGINT, None, saved)
     signal.signal(signal.SIGINT, handler)
-    library.sigaction(signal.SIGINT, kept, None)
+    library.sigaction(signal.SIGINT, saved, None)

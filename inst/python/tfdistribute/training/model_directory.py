@@ -1,4 +1,4 @@
-"""What stands in model_dir: whose checkpoints they are, and whether they can be used."""
+"""Model directory: its checkpoints, and the signature of the model that they belong to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def latest_checkpoint(model_dir: str) -> str | None:
         model_dir: Directory of one model.
 
     Returns:
-        The checkpoint's prefix such as ``model_dir/model.ckpt-200``, or None.
+        The checkpoint's prefix, such as ``model_dir/model.ckpt-200``, or None.
 
     Source:
         The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps; read without TensorFlow.
@@ -40,27 +40,8 @@ def latest_checkpoint(model_dir: str) -> str | None:
     return prefix if os.path.exists(prefix + ".index") else None
 
 
-def check_writable(model_dir: str) -> None:
-    """Make model_dir and see that files can be written there.
-
-    Raises:
-        ModelDirectoryError: it cannot be made or written.
-    """
-    try:
-        os.makedirs(model_dir, exist_ok=True)
-        with tempfile.TemporaryFile(dir=model_dir):
-            pass
-    except OSError as error:
-        raise ModelDirectoryError(
-            f'`model_dir` "{model_dir}" cannot be written: {error.strerror}.',
-            "Choose a directory that you may write to.",
-            argument="model_dir",
-            value=model_dir,
-        ) from error
-
-
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
-    """Find the checkpoint that a verb is to use.
+    """Find the checkpoint that a verb uses.
 
     Args:
         model_dir: Directory of the model.
@@ -71,12 +52,12 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         The checkpoint's prefix.
 
     Raises:
-        ModelDirectoryError: there is none.
+        ModelDirectoryError: there is no such checkpoint.
     """
     if checkpoint_path is not None:
         if not os.path.exists(checkpoint_path + ".index"):
             raise ModelDirectoryError(
-                f'`checkpoint_path` "{checkpoint_path}" is no checkpoint: there is no "{checkpoint_path}.index".',
+                f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: there is no "{checkpoint_path}.index".',
                 "Give the path without its ending, as latest_checkpoint() returns it.",
                 argument="checkpoint_path",
                 value=checkpoint_path,
@@ -93,80 +74,100 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     return found
 
 
-def check_owner(model_dir: str, structure: Mapping[str, Any], *, for_training: bool) -> None:
-    """See that the checkpoints in model_dir are this model's.
+class ModelDirectory:
+    """The directory of one model, with the signature of the model whose checkpoints it holds.
 
     Args:
-        model_dir: Directory of the model.
-        structure: Plain values that identify what a checkpoint of the model holds.
-        for_training: Whether the optimizer matters, whose variables only training reads.
-
-    Raises:
-        ModelDirectoryError: they belong to a model of another structure.
+        path: The directory.
     """
-    known = read_signature(model_dir)
-    if known is None or latest_checkpoint(model_dir) is None:
-        return
-    wanted = _plain(structure)
-    unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
-    for name in sorted(
-        (set(known) | set(wanted)) - unread, key=lambda name: (name != "kind", name)
-    ):
-        if known.get(name) != wanted.get(name):
-            its, own = _shown(known.get(name)), _shown(wanted.get(name))
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._signed = _read_signed(path)
+
+    @property
+    def structure(self) -> dict[str, Any] | None:
+        """The structure of the model; None if this package never trained here."""
+        structure = self._signed.get("model")
+        return structure if isinstance(structure, dict) else None
+
+    @property
+    def features(self) -> dict[str, ColumnFacts] | None:
+        """The features that the model was trained on, by name; None if the training did not know them."""
+        noted = self._signed.get("features")
+        if not isinstance(noted, list):
+            return None
+        features = [ColumnFacts(each["name"], each["type"], tuple(each["shape"])) for each in noted]
+        return {feature.name: feature for feature in features}
+
+    def check_writable(self) -> None:
+        """Create the directory and check that files can be written there.
+
+        Raises:
+            ModelDirectoryError: it cannot be created or written.
+        """
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
             raise ModelDirectoryError(
-                f'`model_dir` "{model_dir}" holds another model: '
-                f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
-                "Use another `model_dir`, or delete this one if its model is not needed.",
+                f'`model_dir` "{self.path}" cannot be written: {error.strerror}.',
+                "Choose a directory that you may write to.",
                 argument="model_dir",
-                value=model_dir,
-            )
+                value=self.path,
+            ) from error
 
+    def check_owner(self, structure: Mapping[str, Any], *, for_training: bool) -> None:
+        """Check that the checkpoints belong to a model.
 
-def read_signature(model_dir: str) -> dict[str, Any] | None:
-    """Read whose checkpoints stand in model_dir.
+        Args:
+            structure: Plain values that identify what a checkpoint of the model holds.
+            for_training: Whether the optimizer matters; only training reads its variables.
 
-    Returns:
-        The structure that was signed, or None where this package never trained.
-    """
-    signed = _read_signed(model_dir).get("model")
-    return signed if isinstance(signed, dict) else None
+        Raises:
+            ModelDirectoryError: they belong to a model of another structure.
+        """
+        known = self.structure
+        if known is None or latest_checkpoint(self.path) is None:
+            return
+        wanted = _plain(structure)
+        unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
+        names = (set(known) | set(wanted)) - unread
+        for name in sorted(names, key=lambda name: (name != "kind", name)):
+            if known.get(name) != wanted.get(name):
+                its, own = _shown(known.get(name)), _shown(wanted.get(name))
+                raise ModelDirectoryError(
+                    f'`model_dir` "{self.path}" holds another model: '
+                    f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
+                    "Use another `model_dir`, or delete this one if its model is not needed.",
+                    argument="model_dir",
+                    value=self.path,
+                )
 
+    def sign(
+        self, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
+    ) -> None:
+        """Write the signature of the model that trains here; complete or not at all.
 
-def read_features(model_dir: str) -> dict[str, ColumnFacts] | None:
-    """Read what is known of the features that the model was trained on.
-
-    Returns:
-        Features by name, or None where the training did not know them.
-    """
-    signed = _read_signed(model_dir).get("features")
-    if not isinstance(signed, list):
-        return None
-    features = [ColumnFacts(each["name"], each["type"], tuple(each["shape"])) for each in signed]
-    return {feature.name: feature for feature in features}
-
-
-def sign(
-    model_dir: str, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
-) -> None:
-    """Note in model_dir whose checkpoints will stand there, and what they are trained on; complete or not at all.
-
-    Args:
-        model_dir: Directory of the model.
-        structure: Plain values that identify what a checkpoint of the model holds.
-        features: What is known of the features; None keeps what is known from before.
-    """
-    known = features if features is not None else read_features(model_dir)
-    noted: dict[str, Any] = {"format": 1, "model": _plain(structure)}
-    if known is not None:
-        noted["features"] = [
-            {"name": each.name, "type": each.type, "shape": list(each.shape)}
-            for each in known.values()
-        ]
-    text = json.dumps(noted, indent=1, sort_keys=True)
-    with tempfile.NamedTemporaryFile("w", dir=model_dir, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.replace(file.name, os.path.join(model_dir, SIGNATURE))
+        Args:
+            structure: Plain values that identify what a checkpoint of the model holds.
+            features: The features that the model is trained on; None keeps those that are known.
+        """
+        signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
+        known = features if features is not None else self.features
+        if known is not None:
+            signed["features"] = [
+                {"name": each.name, "type": each.type, "shape": list(each.shape)}
+                for each in known.values()
+            ]
+        text = json.dumps(signed, indent=1, sort_keys=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.path, delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        os.replace(file.name, os.path.join(self.path, SIGNATURE))
+        self._signed = signed
 
 
 def _read_signed(model_dir: str) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def _read_signed(model_dir: str) -> dict[str, Any]:
 
 
 def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
-    # Through JSON, so that tuples compare with the lists that come back from the file.
+    # Through JSON, so that tuples compare equal to the lists that come back from the file.
     return json.loads(json.dumps(structure))
 
 

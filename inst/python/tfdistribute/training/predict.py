@@ -1,4 +1,4 @@
-"""Predict with a trained model, in this process."""
+"""The verb that predicts with a trained model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.hooks import Run, as_hooks, check_hooks
-from tfdistribute.training.preparation import prepare_use, run_seed
-from tfdistribute.training.tensorflow_errors import explained
+from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
+from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tensorflow_errors import translate_errors
 
 
 def predict(
@@ -25,53 +25,55 @@ def predict(
     predict_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Predict batch by batch, in the order of the input.
+    """Predict in this process, batch by batch, in the order of the input.
 
     Args:
         model: A trained model.
         settings: The run configuration.
         source: Features; a response is ignored.
         checkpoint_path: A checkpoint's prefix; None for the newest.
-        predict_keys: Outputs that are wanted; those that the model has are given. None for all.
+        predict_keys: Names of the outputs to return; names that the model does not have are ignored. None for all.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
 
     Returns:
-        An iterator of batches: arrays by output name, the first dimension the batch's rows, strings as
-        lists of str.
+        An iterator of batches: arrays by output name, with the rows of the batch as first dimension. Strings are
+        arrays of str objects.
 
     Raises:
-        ArgumentError: the model has none of the wanted outputs.
+        ArgumentError: the model has none of the outputs in predict_keys.
         ModelDirectoryError: the model was not trained.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
     """
-    run = Run.here("predict", model.model_dir)
-    check_hooks(hooks, run)
+    context = HookContext.here("predict", model.model_dir)
+    check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     batches = prepared.estimator.predict(
-        source.input_fn("predict", run_seed(settings), packed=True),
-        hooks=as_hooks(hooks, run),
+        prepared.input_fn(source, "predict"),
+        hooks=as_hooks(hooks, context),
         checkpoint_path=checkpoint,
         yield_single_examples=False,
     )
 
-    def wanted() -> Iterator[dict[str, Any]]:
-        with explained("predict"), source.serving():
+    def decoded_batches() -> Iterator[dict[str, Any]]:
+        with translate_errors("predict"), source.serving():
             for batch in batches:
-                yield {key: _decoded(value) for key, value in _chosen(batch, predict_keys).items()}
+                yield {
+                    key: _decoded(value) for key, value in _selected(batch, predict_keys).items()
+                }
 
-    return wanted()
+    return decoded_batches()
 
 
-def joined(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Put all batches of a prediction together.
+def concatenated(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Concatenate the batches of a prediction.
 
     Args:
-        batches: What ``predict`` returned.
+        batches: The result of ``predict``.
 
     Returns:
-        Arrays (or lists of str) by output name, over all rows.
+        Arrays by output name, over all rows.
     """
     columns: dict[str, list[Any]] = {}
     for batch in batches:
@@ -80,19 +82,19 @@ def joined(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
     return {key: np.concatenate(parts, axis=0) for key, parts in columns.items()}
 
 
-def _chosen(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
+def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
     outputs = batch if isinstance(batch, dict) else {"output": batch}
     if predict_keys is None:
         return outputs
-    chosen = {key: value for key, value in outputs.items() if key in predict_keys}
-    if not chosen:
+    selected = {key: value for key, value in outputs.items() if key in predict_keys}
+    if not selected:
         raise ArgumentError(
             f"`predict_keys` names none of this model's outputs: {', '.join(sorted(outputs))}.",
             "Leave `predict_keys` NULL for all outputs, or name some of these.",
             argument="predict_keys",
             value=", ".join(predict_keys),
         )
-    return chosen
+    return selected
 
 
 def _decoded(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From descriptions to an Estimator: what can be checked before TensorFlow starts is checked before."""
+"""Preparation of a verb: checks, devices and the Estimator."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import os
 import secrets
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
-from tfdistribute.inputs import Input
+from tfdistribute.inputs import Input, Purpose
 from tfdistribute.models import Model
 from tfdistribute.run_config import (
     TRAINING,
@@ -27,23 +26,27 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.training.hooks import ModelHooks
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
+from tfdistribute.training.interrupts import StopRequest
 from tfdistribute.training.model_directory import (
-    check_owner,
-    check_writable,
+    ModelDirectory,
     latest_checkpoint,
-    read_signature,
     require_checkpoint,
-    sign,
 )
+
+RECORD_EVERY_N_STEPS = 10
+# An update of R's progress bar takes about a tenth of a millisecond.
+REPORT_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a verb works with.
+    """The Estimator of a verb and what belongs to it.
 
     Args:
-        model: The model's description, completed by what the input and the model_dir say.
+        model: The model's description, completed by facts of the input and of the model directory.
+        directory: The model directory.
         estimator: The tf.estimator.Estimator.
         settings: The settings that the verb uses.
         devices: The devices of the strategies.
@@ -51,13 +54,36 @@ class Prepared:
     """
 
     model: Model
+    directory: ModelDirectory
     estimator: Any
     settings: RunSettings
     devices: Devices
     model_hooks: ModelHooks
 
+    def input_fn(
+        self, source: Input, purpose: Purpose, job: str | None = None
+    ) -> Callable[..., Any]:
+        """Make the input function of the Estimator.
+
+        Args:
+            source: The input.
+            purpose: "train", "evaluate" or "predict".
+            job: Name of the job whose tasks all need the same seed; None outside of a job.
+
+        Returns:
+            A function that returns a ``tf.data.Dataset``.
+        """
+        return source.input_fn(purpose, run_seed(self.settings, job), packed=True)
+
     def many_steps(self, note: Callable[[str], Any]) -> Any:
-        """Make the context in which the Estimator takes many steps at once; note is told why it does not."""
+        """Return the context in which the Estimator takes many steps per run.
+
+        Args:
+            note: Called with the reason if it takes one step per run after all.
+
+        Returns:
+            A context manager.
+        """
         settings = self.settings
         return engine.many_steps.many_steps_per_run(
             self.estimator,
@@ -68,8 +94,33 @@ class Prepared:
         )
 
     def session_hooks(self, verb: str) -> list[Any]:
-        """Make the hooks without which a session of this run fails; verb is "train" or "evaluate"."""
+        """Make the hooks that a session needs under the strategy; verb is "train" or "evaluate"."""
         return session_hooks(self.settings, self.devices, verb)
+
+    def training_hooks(
+        self, verb: str, history: History, stop: StopRequest, hooks: Sequence[Any]
+    ) -> list[Any]:
+        """Make all hooks of a training: those of the session, the record, the stop on request and the user's.
+
+        Args:
+            verb: "train" or "train_and_evaluate".
+            history: The record of the training.
+            stop: The request that ends the training.
+            hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
+
+        Returns:
+            ``tf.estimator.SessionRunHook`` objects.
+        """
+        self.model_hooks.history = history
+        if history.listener is not None:
+            history.listener = stop.on_interrupt_of(history.listener)
+        every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
+        return [
+            *self.session_hooks("train"),
+            engine.hooks.RecordTraining(history.note_step, every_n_steps, REPORT_EVERY_S),
+            engine.hooks.StopOnRequest(stop),
+            *as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history)),
+        ]
 
 
 def prepare_training(
@@ -83,42 +134,43 @@ def prepare_training(
 
     Args:
         verb: "train" or "train_and_evaluate".
-        model: What is trained.
+        model: The model.
         settings: The run configuration.
-        source: What it is trained on.
-        member: The task of a cluster as which this process trains; None where it trains alone.
+        source: The data.
+        member: The task of a cluster that this process trains as; None if it trains alone.
 
     Returns:
-        The Estimator; its model_dir is signed as this model's, by the chief.
+        The Estimator; the chief has signed its model_dir.
 
     Raises:
         InputError: data and model do not fit.
         ModelDirectoryError: model_dir cannot be written, or holds another model.
-        RunConfigError: a rule of the preflight table refuses the settings.
-        StrategyError: the devices are not there.
+        RunConfigError: a preflight rule refuses the settings.
+        StrategyError: a device does not exist.
     """
     facts = source.facts()
-    model = _completed(model, facts)
+    directory = ModelDirectory(model.model_dir)
+    model = _completed(model, directory, facts)
     model.check(facts)
     writes = member is None or member.is_chief
     if writes:
-        check_writable(model.model_dir)
+        directory.check_writable()
         for text in checkpoints.repair(model.model_dir):
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
-    check_owner(model.model_dir, model.structure(), for_training=True)
-    _check_beginning(model)
-    prepared = _build(verb, model, settings, facts, member)
+    directory.check_owner(model.structure(), for_training=True)
+    _check_warm_start(model)
+    prepared = _build(verb, model, directory, settings, facts, member)
     if writes:
-        sign(model.model_dir, model.structure(), facts.features)
+        directory.sign(model.structure(), facts.features)
     return prepared
 
 
 def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
-    """Make an Estimator that others will use, and check what can be known before its data is.
+    """Make an Estimator for other code, and check what can be checked without data.
 
     Args:
-        verb: The most that it will be used for.
+        verb: The verb with the most requirements that it will be used for.
         model: The model.
         settings: The run configuration.
 
@@ -126,17 +178,11 @@ def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
         A ``tf.estimator.Estimator``.
 
     Raises:
-        RunConfigError: a rule of the preflight table refuses the settings.
-        StrategyError: the devices are not there.
+        RunConfigError: a preflight rule refuses the settings.
+        StrategyError: a device does not exist.
     """
-    return _build(verb, model, settings, None, alone=False).estimator
-
-
-def _check_beginning(model: Model) -> None:
-    # A model that was trained before goes on from its own checkpoint, whatever became of the other.
-    warm_start = getattr(model, "warm_start_from", None)
-    if warm_start is not None and latest_checkpoint(model.model_dir) is None:
-        warm_start.check()
+    directory = ModelDirectory(model.model_dir)
+    return _build(verb, model, directory, settings, None, alone=False).estimator
 
 
 def prepare_use(
@@ -146,35 +192,47 @@ def prepare_use(
     source: Input | None,
     checkpoint_path: str | None,
 ) -> tuple[Prepared, str]:
-    """Check an evaluation, a prediction or an export and make its Estimator.
+    """Check an evaluation, a prediction or an export, and make its Estimator.
 
     Args:
         verb: "evaluate", "predict" or "export".
         model: A trained model.
         settings: The run configuration.
-        source: The data, where the verb takes any.
+        source: The data; None for a verb that takes none.
         checkpoint_path: A checkpoint's prefix, or None for the newest.
 
     Returns:
         The Estimator and the checkpoint's prefix.
 
     Raises:
-        ModelDirectoryError: there is no checkpoint, or it is another model's.
+        ModelDirectoryError: there is no checkpoint, or it belongs to another model.
         InputError: data and model do not fit.
     """
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
     facts = source.facts() if source is not None else None
-    model = _completed(model, facts)
+    directory = ModelDirectory(model.model_dir)
+    model = _completed(model, directory, facts)
     if facts is not None:
         model.check(facts, needs_label=verb == "evaluate")
-    check_owner(model.model_dir, model.structure(), for_training=False)
-    return _build(verb, model, settings, facts), checkpoint
+    directory.check_owner(model.structure(), for_training=False)
+    return _build(verb, model, directory, settings, facts), checkpoint
 
 
-def _completed(model: Model, facts: InputFacts | None) -> Model:
-    # Classes are numbered as they were when the model was trained, whatever levels this input has.
-    model = model.with_signature(read_signature(model.model_dir))
-    return model if facts is None else model.with_facts(facts)
+def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
+    """Check the evaluation of a train_and_evaluate, which has an input of its own.
+
+    Args:
+        prepared: The training.
+        facts: Facts of the evaluation's input.
+
+    Raises:
+        InputError: data and model do not fit.
+        RunConfigError: a preflight rule refuses the evaluation.
+    """
+    prepared.model.check(facts)
+    context = _run_context("evaluate", prepared.model, prepared.settings, facts)
+    replicas = prepared.devices.replicas("evaluate")
+    preflight(replace(context, replicas=replicas, devices=prepared.devices.evaluate))
 
 
 def run_seed(settings: RunSettings, job: str | None = None) -> int:
@@ -192,26 +250,23 @@ def run_seed(settings: RunSettings, job: str | None = None) -> int:
     return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 
-def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
-    """Check the evaluation of a train_and_evaluate, whose input is another one.
+def _completed(model: Model, directory: ModelDirectory, facts: InputFacts | None) -> Model:
+    # Classes keep the numbers that they had when the model was trained, whatever levels this input has.
+    model = model.with_signature(directory.structure)
+    return model if facts is None else model.with_facts(facts)
 
-    Args:
-        prepared: The training.
-        facts: What is known about the evaluation's input.
 
-    Raises:
-        InputError: data and model do not fit.
-        RunConfigError: a rule of the preflight table refuses the evaluation.
-    """
-    prepared.model.check(facts)
-    context = _run_context("evaluate", prepared.model, prepared.settings, facts)
-    replicas = prepared.devices.replicas("evaluate")
-    preflight(replace(context, replicas=replicas, devices=prepared.devices.evaluate))
+def _check_warm_start(model: Model) -> None:
+    # A model that was trained before continues from its own checkpoint, whatever became of the other.
+    warm_start = getattr(model, "warm_start_from", None)
+    if warm_start is not None and latest_checkpoint(model.model_dir) is None:
+        warm_start.check()
 
 
 def _build(
     verb: str,
     model: Model,
+    directory: ModelDirectory,
     settings: RunSettings,
     facts: InputFacts | None,
     member: Member | None = None,
@@ -225,24 +280,19 @@ def _build(
     workers = len(member.training_tasks) if member is not None and member.in_step else 1
     replicas = devices.replicas(verb) * workers
     preflight(replace(context, replicas=replicas, devices=devices.all))
-    limit_mb = _memory_limit_mb(settings)
+    limit_mb = getattr(settings.cluster, "memory_limit_mb", None)
     if limit_mb is not None:
         engine.devices.limit_gpu_memory(limit_mb)
     config = build(settings, devices, model.model_dir, member, alone)
     if limit_mb is not None:
         engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
-        # Functions of R are called on R's own thread, or R aborts.
+        # R functions are called on R's own thread, or R aborts.
         engine.r_thread.adopt(config.train_distribute)
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
-    return Prepared(model, estimator, settings, devices, model_hooks)
-
-
-def _memory_limit_mb(settings: RunSettings) -> float | None:
-    cluster = settings.cluster
-    return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
+    return Prepared(model, directory, estimator, settings, devices, model_hooks)
 
 
 def _run_context(

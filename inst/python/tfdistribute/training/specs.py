@@ -1,47 +1,56 @@
-"""What is trained and evaluated on, and how long."""
+"""Data and length of a training and of its evaluations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute.descriptions import Description
 from tfdistribute.inputs import Input
+from tfdistribute.training.hooks import read_hooks
 
 
 @dataclass(frozen=True)
-class TrainSpec:
-    """What is trained on, and how long.
+class TrainSpec(Description):
+    """Data and length of a training.
 
     Args:
-        source: Features and labels.
-        max_steps: Global step to stop at; None until the input ends.
+        input: Features and labels.
+        max_steps: Global step to stop at; None to stop at the end of the input.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
     """
 
-    source: Input
+    input: Input
     max_steps: int | None = None
-    hooks: Sequence[Any] = ()
+    hooks: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read the hooks."""
+        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
 @dataclass(frozen=True)
-class EvalSpec:
-    """What is evaluated on, and how often.
+class EvalSpec(Description):
+    """Data, length and frequency of evaluations.
 
     Args:
-        source: Features and labels.
+        input: Features and labels.
         steps: Batches of each evaluation; None for all rows.
         name: Name of the evaluation.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         exporters: tf.estimator.Exporter objects.
-        start_delay_s: Seconds before the first evaluation (only in a cluster).
-        throttle_s: Seconds between two evaluations, at least.
+        start_delay_secs: Seconds before the first evaluation (only in a cluster).
+        throttle_secs: Least number of seconds between two evaluations.
     """
 
-    source: Input
+    input: Input
     steps: int | None = None
     name: str | None = None
-    hooks: Sequence[Any] = ()
-    exporters: Sequence[Any] = ()
-    start_delay_s: int = 120
-    throttle_s: int = 600
+    hooks: tuple[Any, ...] = ()
+    exporters: tuple[Any, ...] = ()
+    start_delay_secs: int = 120
+    throttle_secs: int = 600
+
+    def __post_init__(self) -> None:
+        """Read the hooks."""
+        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))

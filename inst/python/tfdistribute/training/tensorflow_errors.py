@@ -1,4 +1,4 @@
-"""What TensorFlow raises while it works, as errors that say what to do."""
+"""Translation of TensorFlow's exceptions into errors of this package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute.errors import (
     TrainingError,
 )
 
-# Words in TensorFlow's text -> what they mean for the user. The first that is found is taken.
+# Patterns in TensorFlow's text, and their meaning for the user. The first match counts.
 _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
     (
         r"NaN loss during training",
@@ -22,7 +22,7 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         "Lower the learning rate, scale the features, or look for extreme values in the response.",
     ),
     (
-        # As init_from_checkpoint() says it, and nothing else.
+        # The text of init_from_checkpoint(), and of nothing else.
         r"doesn't match with shape of tensor|is not found in .* checkpoint",
         ModelDirectoryError,
         "A checkpoint to begin with (`warm_start_from`, or `ckpt_to_load_from` of column_embedding()) does not fit.",
@@ -64,16 +64,15 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def explain(error: Exception, verb: str) -> TfdistributeError:
-    """Turn what TensorFlow raised into an error of the tree.
+def translated(error: Exception, verb: str) -> TfdistributeError:
+    """Translate an exception of TensorFlow into an error of this package.
 
     Args:
         error: The exception.
-        verb: What was being done, such as "train".
+        verb: The verb that failed, such as "train".
 
     Returns:
-        The package's own error when one is in the chain, else one that names the verb, with
-        TensorFlow's own words.
+        The package's own error if one is in the chain, else one with the verb and TensorFlow's own words.
     """
     for link in _chain(error):
         if isinstance(link, TfdistributeError):
@@ -86,7 +85,7 @@ def explain(error: Exception, verb: str) -> TfdistributeError:
 
 
 def _first_lines(text: str, lines: int = 3) -> str:
-    # What failed in a session comes after where its operations were made, which is inside this package.
+    # The failure in a session comes after the traceback of the operation, which points into this package.
     failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
     if failed is not None:
         return (failed.group(1) or failed.group(2)).strip()
@@ -98,21 +97,21 @@ def _first_lines(text: str, lines: int = 3) -> str:
 
 
 @contextlib.contextmanager
-def explained(verb: str) -> Iterator[None]:
-    """Raise what happens inside the block as an error of the tree.
+def translate_errors(verb: str) -> Iterator[None]:
+    """Translate exceptions of TensorFlow inside the block.
 
     Args:
-        verb: What is being done, for the text.
+        verb: The verb, for the text.
 
     Raises:
-        TfdistributeError: anything that went wrong; TensorFlow's own exception is its cause.
+        TfdistributeError: for every exception; TensorFlow's own exception is its cause.
     """
     try:
         yield
     except TfdistributeError:
         raise
     except Exception as error:
-        explanation = explain(error, verb)
-        if explanation is error:
+        translation = translated(error, verb)
+        if translation is error:
             raise
-        raise explanation from error
+        raise translation from error

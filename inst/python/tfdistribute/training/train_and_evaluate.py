@@ -1,4 +1,4 @@
-"""Train a model and evaluate it on the way, in this process."""
+"""The verb that trains a model and evaluates its checkpoints."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.checks import check_specs
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
-from tfdistribute.training.hooks import Run, as_hooks, check_hooks, may_end, nan_may_end
+from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
 from tfdistribute.training.interrupts import finish_step_on_interrupt
-from tfdistribute.training.preparation import check_evaluation, prepare_training, run_seed
+from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import check_ends, training_hooks
+from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
+from tfdistribute.training.tasks.perform import perform
+from tfdistribute.training.tensorflow_errors import translate_errors
 
 
 def train_and_evaluate(
@@ -25,17 +27,19 @@ def train_and_evaluate(
     *,
     listener: Listener | None = None,
 ) -> History:
-    """Train, evaluate after checkpoints and at the end.
+    """Train, and evaluate after checkpoints and at the end.
+
+    A process that is a task of a cluster performs its part; only the evaluator evaluates.
 
     Args:
-        model: What is trained.
-        settings: The run configuration; its checkpoint intervals say when an evaluation can be.
-        train_spec: What to train on.
-        eval_spec: What to evaluate on.
-        listener: Told of the progress, ten times a second at most.
+        model: The model.
+        settings: The run configuration; an evaluation follows a checkpoint.
+        train_spec: Data and length of the training.
+        eval_spec: Data, length and frequency of the evaluations.
+        listener: Called with the progress, at most ten times a second.
 
     Returns:
-        Losses by step, every evaluation, and the speed.
+        Losses by step, evaluations and the speed, as this process saw them.
 
     Raises:
         InputError: an input never ends and no step count ends it.
@@ -44,49 +48,62 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
+    member = current_member(settings)
+    if member is not None:
+        return perform(
+            TaskAssignment(
+                "train_and_evaluate",
+                member,
+                model,
+                settings,
+                train_spec,
+                eval_spec,
+                listener=listener,
+            )
+        )
     check_specs(model, train_spec, eval_spec)
-    prepared = prepare_training("train_and_evaluate", model, settings, train_spec.source)
-    check_evaluation(prepared, eval_spec.source.facts())
-    history = History(train_spec.source.facts().global_batch_size, listener, train_spec.max_steps)
-    tf, seed = engine.tf, run_seed(settings)
+    prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
+    check_evaluation(prepared, eval_spec.input.facts())
+    history = History(train_spec.input.facts().global_batch_size, listener, train_spec.max_steps)
+    tf = engine.tf
     with (
-        explained("train_and_evaluate"),
+        translate_errors("train_and_evaluate"),
         finish_step_on_interrupt() as stop,
-        train_spec.source.serving(),
-        eval_spec.source.serving(),
-        nan_may_end(train_spec.hooks),
+        train_spec.input.serving(),
+        eval_spec.input.serving(),
+        suppress_nan_error(train_spec.hooks),
         prepared.many_steps(history.note),
     ):
         _note_evaluations(prepared.estimator, history)
         tf.estimator.train_and_evaluate(
             prepared.estimator,
             tf.estimator.TrainSpec(
-                train_spec.source.input_fn("train", seed, packed=True),
+                prepared.input_fn(train_spec.input, "train"),
                 max_steps=train_spec.max_steps,
-                hooks=training_hooks(
-                    "train_and_evaluate", prepared, history, stop, train_spec.hooks
+                hooks=prepared.training_hooks(
+                    "train_and_evaluate", history, stop, train_spec.hooks
                 ),
             ),
             tf.estimator.EvalSpec(
-                eval_spec.source.input_fn("evaluate", seed, packed=True),
+                prepared.input_fn(eval_spec.input, "evaluate"),
                 steps=eval_spec.steps,
                 name=eval_spec.name,
                 hooks=[
                     *prepared.session_hooks("evaluate"),
-                    *as_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir)),
+                    *as_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir)),
                 ],
                 exporters=list(eval_spec.exporters),
-                start_delay_secs=eval_spec.start_delay_s,
-                throttle_secs=eval_spec.throttle_s,
+                start_delay_secs=eval_spec.start_delay_secs,
+                throttle_secs=eval_spec.throttle_secs,
             ),
         )
     if not history.evaluations:
-        # TensorFlow evaluates only where it trained; the model may already have been at max_steps.
+        # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
         history.note_evaluation(
             evaluate(
                 prepared.model,
                 settings,
-                eval_spec.source,
+                eval_spec.input,
                 steps=eval_spec.steps,
                 name=eval_spec.name,
                 hooks=eval_spec.hooks,
@@ -95,24 +112,9 @@ def train_and_evaluate(
     return history
 
 
-def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    """See that training and evaluation can end, and that their hooks can do their work.
-
-    Raises:
-        ArgumentError: a hook has no meaning here.
-        InputError: an input never ends and no step count ends it.
-    """
-    check_hooks(train_spec.hooks, Run.here("train_and_evaluate", model.model_dir))
-    check_hooks(eval_spec.hooks, Run.here("evaluate", model.model_dir))
-    if train_spec.max_steps is None and not may_end(train_spec.hooks):
-        check_ends(train_spec.source, "train_and_evaluate", "max_steps")
-    if eval_spec.steps is None:
-        check_ends(eval_spec.source, "evaluate", "steps")
-
-
 def _note_evaluations(estimator: Any, history: History) -> None:
     def note(metrics: dict[str, Any], seconds: float) -> None:
-        history.leave_out(seconds)
+        history.exclude(seconds)
         history.note_evaluation(metrics)
 
     estimator.observe_evaluations(note)

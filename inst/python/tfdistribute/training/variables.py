@@ -1,4 +1,4 @@
-"""The variables of a trained model, read from its newest checkpoint."""
+"""Variables of a trained model, read from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tfdistribute.training.model_directory import require_checkpoint
 
 
 def global_step(model_dir: str) -> int:
-    """Read the step that a model has reached.
+    """Read the global step of a model.
 
-    A task of a cluster may ask before the chief has put a broken newest checkpoint aside.
+    A broken newest checkpoint is passed over: a task may ask before the chief has moved it aside.
 
     Args:
         model_dir: Directory of the model, on this machine.
 
     Returns:
-        The global step; 0 where nothing was trained.
+        The global step; 0 if nothing was trained.
     """
     name = checkpoints.newest_whole(model_dir)
     if name is None:
@@ -28,7 +28,7 @@ def global_step(model_dir: str) -> int:
 
 
 def variable_names(model_dir: str) -> list[str]:
-    """List the variables of a trained model, slots of optimizers and the global step included.
+    """List the variables of a trained model, including slots of optimizers and the global step.
 
     Raises:
         ModelDirectoryError: nothing was trained.
@@ -48,14 +48,14 @@ def variable_value(model_dir: str, name: str) -> Any:
         A NumPy array of the variable's shape and dtype.
 
     Raises:
-        ArgumentError: there is no such variable.
+        ArgumentError: the model does not have the variable.
         ModelDirectoryError: nothing was trained.
     """
     checkpoint = require_checkpoint(model_dir, None, "variable_value")
     names = variable_names(model_dir)
     if name not in names:
         raise ArgumentError(
-            f'`variable` "{name}" is no variable of this model.',
+            f'`variable` "{name}" is not a variable of this model.',
             f"Use one of variable_names(): {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}.",
             argument="variable",
             value=name,

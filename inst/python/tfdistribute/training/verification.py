@@ -1,4 +1,4 @@
-"""Whether trainings of one model agree, and if not, what may be the reason."""
+"""Comparison of two trainings of one model, and possible reasons of a difference."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from tfdistribute.training.model_directory import require_checkpoint
 
 # Six digits, relative to the largest value of a variable or to 1.
 VARIABLE_TOLERANCE = 2e-6
-# Losses are sums over replicas of means over batches: a digit less.
+# Losses are sums over replicas of means over batches, so one digit less.
 LOSS_TOLERANCE = 1e-5
 
-# What may be the reason of a difference, the likeliest first.
+# Possible reasons of a difference, the likeliest first.
 RANDOM = (
-    "Two trainings by one process differ, too: the model or its input draws random numbers without a "
+    "Two trainings with one process also differ: the model or its input draws random numbers without a "
     "seed."
 )
 SHARDED = "The workers together do not read every row once: see check_sharding() for the input."
 OUT_OF_STEP = (
-    "With parameter servers the workers train out of step, on weights that others change meanwhile: no "
-    "two trainings are the same."
+    "With parameter servers, workers train asynchronously, on weights that other workers change meanwhile: "
+    "no two trainings are the same."
 )
-DROPOUT = "The model has dropout: each replica drops out others than one device would."
+DROPOUT = "The model has dropout: each replica drops other units than one device would."
 STATISTICS = (
-    "The model normalises its batches, and each replica by the statistics of its own examples"
+    "The model normalises batches, and each replica uses the statistics of its own examples"
 )
 UNKNOWN = (
-    "The reason is not known. Look for a loss that is no mean over examples, for gradients that each "
-    "replica clips, and for code that asks how many examples it sees."
+    "The reason is not known. Look for a loss that is not a mean over examples, for gradients that each "
+    "replica clips, and for code that uses the number of examples in a batch."
 )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one variable, or the loss, of two trainings is apart.
+    """Difference of one variable, or of the loss, between two trainings.
 
     Args:
         name: The variable; "loss" for the losses by step.
-        size: Largest difference, relative to the largest value or to 1; infinite where one training lacks it.
-        agrees: Whether that is within six digits.
+        size: Largest difference, relative to the largest value or to 1; infinite if one training lacks the variable.
+        agrees: Whether the size is within six digits.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known where trainings differ.
+    """Facts about trainings that differ.
 
     Args:
-        asynchronous: Whether workers train out of step, with parameter servers.
-        repeats: Whether a second training by one process gives the same as the first.
-        reads_once: Whether the workers together read every row once; None where that cannot be said.
+        asynchronous: Whether workers train asynchronously, with parameter servers.
+        repeats: Whether a second training with one process gives the same result as the first.
+        reads_once: Whether the workers together read every row once; None if not known.
         dropout: Whether the description has dropout.
         differing: Variables that differ.
     """
@@ -70,7 +70,7 @@ class Facts:
 
 
 def compare_variables(reference: str, other: str) -> list[Difference]:
-    """Compare all variables of two trained models, the optimizers' included.
+    """Compare all variables of two trained models, including those of the optimizers.
 
     Args:
         reference: Directory of a model.
@@ -100,14 +100,14 @@ def compare_variables(reference: str, other: str) -> list[Difference]:
 
 
 def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -> Difference:
-    """Compare the losses of two trainings at the steps that both recorded.
+    """Compare the losses of two trainings at the steps that both have recorded.
 
     Args:
         reference: Losses by step.
-        other: Those of the other training.
+        other: Losses of the other training.
 
     Returns:
-        The largest difference; infinite where no step is common.
+        The largest difference; infinite if there is no common step.
     """
     common = sorted(set(reference) & set(other))
     if not common:
@@ -118,10 +118,10 @@ def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -
 
 
 def reasons(facts: Facts) -> list[str]:
-    """Say why trainings may differ, the likeliest first.
+    """List possible reasons of a difference, the likeliest first.
 
     Args:
-        facts: What is known.
+        facts: The known facts.
 
     Returns:
         Sentences; at least one.

@@ -125,7 +125,7 @@ def test_stopping_saving_and_evaluating_meet_at_the_same_steps(tmp_path: Path, r
             described("sparse", tmp_path / str(steps_per_run)),
             settings(steps_per_run, save_checkpoints_steps=20),
             TrainSpec(source(None), max_steps=37),
-            EvalSpec(source(1), throttle_s=0),
+            EvalSpec(source(1), throttle_secs=0),
         )
         return history.steps, history.losses, history.evaluations
 

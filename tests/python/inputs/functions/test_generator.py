@@ -21,8 +21,8 @@ from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.sharding import Shard
+from tfdistribute.training import concatenated, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.predict import joined, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
@@ -161,7 +161,7 @@ def test_predicting_gives_one_row_per_row_in_order(tensorflow: Any, tmp_path: Pa
     features = {"columns": [column("x", [3.0, -1.0, 2.0]), words("word", ["even", "odd", "even"])]}
     more = {"columns": [column("x", [0.5]), words("word", ["even"])]}
     source = described(Source([features, more]), response=None)
-    predictions = joined(predict(model(tmp_path), settings(), source))["predictions"].ravel()
+    predictions = concatenated(predict(model(tmp_path), settings(), source))["predictions"].ravel()
     weight, by_word, intercept = weights_by_hand(5)
     expected = [
         weight * x + by_word[word] + intercept
@@ -172,7 +172,7 @@ def test_predicting_gives_one_row_per_row_in_order(tensorflow: Any, tmp_path: Pa
 
 def test_predicting_ignores_the_response(tensorflow: Any, tmp_path: Path) -> None:
     train(model(tmp_path), settings(), described(Source(batches(2))))
-    predictions = joined(predict(model(tmp_path), settings(), described(Source(batches(3)))))
+    predictions = concatenated(predict(model(tmp_path), settings(), described(Source(batches(3)))))
     assert predictions["predictions"].shape == (24, 1)
 
 
@@ -209,7 +209,7 @@ def test_training_and_evaluating_draw_from_two_generators(tensorflow: Any, tmp_p
         model(tmp_path),
         settings(MIRRORED, save_checkpoints_steps=4),
         TrainSpec(described(Source(batches(8))), max_steps=8),
-        EvalSpec(described(evaluated), throttle_s=0, start_delay_s=0),
+        EvalSpec(described(evaluated), throttle_secs=0, start_delay_secs=0),
     )
     assert [entry["global_step"] for entry in history.evaluations] == [4, 8]
     assert evaluated.passes == 2
@@ -221,7 +221,7 @@ def test_a_second_evaluation_of_one_pass_is_refused(tensorflow: Any, tmp_path: P
             model(tmp_path),
             settings(save_checkpoints_steps=4),
             TrainSpec(described(Source(batches(8))), max_steps=8),
-            EvalSpec(described(Source(batches(2))), throttle_s=0, start_delay_s=0),
+            EvalSpec(described(Source(batches(2))), throttle_secs=0, start_delay_secs=0),
         )
 
 

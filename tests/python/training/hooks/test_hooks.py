@@ -27,7 +27,14 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History
-from tfdistribute.training.hooks import Hook, Run, as_hooks, may_end, read_hooks, record_interval
+from tfdistribute.training.hooks import (
+    Hook,
+    HookContext,
+    as_hooks,
+    may_end,
+    read_hooks,
+    record_interval,
+)
 from tfdistribute.training.hooks.early_stopping import EarlyStopping, Patience, Watch
 from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.specs import EvalSpec, TrainSpec
@@ -125,7 +132,7 @@ def test_mappings_become_hooks_and_tensorflows_objects_stay():
 
 def test_a_hook_that_only_trains_is_refused_elsewhere():
     with pytest.raises(ArgumentError, match=r"hook_stop_at_step\(\) works while a model trains"):
-        as_hooks([hook("stop_at_step", num_steps=5)], Run("evaluate"))
+        as_hooks([hook("stop_at_step", num_steps=5)], HookContext("evaluate"))
 
 
 def test_the_last_history_saver_sets_the_interval():
@@ -176,7 +183,7 @@ def test_a_metric_that_is_never_a_number_ends_training():
 
 def test_the_loss_of_training_is_the_mean_since_the_last_look():
     history = History()
-    watch = Watch(early(patience_steps=4, every_n_steps=2), Run("train", history=history))
+    watch = Watch(early(patience_steps=4, every_n_steps=2), HookContext("train", history=history))
     # Means of two: 2, 1, 1.5, 1.2. The single 0.5 is noise.
     losses = [3, 1, 1, 1, 2.5, 0.5, 1.2, 1.2]
     assert [watch(step, loss) for step, loss in enumerate(losses, 1)] == [False] * 7 + [True]
@@ -184,7 +191,7 @@ def test_the_loss_of_training_is_the_mean_since_the_last_look():
 
 
 def test_steps_before_min_steps_do_not_count():
-    watch = Watch(early(patience_steps=2, every_n_steps=1, min_steps=10), Run("train"))
+    watch = Watch(early(patience_steps=2, every_n_steps=1, min_steps=10), HookContext("train"))
     # The best value of all, before step 10, must not stand against the later ones.
     assert not any(watch(step, 0.0) for step in range(1, 10))
     assert not watch(10, 5.0)
@@ -193,7 +200,9 @@ def test_steps_before_min_steps_do_not_count():
 
 def test_looks_can_be_seconds_apart():
     now = [0.0]
-    watch = Watch(early(patience_steps=1, every_secs=10), Run("train"), clock=lambda: now[0])
+    watch = Watch(
+        early(patience_steps=1, every_secs=10), HookContext("train"), clock=lambda: now[0]
+    )
     assert not watch(1, 1.0)
     now[0] = 10.0
     assert not watch(2, 1.0)
@@ -204,7 +213,7 @@ def test_looks_can_be_seconds_apart():
 
 def test_evaluations_are_watched_where_they_are_made():
     history = History()
-    run = Run("train_and_evaluate", history=history)
+    run = HookContext("train_and_evaluate", history=history)
     watch = Watch(early(monitor="accuracy", data="evaluation", mode="max", patience_steps=20), run)
     assert not watch(1, 0.0)
     stops: list[bool] = []
@@ -217,7 +226,7 @@ def test_evaluations_are_watched_where_they_are_made():
 def test_an_unknown_metric_is_named_with_those_that_there_are():
     history = History()
     watch = Watch(
-        early(monitor="rmse", data="evaluation"), Run("train_and_evaluate", history=history)
+        early(monitor="rmse", data="evaluation"), HookContext("train_and_evaluate", history=history)
     )
     history.note_evaluation({"accuracy": 0.5, "loss": 1, "global_step": 10})
     with pytest.raises(ArgumentError, match="no metric") as caught:
@@ -227,7 +236,7 @@ def test_an_unknown_metric_is_named_with_those_that_there_are():
 
 def test_evaluations_are_refused_where_nothing_evaluates():
     with pytest.raises(ArgumentError, match=r"train\(\) does not evaluate"):
-        early(data="evaluation").check(Run("train"))
+        early(data="evaluation").check(HookContext("train"))
 
 
 @pytest.mark.parametrize(
@@ -239,13 +248,15 @@ def test_evaluations_are_refused_where_nothing_evaluates():
     ],
 )
 def test_tasks_that_would_end_at_different_steps_are_refused(cluster: Any, fields: dict[str, Any]):
-    run = Run("train_and_evaluate", tf_config=TfConfig(cluster, "chief", 0))
+    run = HookContext("train_and_evaluate", tf_config=TfConfig(cluster, "chief", 0))
     with pytest.raises(UnsupportedError, match="different steps"):
         early(**fields).check(run)
 
 
 def test_workers_in_sync_may_stop_by_their_common_loss():
-    run = Run("train_and_evaluate", tf_config=TfConfig({"worker": ("a:1", "b:1")}, "worker", 0))
+    run = HookContext(
+        "train_and_evaluate", tf_config=TfConfig({"worker": ("a:1", "b:1")}, "worker", 0)
+    )
     early(every_n_steps=10).check(run)
 
 
@@ -291,8 +302,8 @@ def test_early_stopping_by_an_evaluation_metric_ends_train_and_evaluate(
     history = train_and_evaluate(
         model(tmp_path, learning_rate=0.0),
         settings(strategy, save_checkpoints_steps=10),
-        TrainSpec(source(), max_steps=500, hooks=[stopping]),
-        EvalSpec(source(num_epochs=1), throttle_s=0),
+        TrainSpec(source(), max_steps=500, hooks=(stopping,)),
+        EvalSpec(source(num_epochs=1), throttle_secs=0),
     )
     # Evaluated at 10 (the best there is), 20, 30; the evaluation of step 30 is seen at once or one step later.
     assert 30 <= global_step(str(tmp_path)) <= 31

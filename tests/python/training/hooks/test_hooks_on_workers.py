@@ -31,12 +31,12 @@ def work(directory, index):
     import numpy as np
     import tensorflow as tf
     from tfdistribute.training.history import History
-    from tfdistribute.training.hooks import Run, as_hooks
+    from tfdistribute.training.hooks import HookContext, as_hooks
 
     history = History()
     stopping = {"kind": "early_stopping", "monitor": "loss", "data": "training", "mode": "min",
                 "patience_steps": 8, "every_n_steps": 4}
-    hooks = as_hooks([stopping], Run.here("train_and_evaluate", directory, history))
+    hooks = as_hooks([stopping], HookContext.here("train_and_evaluate", directory, history))
 
     def input_fn():
         # Each worker's own losses differ; only the one over both of them is common.

@@ -147,7 +147,7 @@ def test_a_task_that_was_asked_to_stop_is_named(tmp_path: Path) -> None:
         running.await_event("worker-0", "failed", timeout_s=60)
         (failed,) = running.events("worker-0", "failed")
         step = running.events("chief-0", "checkpoint")[-1]["step"]
-    assert failed["problem"].endswith("chief 0 was asked to.")
+    assert failed["problem"].endswith("chief 0 was asked to stop.")
     assert f"after step {step}:" in failed["problem"]
 
 

@@ -1,4 +1,4 @@
-"""The parts of a task of a cluster, one by one and in one process."""
+"""Parts of a task of a cluster, one by one and in one process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from support import cluster_task
 
+import tfdistribute
 from tfdistribute import checkpoints, engine, task_events
 from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
@@ -24,12 +26,14 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.model_directory import latest_checkpoint
+from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks import parameter_server, progress_file
-from tfdistribute.training.tasks.assignment import Work
+from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.evaluator import _Evaluator
 from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.peer_watch import Reach
+from tfdistribute.training.tasks.peer_watch import PeerWatch
+from tfdistribute.training.tasks.progress_file import ProgressFile
 from tfdistribute.training.train import train
 
 CLUSTER = {"chief": ("127.0.0.1:1",), "worker": ("127.0.0.1:2", "127.0.0.1:3")}
@@ -41,7 +45,13 @@ def member(role: str, index: int = 0, **more: tuple[str, ...]) -> Member:
     return Member({**CLUSTER, **more}, Task(role, index))
 
 
-def test_a_member_knows_whom_it_needs() -> None:
+def record_training(model_dir: str, member: Member, first_step: int, last_step: int) -> None:
+    """Record a whole training as its chief."""
+    file = ProgressFile(model_dir, member)
+    file.finish(file.start(first_step), last_step)
+
+
+def test_a_member_knows_the_tasks_that_it_needs() -> None:
     worker = member("worker", 1)
     assert worker.rank == 2
     assert [str(task) for task, _ in worker.needed] == ["chief 0", "worker 0"]
@@ -78,38 +88,38 @@ def test_sessions_without_a_step_between_them_end_in_an_error(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del tensorflow
-    # Everybody answers, and nothing goes on: TensorFlow would make a session after the other for ever.
+    # All peers answer, and no step follows: TensorFlow would create sessions for ever.
     monkeypatch.setattr(peers, "is_listening", lambda address: True)
-    reach = Reach(CHIEF, str(tmp_path), True, 1.5, lambda: False)
+    watch = PeerWatch(CHIEF, str(tmp_path), 1.5, lambda: False)
     with pytest.raises(LostPeerError, match="lost its connection .* before its first step"):
         for _ in range(100):
-            reach.before_session()
-    reach = Reach(CHIEF, str(tmp_path), True, 60, lambda: False)
-    reach.before_session()
-    reach.note_step(7)
-    # In step, a session that is made anew has lost the others.
+            watch.before_session()
+    watch = PeerWatch(CHIEF, str(tmp_path), 60, lambda: False)
+    watch.before_session()
+    watch.after_step(7)
+    # A task in step that needs a new session has lost its peers.
     with pytest.raises(LostPeerError, match="lost its connection to the other tasks after step 7"):
-        reach.before_session()
+        watch.before_session()
 
 
-def test_a_worker_that_takes_long_to_end_is_not_told_that_the_data_was_short(
+def test_a_worker_that_takes_long_to_end_does_not_report_a_lack_of_data(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del tensorflow
     monkeypatch.setattr("tfdistribute.training.tasks.peer_watch._QUIET_S", 0.0)
     monkeypatch.setattr(peers, "is_listening", lambda address: True)
     worker = member("worker")
-    progress_file.finish(str(tmp_path), progress_file.begin(str(tmp_path), CHIEF, 0), 8)
-    for last_step, gives_up in ((8, False), (9, True), (None, True)):
-        reach = Reach(worker, str(tmp_path), True, 60, lambda: False, last_step)
-        reach.note_step(8)
-        assert reach.has_given_up() == gives_up
-    assert "chief 0 ran out of data after step 8" in str(reach.verdict)
+    record_training(str(tmp_path), CHIEF, 0, 8)
+    for last_step, is_lost in ((8, False), (9, True), (None, True)):
+        watch = PeerWatch(worker, str(tmp_path), 60, lambda: False, last_step)
+        watch.after_step(8)
+        assert watch.is_lost() == is_lost
+    assert "chief 0 ran out of data after step 8" in str(watch.verdict)
 
 
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
     with tensorflow.Graph().as_default():
-        creator = engine.tasks.session._Worker(tensorflow.compat.v1.train.Scaffold())
+        creator = engine.tasks.session._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
         assert creator._get_session_manager()._recovery_wait_secs <= 1
 
 
@@ -120,7 +130,7 @@ def test_hooks_of_other_tasks_than_the_chief_write_nothing(tensorflow: Any, tmp_
     )
     elsewhere = engine.hooks.savers.SaveElsewhere(lambda saver: None)
     other = tf.estimator.SessionRunHook()
-    kept = engine.tasks.hooks.quietened([summaries, elsewhere, other])
+    kept = engine.tasks.savers.silence([summaries, elsewhere, other])
     assert kept == [summaries, other]
     with tf.Graph().as_default():
         tf.compat.v1.train.create_global_step()
@@ -134,14 +144,15 @@ def test_a_restarted_job_counts_from_where_it_began(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del tensorflow
-    mark = progress_file.begin(str(tmp_path), CHIEF, 100)
-    assert progress_file.first_step(str(tmp_path), CHIEF, 130) == 130
+    file = ProgressFile(str(tmp_path), CHIEF)
+    record = file.start(100)
+    assert file.first_step(130) == 130
     monkeypatch.setenv(task_events.ATTEMPT, "1")
-    assert progress_file.first_step(str(tmp_path), CHIEF, 130) == 100
+    assert file.first_step(130) == 100
     another = Member({"chief": ("127.0.0.1:9",)}, Task("chief"))
-    assert progress_file.first_step(str(tmp_path), another, 130) == 130
-    progress_file.finish(str(tmp_path), mark, 150)
-    assert progress_file.read_mark(str(tmp_path)) == replace(mark, finished_step=150)
+    assert ProgressFile(str(tmp_path), another).first_step(130) == 130
+    file.finish(record, 150)
+    assert file.read() == replace(record, finished_step=150)
 
 
 def test_a_chief_without_workers_trains_alone_and_leaves_evaluating_to_the_evaluator(
@@ -157,13 +168,40 @@ def test_a_chief_without_workers_trains_alone_and_leaves_evaluating_to_the_evalu
     assert "value" in answer, answer["error"]["traceback"]
     assert answer["value"]["training"]["step"].tolist() == [1, 10, 12]
     assert answer["value"]["evaluation"] == []
-    told = [json.loads(line)["event"] for line in events.read_text(encoding="utf-8").splitlines()]
-    assert told.count("checkpoint") == 3
-    assert told[-1] == "finished"
+    emitted = [
+        json.loads(line)["event"] for line in events.read_text(encoding="utf-8").splitlines()
+    ]
+    assert emitted.count("checkpoint") == 3
+    assert emitted[-1] == "finished"
+
+
+def test_seven_frames_of_the_package_lead_from_the_bridge_to_the_session_of_a_task(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    frames: list[str] = []
+
+    class Frames(tensorflow.estimator.SessionRunHook):
+        def begin(self) -> None:
+            """Called while the session is created."""
+            frames.extend(
+                f"{Path(frame.filename).stem}.{frame.name}"
+                for frame in traceback.extract_stack()
+                if frame.filename.startswith(os.path.dirname(tfdistribute.__file__))
+            )
+
+    tf_config = {"cluster": {"chief": ["127.0.0.1:1"]}, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+    monkeypatch.setenv(task_events.EVENTS, str(tmp_path / "events"))
+    options = {"verb": "train", "steps": 1, "hooks": [Frames()]}
+    answer = cluster_task.train(tmp_path, "linear", options)
+    assert "value" in answer, answer["error"]["traceback"]
+    assert frames[0] == "__init__.call"
+    assert "perform.perform" in frames
+    assert len(frames[1:]) <= 7, frames
 
 
 class Exporter:
-    """Notes what it is given, as a tf.estimator.Exporter."""
+    """A tf.estimator.Exporter that keeps its arguments."""
 
     name = "noted"
 
@@ -183,44 +221,45 @@ def trained(tensorflow: ModuleType, tmp_path: Path) -> Model:
     return model
 
 
-def looking(model: Model, exporter: Any = None) -> _Evaluator:
+def evaluator(model: Model, exporter: Any = None) -> _Evaluator:
     spec = EvalSpec(
         read(Input, cluster_task.source(1)),
-        exporters=[] if exporter is None else [exporter],
-        start_delay_s=0,
-        throttle_s=0,
+        exporters=() if exporter is None else (exporter,),
+        start_delay_secs=0,
+        throttle_secs=0,
     )
-    work = Work(
+    assignment = TaskAssignment(
         "train_and_evaluate",
+        EVALUATOR,
         model,
         RunSettings(),
         TrainSpec(read(Input, cluster_task.source(1))),
         spec,
     )
-    return _Evaluator(work, spec, EVALUATOR, TaskHistory(None, None, None, False, None))
+    return _Evaluator(assignment, spec, TaskHistory(None, None, None, False, None))
 
 
-def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_mark(
+def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
     trained: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exporter = Exporter()
-    looks = looking(trained, exporter)
-    old = progress_file.begin(trained.model_dir, CHIEF, 0)
-    progress_file.finish(trained.model_dir, old, 8)
+    polling = evaluator(trained, exporter)
+    record_training(trained.model_dir, CHIEF, 0, 8)
     # What an earlier training with the same addresses left.
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time())
-    assert not looks.look()
-    assert not looks.look()
+    assert not polling.poll()
+    assert not polling.poll()
     assert exporter.final == [False]
-    mark = progress_file.begin(trained.model_dir, CHIEF, 8)
-    assert not looks.look()
-    progress_file.finish(trained.model_dir, mark, 8)
+    file = ProgressFile(trained.model_dir, CHIEF)
+    record = file.start(8)
+    assert not polling.poll()
+    file.finish(record, 8)
     # The last one was evaluated already.
-    assert looks.look()
+    assert polling.poll()
     assert exporter.final == [False]
-    again = looking(trained, exporter)
+    again = evaluator(trained, exporter)
     # The training that was seen to its end does not end the next one.
-    assert not again.look()
+    assert not again.poll()
     assert exporter.final == [False, False]
 
 
@@ -230,37 +269,38 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     """As in a script of several trainings, of which the last ones are short."""
     model = {"kind": "baseline_regressor", "model_dir": str(tmp_path)}
     strategy = {"kind": "multi_worker", "timeout_s": 0.2}
-    work = Work(
+    server = member("ps", ps=("127.0.0.1:4",))
+    assignment = TaskAssignment(
         "train",
+        server,
         read(Model, model),
         read(RunSettings, {"train_distribute": strategy}),
         TrainSpec(read(Input, cluster_task.source(1))),
     )
-    monkeypatch.setattr(parameter_server, "listen", lambda member: None)
+    monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
     monkeypatch.setattr(parameter_server, "_LINGER_S", 0.01)
-    server = member("ps", ps=("127.0.0.1:4",))
-    progress_file.finish(str(tmp_path), progress_file.begin(str(tmp_path), server, 0), 8)
-    assert parameter_server.serve(work, server).steps == []
+    record_training(str(tmp_path), server, 0, 8)
+    assert parameter_server.serve_variables(assignment).steps == []
     # What was served to its end is not the end of the next training.
     with pytest.raises(LostPeerError, match=r"ps 0 has waited .* chief 0 .*, which never came"):
-        parameter_server.serve(work, server)
-    progress_file.finish(str(tmp_path), progress_file.begin(str(tmp_path), server, 8), 16)
+        parameter_server.serve_variables(assignment)
+    record_training(str(tmp_path), server, 8, 16)
     # What an earlier run with the same addresses left says nothing.
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match="which never came"):
-        parameter_server.serve(work, server)
+        parameter_server.serve_variables(assignment)
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
     trained: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = looking(trained)
-    assert not looks.look()
-    assert looks._prepared is not None  # pyright: ignore[reportPrivateUsage]
-    estimator = looks._prepared.estimator  # pyright: ignore[reportPrivateUsage]
+    polling = evaluator(trained)
+    assert not polling.poll()
+    assert polling._prepared is not None  # pyright: ignore[reportPrivateUsage]
+    estimator = polling._prepared.estimator  # pyright: ignore[reportPrivateUsage]
     evaluate = estimator.evaluate
-    looks._evaluated = None  # pyright: ignore[reportPrivateUsage]
+    polling._evaluated = None  # pyright: ignore[reportPrivateUsage]
 
     def deleting(*args: Any, checkpoint_path: str, **kwargs: Any) -> Any:
         for file in Path(trained.model_dir).glob(f"{Path(checkpoint_path).name}.*"):
@@ -268,12 +308,12 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
         return evaluate(*args, checkpoint_path=checkpoint_path, **kwargs)
 
     monkeypatch.setattr(estimator, "evaluate", deleting)
-    assert not looks.look()
+    assert not polling.poll()
     for file in Path(trained.model_dir).glob("*.gone"):
         file.rename(file.with_suffix(""))
     monkeypatch.setattr(estimator, "evaluate", evaluate)
-    assert not looks.look()
-    found = looks._history.evaluations  # pyright: ignore[reportPrivateUsage]
+    assert not polling.poll()
+    found = polling._history.evaluations  # pyright: ignore[reportPrivateUsage]
     assert [each["global_step"] for each in found] == [8, 8]
 
 
@@ -286,18 +326,18 @@ def test_a_checkpoint_that_was_cut_off_is_not_evaluated_until_another_one_is_who
     data = Path(f"{newest}.data-00000-of-00001")
     whole = data.read_bytes()
     data.write_bytes(whole[:-8])
-    looks = looking(trained)
-    found = looks._history.evaluations  # pyright: ignore[reportPrivateUsage]
-    assert not looks.look()
+    polling = evaluator(trained)
+    found = polling._history.evaluations  # pyright: ignore[reportPrivateUsage]
+    assert not polling.poll()
     assert found == []
     data.write_bytes(whole)
-    assert not looks.look()
+    assert not polling.poll()
     assert [each["global_step"] for each in found] == [8]
     # Nobody writes another one after the training has ended.
     data.write_bytes(whole[:-8])
-    progress_file.finish(trained.model_dir, progress_file.begin(trained.model_dir, CHIEF, 8), 8)
+    record_training(trained.model_dir, CHIEF, 8, 8)
     with pytest.raises(ModelDirectoryError, match="holds no whole checkpoint to evaluate"):
-        looking(trained).look()
+        evaluator(trained).poll()
 
 
 def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
@@ -305,21 +345,18 @@ def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
 ) -> None:
     del tensorflow
     model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
-    progress_file.finish(str(tmp_path), progress_file.begin(str(tmp_path), CHIEF, 0), 0)
+    record_training(str(tmp_path), CHIEF, 0, 0)
     with pytest.raises(ModelDirectoryError, match="holds no .*checkpoint to evaluate"):
-        looking(model).look()
+        evaluator(model).poll()
 
 
 def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = read(Input, cluster_task.source(1))
-    model = read(Model, {**cluster_task.MODELS["linear"](Path()), "model_dir": "m"})
-    work = Work("train", model, RunSettings(tf_random_seed=None), TrainSpec(source))
-    seeds = {work.run_seed(member("worker", index)) for index in (0, 1)}
-    assert seeds == {work.run_seed(CHIEF)}
+    settings = RunSettings(tf_random_seed=None)
+    seeds = {run_seed(settings, member("worker", index).job_name) for index in (0, 1)}
+    assert seeds == {run_seed(settings, CHIEF.job_name)}
     monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
-    assert work.run_seed(CHIEF) not in seeds
-    settings = RunSettings(tf_random_seed=3)
-    assert replace(work, settings=settings).run_seed(CHIEF) == 3
+    assert run_seed(settings, CHIEF.job_name) not in seeds
+    assert run_seed(RunSettings(tf_random_seed=3), CHIEF.job_name) == 3
 
 
 def test_sparse_gradients_are_summed_otherwise_between_processes_only():

@@ -1,6 +1,6 @@
 """Training as one task of a cluster: server, session and hooks."""
 
 from tfdistribute.engine.tasks.server import MultiWorkerMirroredStrategy, assign_task, start_server
-from tfdistribute.engine.tasks.session import Calls, train
+from tfdistribute.engine.tasks.session import TaskSession
 
-__all__ = ["Calls", "MultiWorkerMirroredStrategy", "assign_task", "start_server", "train"]
+__all__ = ["MultiWorkerMirroredStrategy", "TaskSession", "assign_task", "start_server"]

@@ -1,4 +1,4 @@
-"""This process as a task of a cluster: its run configuration and its server."""
+"""Server and run configuration of a task."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from tensorflow.python.distribute import multi_worker_util as util
 from tfdistribute.cluster.member import Member
 from tfdistribute.engine.repairs import sparse_all_reduce
 
-# Servers of this process by what they were started with: TensorFlow cannot stop one, nor start a second on its port.
+# Servers of this process by their arguments. TensorFlow cannot stop a server or start a second one on its port.
 _servers: dict[str, Any] = {}
 
-_trainings = itertools.count()
-# More than a model needs.
+_strategies = itertools.count()
+# Collective keys of one strategy: more than a model needs.
 _KEYS = 100_000
 
-# A server has as many threads for operations as its process has cores. With one of them the collective operation that
-# waits for other workers keeps those from being run that the others wait for: no step ever ends.
+# A server has as many threads for operations as its process has cores. With one thread, a collective operation that
+# waits for other workers blocks the operations that those workers wait for, and no step ever ends.
 _LEAST_THREADS = 2
 
 
 class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
-    """TensorFlow's strategy, made and copied in a graph.
+    """TensorFlow's strategy, created and copied in a graph.
 
-    In eager mode it starts a server at once, waits for all others without a word, and cannot be copied, which
-    Estimators do with the strategies of their configuration.
+    In eager mode it starts a server at once, waits silently for all other tasks, and cannot be copied. Estimators copy
+    the strategies of their configuration.
 
     Args:
         options: A ``tf.distribute.experimental.CommunicationOptions``.
     """
 
     def __init__(self, options: Any) -> None:
-        # The servers remember what each key was used for: a second training in the same processes needs others.
-        # Every task makes as many strategies as the others, so all agree.
-        self._collective_key_base = next(_trainings) * _KEYS
+        # Servers remember what each key was used for, so a second training in the same processes needs new keys. All
+        # tasks create the same number of strategies, so they agree on the keys.
+        self._collective_key_base = next(_strategies) * _KEYS
         sparse_all_reduce.install()
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
@@ -93,18 +93,18 @@ def assign_task(config: Any, member: Member) -> Any:
 
 
 def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
-    """Start listening at the task's address; a second call gives the same server.
+    """Start the server of a task; a second call returns the same server.
 
     Args:
         member: The task.
-        strategy: The strategy of the training, made for the task; None for classic parameter servers.
-        session_config: The session configuration of the training; None for TensorFlow's.
+        strategy: The strategy of the training; None with classic parameter servers.
+        session_config: The session configuration of the training; None for TensorFlow's default.
 
     Returns:
         A ``tf.distribute.Server``.
 
     Raises:
-        tf.errors.OpError: the address cannot be listened at.
+        tf.errors.OpError: the server cannot listen at the address.
 
     Source:
         ``_configure_session_config_for_std_servers`` in tensorflow/python/distribute/distribute_coordinator.py and
@@ -116,10 +116,10 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
         if session_config is not None:
             server_config.CopyFrom(session_config)
         if strategy is None:
-            # Filters of a session; a server answers everybody.
+            # Filters are for sessions; a server answers every task.
             del server_config.device_filters[:]
         else:
-            # It knows its task; given one again, it would begin anew, which fails outside of a graph.
+            # The strategy knows its task. Passing one would initialise it again, which fails outside a graph.
             strategy.configure(session_config=server_config)
         if server_config.inter_op_parallelism_threads == 0 and _cores() < _LEAST_THREADS:
             server_config.inter_op_parallelism_threads = _LEAST_THREADS

@@ -1,9 +1,9 @@
-"""What takes part in every step of a session, as users describe it."""
+"""Session hooks as users describe them."""
 
 from tfdistribute.training.hooks import saving, session_run, stopping
 from tfdistribute.training.hooks.description import (
     Hook,
-    Run,
+    HookContext,
     as_hooks,
     check_hooks,
     may_end,
@@ -12,20 +12,20 @@ from tfdistribute.training.hooks.description import (
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
 from tfdistribute.training.hooks.model_hooks import ModelHooks
 from tfdistribute.training.hooks.record import record_interval
-from tfdistribute.training.hooks.tensors import nan_may_end
+from tfdistribute.training.hooks.tensors import suppress_nan_error
 
 __all__ = [
     "EarlyStopping",
     "Hook",
+    "HookContext",
     "ModelHooks",
-    "Run",
     "as_hooks",
     "check_hooks",
     "may_end",
-    "nan_may_end",
     "read_hooks",
     "record_interval",
     "saving",
     "session_run",
     "stopping",
+    "suppress_nan_error",
 ]

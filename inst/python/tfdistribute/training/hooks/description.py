@@ -1,4 +1,4 @@
-"""What every hook is described by, and how the hooks of a verb are made."""
+"""Description of a session hook, and the context of the verb that uses it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TRAINING = ("train", "train_and_evaluate")
 
 
 @dataclass(frozen=True)
-class Run:
-    """What hooks take part in.
+class HookContext:
+    """The run in which hooks take part.
 
     Args:
         verb: "train", "train_and_evaluate", "evaluate" or "predict"; the evaluations of train_and_evaluate are
             "evaluate".
-        model_dir: Directory of the model; None where it is not known.
-        history: The record of the training, where there is one.
+        model_dir: Directory of the model; None if not known.
+        history: The record of the training, if any.
         tf_config: The cluster, if any.
     """
 
@@ -33,67 +33,67 @@ class Run:
     tf_config: TfConfig | None = None
 
     def note_stop(self, reason: str) -> None:
-        """Keep the first reason why training ended before its steps or its data did."""
+        """Note the first reason why training ended before its steps or its data did."""
         if self.history is not None and self.history.stopped_by is None:
             self.history.stopped_by = reason
 
     @classmethod
-    def here(cls, verb: str, model_dir: str, history: History | None = None) -> Run:
-        """Describe a run of this process, with the cluster that its environment names."""
+    def here(cls, verb: str, model_dir: str, history: History | None = None) -> HookContext:
+        """Make the context of a run in this process, with the cluster of its environment."""
         return cls(verb, model_dir, history, read_tf_config(os.environ))
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other task takes part."""
+        """Whether this is the only task."""
         return self.tf_config is None or self.tf_config.tasks <= 1
 
 
 @dataclass(frozen=True)
 class Hook(Description):
-    """Root of the family: something that takes part in every step of a session."""
+    """Root of the family: a session hook."""
 
-    # Whether it means nothing but while a model trains.
+    # Whether it only works while a model trains.
     trains_only: ClassVar[bool] = False
-    # Whether a training that has no other end may end by it.
+    # Whether it can end a training that has no other end.
     may_end: ClassVar[bool] = False
 
-    def check(self, run: Run) -> None:
-        """See that the hook can do its work, before TensorFlow starts.
+    def check(self, context: HookContext) -> None:
+        """Check, before TensorFlow starts, that the hook works in a run.
 
         Args:
-            run: What it is to take part in.
+            context: The run.
 
         Raises:
-            ArgumentError: it has no meaning there.
-            UnsupportedError: it cannot work there in this version.
+            ArgumentError: the hook has no meaning there.
+            UnsupportedError: the hook does not work there in this version.
         """
-        if self.trains_only and run.verb not in TRAINING:
+        if self.trains_only and context.verb not in TRAINING:
             raise ArgumentError(
-                f"hook_{self.kind}() works while a model trains, and {run.verb}() does not train.",
+                f"hook_{self.kind}() works while a model trains, and {context.verb}() does not train.",
                 "Give it to train() or train_spec().",
                 argument="hooks",
                 value=f"hook_{self.kind}()",
             )
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make TensorFlow's object.
 
         Args:
-            run: What it takes part in.
+            context: The run.
 
         Returns:
-            A new ``tf.estimator.SessionRunHook``, or None where the hook needs none.
+            A new ``tf.estimator.SessionRunHook``, or None if the hook needs none.
         """
         raise NotImplementedError
 
     @property
     def name(self) -> str:
-        """The hook as the user wrote it, for messages."""
+        """The name of the R function that made the hook, for messages."""
         return f"hook_{self.kind}()"
 
 
 def read_hooks(values: Sequence[Any] | None) -> list[Any]:
-    """Read the hooks that a verb was given.
+    """Read the hooks of a verb.
 
     Args:
         values: Mappings that describe a ``Hook``, ``Hook`` objects, and ``tf.estimator.SessionRunHook`` objects.
@@ -102,7 +102,7 @@ def read_hooks(values: Sequence[Any] | None) -> list[Any]:
         ``Hook`` descriptions and TensorFlow's objects, in the same order.
 
     Raises:
-        ArgumentError: a mapping describes no hook.
+        ArgumentError: a mapping does not describe a hook.
     """
     return [
         read(Hook, cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
@@ -110,19 +110,19 @@ def read_hooks(values: Sequence[Any] | None) -> list[Any]:
     ]
 
 
-def check_hooks(hooks: Sequence[Any], run: Run) -> None:
-    """See that every described hook can do its work; see ``Hook.check``."""
+def check_hooks(hooks: Sequence[Any], context: HookContext) -> None:
+    """Check every described hook; see ``Hook.check``."""
     for hook in hooks:
         if isinstance(hook, Hook):
-            hook.check(run)
+            hook.check(context)
 
 
-def as_hooks(hooks: Sequence[Any], run: Run) -> list[Any]:
+def as_hooks(hooks: Sequence[Any], context: HookContext) -> list[Any]:
     """Make TensorFlow's objects.
 
     Args:
-        hooks: What ``read_hooks`` gave, or the same as mappings.
-        run: What they take part in.
+        hooks: Hook descriptions, mappings that describe hooks, and ``tf.estimator.SessionRunHook`` objects.
+        context: The run in which they take part.
 
     Returns:
         ``tf.estimator.SessionRunHook`` objects in the same order.
@@ -130,12 +130,12 @@ def as_hooks(hooks: Sequence[Any], run: Run) -> list[Any]:
     Raises:
         ArgumentError, UnsupportedError: see ``Hook.check``.
     """
-    read_ones = read_hooks(hooks)
-    check_hooks(read_ones, run)
-    made = [hook.session_hook(run) if isinstance(hook, Hook) else hook for hook in read_ones]
+    descriptions = read_hooks(hooks)
+    check_hooks(descriptions, context)
+    made = [hook.session_hook(context) if isinstance(hook, Hook) else hook for hook in descriptions]
     return [hook for hook in made if hook is not None]
 
 
 def may_end(hooks: Sequence[Any]) -> bool:
-    """Say whether a hook may end a training that has no other end; TensorFlow's own objects always may."""
+    """Return whether a hook can end a training that has no other end; TensorFlow's own objects always may."""
     return any(hook.may_end if isinstance(hook, Hook) else True for hook in hooks)

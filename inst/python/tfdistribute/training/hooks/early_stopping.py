@@ -1,4 +1,4 @@
-"""End training when a metric does not improve any more."""
+"""Early stopping: end training when a metric no longer improves."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any, ClassVar
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.training.history import History
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
 
 @dataclass(frozen=True)
 class EarlyStopping(Hook, kind="early_stopping"):
     """End training when a metric has not improved for a number of steps.
 
-    TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy, refuse seconds under every
-    strategy, and add a variable to the checkpoint. This one looks at what the training knows anyway.
+    TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy. They refuse seconds under
+    every strategy, and add a variable to the checkpoint. This hook uses values that the training computes anyway.
 
     Args:
         monitor: Name of the metric.
-        data: "training" for the mean of the loss since the last look, or "evaluation" for a metric of the evaluations
+        data: "training" for the mean loss since the last check, or "evaluation" for a metric of the evaluations
             of train_and_evaluate.
-        mode: "min" where less is better, "max" where more is.
+        mode: "min" if lower is better, "max" if higher is.
         patience_steps: Steps without an improvement after which training ends.
-        min_delta: What an improvement must exceed.
-        min_steps: Global step before which training does not end, and values do not count.
-        every_n_steps: Steps between two looks.
-        every_secs: Seconds between two looks. Without both: every evaluation, and the training's loss ten times in
-            patience_steps.
+        min_delta: Amount that an improvement must exceed.
+        min_steps: Global step before which training does not end and values do not count.
+        every_n_steps: Steps between two checks.
+        every_secs: Seconds between two checks. Without both, every evaluation is checked, and the loss of the
+            training ten times in patience_steps.
 
     Source:
         tensorflow_estimator/python/estimator/early_stopping.py, ``stop_if_no_decrease_hook``.
@@ -49,87 +49,87 @@ class EarlyStopping(Hook, kind="early_stopping"):
     every_n_steps: int | None = None
     every_secs: float | None = None
 
-    def check(self, run: Run) -> None:
-        """See that the metric will be there, and that all tasks would end at the same step."""
-        super().check(run)
-        if self.data == "evaluation" and run.verb != "train_and_evaluate":
+    def check(self, context: HookContext) -> None:
+        """Check that the metric will exist, and that all tasks would end at the same step."""
+        super().check(context)
+        if self.data == "evaluation" and context.verb != "train_and_evaluate":
             raise ArgumentError(
-                f'{self.name} monitors "{self.monitor}" of evaluations, and {run.verb}() does not evaluate.',
+                f'{self.name} monitors "{self.monitor}" of evaluations, but {context.verb}() does not evaluate.',
                 'Use train_and_evaluate(), or monitor = "loss" with data = "training".',
                 argument="monitor",
                 value=self.monitor,
             )
-        if run.is_alone or run.tf_config is None:
+        if context.is_alone or context.tf_config is None:
             return
-        # Workers in sync see the same losses at the same steps, and nothing else that is the same for all.
+        # Only the losses are the same in all workers at the same steps.
         if (
-            "ps" in run.tf_config.cluster
+            "ps" in context.tf_config.cluster
             or self.data == "evaluation"
             or self.every_secs is not None
         ):
             raise UnsupportedError(
-                f"{self.name} would end the tasks of a cluster at different steps, and those left would wait for ever.",
+                f"{self.name} would end the tasks of a cluster at different steps, and the others would wait for ever.",
                 'In a cluster use monitor = "loss", data = "training" and `every_n_steps`, without parameter servers.',
                 argument="hooks",
                 value=self.name,
             )
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
-        watch = Watch(self, run)
+        watch = Watch(self, context)
         return engine.hooks.StopOnDecision(watch)
 
 
 class Watch:
-    """Decides after each step whether training is to end.
+    """Decides after each step whether training ends.
 
     Args:
-        hook: What is watched.
-        run: The training, with its history.
-        clock: Seconds, for tests.
+        hook: The description.
+        context: The training, with its history.
+        clock: Returns seconds; for tests.
     """
 
     def __init__(
-        self, hook: EarlyStopping, run: Run, clock: Callable[[], float] = time.monotonic
+        self, hook: EarlyStopping, context: HookContext, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hook = hook
-        self._run = run
+        self._context = context
         self._due = Interval(_interval(hook), hook.every_secs, clock)
         self._patience = Patience(hook.mode, hook.patience_steps, hook.min_delta)
         self._losses: list[float] = []
-        self._evaluations = 0 if run.history is None else len(run.history.evaluations)
+        self._evaluations = 0 if context.history is None else len(context.history.evaluations)
 
     def __call__(self, step: int, loss: float) -> bool:
-        """Take the loss of a step.
+        """Note the loss of a step, and decide.
 
         Args:
             step: The global step.
             loss: Its loss over all replicas.
 
         Returns:
-            True where training is to end.
+            Whether training ends.
 
         Raises:
-            ArgumentError: the evaluations have no such metric.
+            ArgumentError: the evaluations do not have the metric.
         """
         self.note(step, loss)
         if not self._due(step):
             return False
         for at, value in self._values(step):
             if at >= self._hook.min_steps and self._patience.is_over(at, value):
-                self._run.note_stop(self._reason())
+                self._context.note_stop(self._reason())
                 return True
         return False
 
     def note(self, step: int, loss: float) -> None:
-        """Take the loss of a step at which nothing is decided."""
+        """Note the loss of a step."""
         if self._hook.data == "training" and step >= self._hook.min_steps:
             self._losses.append(loss)
 
     def skippable_steps(self, step: int) -> float:
-        """Say how many steps may follow a step before one at which something is decided."""
-        history, looks_at_all = self._run.history, self._hook.data == "evaluation"
-        if looks_at_all and self._due.is_always and history is not None:
+        """Return how many steps may follow a step before the next check."""
+        history, checks_all = self._context.history, self._hook.data == "evaluation"
+        if checks_all and self._due.is_always and history is not None:
             return 0 if len(history.evaluations) > self._evaluations else math.inf
         return self._due.skippable_steps(step)
 
@@ -137,7 +137,7 @@ class Watch:
         if self._hook.data == "training":
             losses, self._losses = self._losses, []
             return [(step, sum(losses) / len(losses))] if losses else []
-        return self._evaluated(self._run.history)
+        return self._evaluated(self._context.history)
 
     def _evaluated(self, history: History | None) -> list[tuple[int, float]]:
         if history is None:
@@ -147,7 +147,7 @@ class Watch:
         for metrics in new:
             if self._hook.monitor not in metrics:
                 raise ArgumentError(
-                    f'`monitor` "{self._hook.monitor}" is no metric of this model\'s evaluations.',
+                    f'`monitor` "{self._hook.monitor}" is not a metric of this model\'s evaluations.',
                     f"Use one of {', '.join(sorted(set(metrics) - {'global_step'}))}.",
                     argument="monitor",
                     value=self._hook.monitor,
@@ -165,12 +165,12 @@ class Watch:
 
 
 class Patience:
-    """Keeps the best value and says when it is too old.
+    """Keeps the best value of a metric, and its step.
 
     Args:
         mode: "min" or "max".
-        steps: Steps without an improvement after which it is over.
-        min_delta: What an improvement must exceed.
+        steps: Steps without an improvement after which the patience is over.
+        min_delta: Amount that an improvement must exceed.
     """
 
     def __init__(self, mode: str, steps: int, min_delta: float) -> None:
@@ -181,14 +181,14 @@ class Patience:
         self.step: int | None = None
 
     def is_over(self, step: int, value: float) -> bool:
-        """Take a value.
+        """Note a value.
 
         Args:
-            step: The step it belongs to.
+            step: Its step.
             value: The metric. NaN is never an improvement.
 
         Returns:
-            True where the best value is ``steps`` steps old, or older.
+            Whether the best value is at least ``steps`` steps old.
         """
         if self.step is None:
             self.step = step
@@ -201,12 +201,12 @@ class Patience:
 
 
 class Interval:
-    """Says when it is time to look, by steps or by seconds.
+    """Interval between two checks, in steps or seconds.
 
     Args:
-        steps: Steps between two looks, or None.
-        seconds: Seconds between two looks, or None.
-        clock: Seconds.
+        steps: Steps between two checks, or None.
+        seconds: Seconds between two checks, or None.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -220,17 +220,17 @@ class Interval:
 
     @property
     def is_always(self) -> bool:
-        """Whether it is always time."""
+        """Whether every step is checked."""
         return self._steps is None and self._seconds is None
 
     def skippable_steps(self, step: int) -> float:
-        """Say how many steps may follow a step before the one at which it is time."""
+        """Return how many steps may follow a step before the next check."""
         if self._steps is None:
             return math.inf
         return 0 if self._step is None else max(0, self._step + self._steps - step - 1)
 
     def __call__(self, step: int) -> bool:
-        """Say whether it is time, and count from here if so."""
+        """Return whether a check is due; if so, the next interval begins."""
         if self._step is None:
             self._step = step - 1
         if self._steps is not None and step - self._step < self._steps:

@@ -1,4 +1,4 @@
-"""Hooks that a model function describes in its specification."""
+"""Hooks of a model function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from tfdistribute.errors import ArgumentError
 from tfdistribute.training.history import History
-from tfdistribute.training.hooks.description import Hook, Run, as_hooks, read_hooks
+from tfdistribute.training.hooks.description import Hook, HookContext, as_hooks, read_hooks
 
 VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
 
 
 class ModelHooks:
-    """Makes the hooks of a model function, each time TensorFlow calls it.
+    """Makes the hooks of a model function each time TensorFlow calls it.
 
     Args:
         model_dir: Directory of the model.
@@ -34,15 +34,15 @@ class ModelHooks:
             ``tf.estimator.SessionRunHook`` objects in the same order.
 
         Raises:
-            ArgumentError: a hook changes what the verb itself does, and must be given to it.
+            ArgumentError: a hook changes the verb itself, and must be given to the verb.
         """
-        run = Run.here(VERBS[mode], self._model_dir, self.history)
+        context = HookContext.here(VERBS[mode], self._model_dir, self.history)
         made: list[Any] = []
         for hook in read_hooks(hooks):
-            session_hooks = as_hooks([hook], run)
+            session_hooks = as_hooks([hook], context)
             if not session_hooks and isinstance(hook, Hook):
                 raise ArgumentError(
-                    f"{hook.name} changes what train() records and shows, and cannot be part of a model.",
+                    f"{hook.name} changes what train() records and shows, so it cannot be part of a model.",
                     "Give it to train() or train_spec().",
                     argument="training_hooks",
                     value=hook.name,

@@ -1,4 +1,4 @@
-"""Hooks that change what every training records and shows anyway. TensorFlow does not see them."""
+"""Hooks that change what every training records and shows; TensorFlow does not see them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
-    """Record the loss every so many steps; the history is that of the verb.
+    """Record the loss at an interval, in the history that the verb returns.
 
     Args:
         every_n_step: Steps between two entries.
@@ -19,24 +19,24 @@ class HistorySaver(Hook, kind="history_saver"):
 
     every_n_step: int = 10
 
-    def session_hook(self, run: Run) -> None:
-        """Need none: see ``record_interval``."""
+    def session_hook(self, context: HookContext) -> None:
+        """Return None: see ``record_interval``."""
 
 
 @dataclass(frozen=True)
 class ProgressBar(Hook, kind="progress_bar"):
-    """Show the progress of training; the display is R's."""
+    """Show the progress of training, in R."""
 
-    def session_hook(self, run: Run) -> None:
-        """Need none: the display listens to the history."""
+    def session_hook(self, context: HookContext) -> None:
+        """Return None: the display listens to the history."""
 
 
 def record_interval(hooks: Sequence[Any], default: int) -> int:
-    """Say how often the loss is recorded.
+    """Return how often the loss is recorded.
 
     Args:
         hooks: The hooks of a training.
-        default: Steps between two entries where no hook says otherwise.
+        default: Steps between two entries without such a hook.
 
     Returns:
         The steps of the last ``HistorySaver``, or the default.

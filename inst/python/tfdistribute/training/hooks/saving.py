@@ -8,23 +8,23 @@ from typing import Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
 
 @dataclass(frozen=True)
 class CheckpointSaver(Hook, kind="checkpoint_saver"):
-    """Write checkpoints at intervals of its own.
+    """Write checkpoints at an interval of its own.
 
-    In the model's directory it takes the place of the run configuration's checkpoints; elsewhere it writes
-    more of them.
+    In the model's directory it replaces the checkpoints of the run configuration; elsewhere it writes additional
+    ones.
 
     Args:
         checkpoint_dir: Directory; None for the model's.
         save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints; one of both is given.
+        save_steps: Steps between two checkpoints; exactly one of both is given.
         saver: A ``tf.compat.v1.train.Saver``.
         checkpoint_basename: First part of the files' names.
-        scaffold: A ``tf.compat.v1.train.Scaffold`` whose saver is used.
+        scaffold: A ``tf.compat.v1.train.Scaffold`` with the saver to use.
         listeners: ``tf.estimator.CheckpointSaverListener`` objects.
 
     Source:
@@ -41,9 +41,9 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
     scaffold: Any = None
     listeners: tuple[Any, ...] = ()
 
-    def session_hook(self, run: Run) -> Any:
-        """Make a ``CheckpointSaverHook``, or one that Estimator does not take for its own."""
-        directory = _directory(self.checkpoint_dir, run, "checkpoint_dir", self.name)
+    def session_hook(self, context: HookContext) -> Any:
+        """Make a ``CheckpointSaverHook``; for another directory, one that Estimator does not take for its own."""
+        directory = _directory(self.checkpoint_dir, context, "checkpoint_dir", self.name)
 
         def make(saver: Any) -> Any:
             return engine.tf.estimator.CheckpointSaverHook(
@@ -56,7 +56,7 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
                 listeners=list(self.listeners),
             )
 
-        if run.model_dir is not None and _is_same(directory, run.model_dir):
+        if context.model_dir is not None and _is_same(directory, context.model_dir):
             return make(self.saver)
         if self.saver is not None or self.scaffold is not None:
             return engine.hooks.SaveElsewhere(lambda _: make(self.saver))
@@ -65,14 +65,14 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
-    """Write summaries for TensorBoard at intervals of its own.
+    """Write summaries for TensorBoard at an interval of its own.
 
     Args:
         save_steps: Steps between two summaries.
-        save_secs: Seconds between two summaries; one of both is given.
+        save_secs: Seconds between two summaries; exactly one of both is given.
         output_dir: Directory; None for the model's.
-        summary_writer: A writer of TensorFlow, in place of output_dir.
-        scaffold: A ``tf.compat.v1.train.Scaffold`` whose ``summary_op`` is written.
+        summary_writer: A summary writer of TensorFlow, in place of output_dir.
+        scaffold: A ``tf.compat.v1.train.Scaffold`` with the ``summary_op`` to write.
         summary_op: Summary tensors, or their names; None for all summaries of the graph.
 
     Source:
@@ -86,12 +86,12 @@ class SummarySaver(Hook, kind="summary_saver"):
     scaffold: Any = None
     summary_op: Any = None
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make a ``SummarySaverHook``."""
         settings = {
             "save_steps": self.save_steps,
             "save_secs": self.save_secs,
-            "output_dir": _output_dir(self.output_dir, self.summary_writer, run, self.name),
+            "output_dir": _output_dir(self.output_dir, self.summary_writer, context, self.name),
             "summary_writer": self.summary_writer,
         }
         if self.scaffold is not None:
@@ -105,9 +105,9 @@ class StepCounter(Hook, kind="step_counter"):
 
     Args:
         every_n_steps: Steps between two entries.
-        every_n_secs: Seconds between two entries; one of both is given.
+        every_n_secs: Seconds between two entries; exactly one of both is given.
         output_dir: Directory; None for the model's.
-        summary_writer: A writer of TensorFlow, in place of output_dir.
+        summary_writer: A summary writer of TensorFlow, in place of output_dir.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook
@@ -118,25 +118,29 @@ class StepCounter(Hook, kind="step_counter"):
     output_dir: str | None = None
     summary_writer: Any = None
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make a ``StepCounterHook``."""
         return engine.tf.estimator.StepCounterHook(
             every_n_steps=self.every_n_steps,
             every_n_secs=self.every_n_secs,
-            output_dir=_output_dir(self.output_dir, self.summary_writer, run, self.name),
+            output_dir=_output_dir(self.output_dir, self.summary_writer, context, self.name),
             summary_writer=self.summary_writer,
         )
 
 
-def _output_dir(output_dir: str | None, summary_writer: Any, run: Run, name: str) -> str | None:
-    return None if summary_writer is not None else _directory(output_dir, run, "output_dir", name)
+def _output_dir(
+    output_dir: str | None, summary_writer: Any, context: HookContext, name: str
+) -> str | None:
+    return (
+        None if summary_writer is not None else _directory(output_dir, context, "output_dir", name)
+    )
 
 
-def _directory(given: str | None, run: Run, argument: str, name: str) -> str:
-    directory = given or run.model_dir
+def _directory(given: str | None, context: HookContext, argument: str, name: str) -> str:
+    directory = given or context.model_dir
     if directory is None:
         raise ArgumentError(
-            f"{name} is used outside a verb of this package, where `{argument} = NULL` names no directory.",
+            f"{name} is used outside a verb of this package, so `{argument} = NULL` does not name a directory.",
             f"Give `{argument}`.",
             argument=argument,
             value="NULL",

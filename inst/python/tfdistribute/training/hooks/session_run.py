@@ -1,4 +1,4 @@
-"""Functions of the user at the moments of a session."""
+"""User functions called at the events of a session."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
-MOMENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
+EVENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class SessionRun(Hook, kind="session_run"):
     Args:
         begin: Called without arguments while the graph can still grow.
         after_create_session: Called with (session, coord).
-        before_run: Called with (context) before each step; says what to fetch.
+        before_run: Called with (context) before each step; returns what to fetch.
         after_run: Called with (context, values) after each step.
         end: Called with (session) when the session ends without an error.
-        every_n_steps: Call ``before_run`` and ``after_run`` at the first step, and at those global steps that this
-            number divides; None for every step.
+        every_n_steps: Call ``before_run`` and ``after_run`` at the first step and at global steps that are multiples
+            of this number; None for every step.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook
@@ -38,16 +38,16 @@ class SessionRun(Hook, kind="session_run"):
     end: Callable[..., Any] | None = None
     every_n_steps: int | None = None
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
-        functions = {moment: getattr(self, moment) for moment in MOMENTS}
+        functions = {event: getattr(self, event) for event in EVENTS}
         return engine.hooks.CallFunctions(
-            {moment: function for moment, function in functions.items() if function is not None},
-            lambda: run.note_stop(self.name),
+            {event: function for event, function in functions.items() if function is not None},
+            lambda: context.note_stop(self.name),
             self.every_n_steps,
         )
 
     @property
     def name(self) -> str:
-        """The hook as the user wrote it."""
+        """The name of the R function that made the hook."""
         return "session_run_hook()"

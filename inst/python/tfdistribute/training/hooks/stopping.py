@@ -1,4 +1,4 @@
-"""Hooks that say at which step training starts and ends."""
+"""Hooks for the first and the last step of a training."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
-# Longer than TensorFlow needs to start on a slow machine; nothing waits without a word.
+# Longer than TensorFlow needs to start on a slow machine.
 PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True)
 class GlobalStepWaiter(Hook, kind="global_step_waiter"):
-    """Begin when other tasks have brought the model to a step, for asynchronous training.
+    """Begin when other tasks have trained the model up to a step, for asynchronous training.
 
     Args:
         wait_until_step: The global step.
@@ -27,9 +27,11 @@ class GlobalStepWaiter(Hook, kind="global_step_waiter"):
 
     wait_until_step: int
 
-    def session_hook(self, run: Run) -> Any:
-        """Make the hook; where no other task trains, it raises instead of waiting."""
-        return engine.hooks.WaitForStep(self.wait_until_step, 0.0 if run.is_alone else PATIENCE_S)
+    def session_hook(self, context: HookContext) -> Any:
+        """Make the hook; if no other task trains, it raises instead of waiting."""
+        return engine.hooks.WaitForStep(
+            self.wait_until_step, 0.0 if context.is_alone else PATIENCE_S
+        )
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class StopAtStep(Hook, kind="stop_at_step"):
 
     Args:
         num_steps: Steps from where this training starts.
-        last_step: Global step; one of both is given.
+        last_step: Global step; exactly one of both is given.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook
@@ -50,8 +52,8 @@ class StopAtStep(Hook, kind="stop_at_step"):
     num_steps: int | None = None
     last_step: int | None = None
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
         return engine.hooks.StopAtStep(
-            self.num_steps, self.last_step, lambda: run.note_stop(self.name)
+            self.num_steps, self.last_step, lambda: context.note_stop(self.name)
         )

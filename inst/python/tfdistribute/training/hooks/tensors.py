@@ -1,4 +1,4 @@
-"""Hooks that look at tensors: show them, or see that they are numbers."""
+"""Hooks that show tensors or check them for NaN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.training.hooks.description import Hook, Run
+from tfdistribute.training.hooks.description import Hook, HookContext
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class LoggingTensor(Hook, kind="logging_tensor"):
     """Show values of tensors.
 
     Args:
-        tensors: Tensors or names ("loss" and "global_step" among them) by the user's names.
-        show: Called with (global step, values by name). Python's own output would not be seen in R.
+        tensors: Tensors or their names (such as "loss" and "global_step"), by the names to show.
+        show: Called with (global step, values by name). R would not show what Python prints.
         every_n_iter: Steps between two calls.
         every_n_secs: Seconds between two calls; at most one of both.
-        at_end: Whether the last step is shown too.
+        at_end: Whether the last step is also shown.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook
@@ -32,7 +32,7 @@ class LoggingTensor(Hook, kind="logging_tensor"):
     every_n_secs: float | None = None
     at_end: bool = False
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
         return engine.hooks.ShowTensors(
             self.tensors,
@@ -45,10 +45,10 @@ class LoggingTensor(Hook, kind="logging_tensor"):
 
 @dataclass(frozen=True)
 class NanTensor(Hook, kind="nan_tensor"):
-    """End training when a tensor is not a number.
+    """End training when a tensor is NaN.
 
     Args:
-        loss_tensor: A tensor or a name; "loss" is the training's loss.
+        loss_tensor: A tensor or a name; "loss" is the loss of the training.
         fail_on_nan_loss: True for an error, False for an end without one.
 
     Source:
@@ -60,21 +60,21 @@ class NanTensor(Hook, kind="nan_tensor"):
     loss_tensor: Any = "loss"
     fail_on_nan_loss: bool = True
 
-    def session_hook(self, run: Run) -> Any:
+    def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
         return engine.hooks.StopOnNan(
             self.loss_tensor,
             self.fail_on_nan_loss,
-            lambda: run.note_stop(f"{self.name}: a value became NaN"),
+            lambda: context.note_stop(f"{self.name}: a value became NaN"),
         )
 
 
 @contextlib.contextmanager
-def nan_may_end(hooks: Sequence[Any]) -> Iterator[None]:
-    """Let a training end without an error where its loss became NaN and a hook wants no error.
+def suppress_nan_error(hooks: Sequence[Any]) -> Iterator[None]:
+    """End a training without an error if its loss became NaN and a hook has ``fail_on_nan_loss = False``.
 
-    Estimator has a hook of its own that always raises when its loss is NaN, so ``fail_on_nan_loss = False`` would
-    change nothing. As the session ends by that error, no checkpoint of NaN weights is written.
+    Estimator has a hook of its own that always raises when the loss is NaN. That error ends the session, so no
+    checkpoint of NaN weights is written; only the error itself is suppressed here.
 
     Args:
         hooks: The hooks of the training.

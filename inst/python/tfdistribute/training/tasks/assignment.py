@@ -1,4 +1,4 @@
-"""What a task of a cluster was asked to do, and which task it is."""
+"""Assignment of a task: the training that it takes part in, and its place in the cluster."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec, LocalCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.strategies import MultiWorker
 from tfdistribute.training.history import Listener
-from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks.progress_file import job_name
 
-# Without a supervisor tasks are started by hand or by a cluster's scheduler, which takes its time.
+# Without a supervisor, tasks are started by hand or by a cluster's scheduler, which takes longer.
 _START_S = 300.0
 
 
 @dataclass(frozen=True)
-class Work:
-    """A training that the tasks of a cluster share.
+class TaskAssignment:
+    """One task's part of a training that the tasks of a cluster share.
 
     Args:
         verb: "train" or "train_and_evaluate", as the user called it.
-        model: What is trained.
+        member: The task that this process is.
+        model: The model.
         settings: The run configuration.
-        train: What to train on.
-        evaluation: What the evaluator evaluates on; None where nobody is asked to.
+        train: Data and length of the training.
+        evaluation: Data and frequency of the evaluations; None for no evaluation.
         steps: Steps from where the job begins, in place of the global step in ``train``.
         saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
-        listener: Told of the progress in this task.
+        listener: Called with the progress in this task.
     """
 
     verb: str
+    member: Member
     model: Model
     settings: RunSettings
     train: TrainSpec
@@ -48,33 +47,29 @@ class Work:
     listener: Listener | None = None
 
     @property
-    def deadline_s(self) -> float:
+    def peer_timeout_s(self) -> float:
         """Seconds to wait for a task that does not answer."""
-        strategy, cluster = self.settings.train_distribute, self.settings.cluster
-        given = strategy.timeout_s if isinstance(strategy, MultiWorker) else None
+        given = getattr(self.settings.train_distribute, "timeout_s", None)
         if given is not None:
             return given
+        cluster = self.settings.cluster
         if not isinstance(cluster, LocalCluster):
             return _START_S
-        # Who watches over the tasks of a job sees which of them still computes, and ends the job where none does.
-        is_watched = bool(os.environ.get(task_events.JOB))
-        return cluster.start_timeout_s * (START_PATIENCE if is_watched else 1)
-
-    def run_seed(self, member: Member) -> int:
-        """Choose the seed of inputs: the same in each task of a job, also after a restart."""
-        return run_seed(self.settings, job_name(member))
+        # A supervisor sees which tasks still compute, and ends a job in which none does.
+        in_job = bool(os.environ.get(task_events.JOB))
+        return cluster.start_timeout_s * (START_PATIENCE if in_job else 1)
 
 
-def joined(settings: RunSettings) -> Member | None:
-    """Say as which task of a cluster this process trains.
+def current_member(settings: RunSettings) -> Member | None:
+    """Return the task of a cluster that this process trains as.
 
-    Where ``cluster`` names this process's task, TF_CONFIG is set accordingly, for this process.
+    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process.
 
     Args:
         settings: The run configuration.
 
     Returns:
-        The member; None where this process trains alone.
+        The member; None if this process trains alone.
 
     Raises:
         ClusterError: TF_CONFIG cannot be read.

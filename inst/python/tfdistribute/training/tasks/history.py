@@ -1,24 +1,25 @@
-"""The record of a training in a task of a cluster, which is also told to who watches over the task."""
+"""History of a training in a task, which is also reported to the supervisor."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import task_events
+from tfdistribute import checkpoints, task_events
 from tfdistribute.training.history import History, Listener
 
 
 class TaskHistory(History):
-    """A History that tells what it takes.
+    """A History that reports its entries; it is the session's ``TrainingObserver``.
 
     Args:
         global_batch_size: As in ``History``.
         listener: As in ``History``.
         last_step: As in ``History``.
         is_chief: Whether this task's losses are those of the training.
-        own_batch_size: Examples that this task takes in one of its steps; None where it is not known.
+        own_batch_size: Examples that this task takes in one of its steps; None if not known.
     """
 
     def __init__(
@@ -36,8 +37,27 @@ class TaskHistory(History):
         self._began = 0.0
         self._loss: float | None = None
 
+    def session_started(self, step: int) -> None:
+        """Report the global step at which a session begins."""
+        task_events.emit("session", step=step)
+
+    def steps_taken(self, step: int, count: int) -> None:
+        """Report the steps of this task and its speed."""
+        if self._own_steps is None:
+            # The first step includes TensorFlow's start, so speed counts from its end.
+            self._own_steps = 0
+            self._began = time.monotonic()
+        else:
+            self._own_steps += count
+        task_events.emit_step(step, self._loss, self._own_speed())
+
+    def checkpoint_saved(self, prefix: str, step: int) -> None:
+        """Note the sizes of a checkpoint's files, and report the checkpoint."""
+        checkpoints.note(os.path.dirname(prefix), prefix)
+        task_events.emit("checkpoint", step=step)
+
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
-        """Take the loss of one step, and tell it where it belongs to the record of the training."""
+        """Note the loss of one step, and report it if it belongs to the record of the training."""
         self._loss = loss
         super().note_step(step, loss, in_record, at)
         if in_record and self._is_chief:
@@ -49,25 +69,15 @@ class TaskHistory(History):
                 examples_per_second=self.speeds[-1],
             )
 
-    def note_own_steps(self, step: int, taken: int) -> None:
-        """Tell that this task has taken steps, and how fast it is."""
-        if self._own_steps is None:
-            # The first step carries TensorFlow's start, so speed counts from its end.
-            self._own_steps = 0
-            self._began = time.monotonic()
-        else:
-            self._own_steps += taken
-        task_events.emit_step(step, self._loss, self._own_speed())
-
     def note(self, text: str) -> None:
-        """Take, once, a sentence about what could not be done as it was told, and tell it."""
+        """Note a sentence, and report it once."""
         known = text in self.notes
         super().note(text)
         if not known:
             task_events.emit("note", text=text)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
-        """Take the metrics of one evaluation, and tell them."""
+        """Note the metrics of one evaluation, and report them."""
         super().note_evaluation(metrics)
         found = self.evaluations[-1]
         task_events.emit("evaluation", step=int(found.get("global_step", 0)), metrics=found)

@@ -1,4 +1,4 @@
-"""What a task of a cluster reads: its own share, from where its job stands."""
+"""Input of a task: its own share, from the step that its job has reached."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tfdistribute.inputs import DatasetFunction, Input
 
 InputFunction = Callable[..., Any]
 
-READS_EVERYTHING = (
-    "The input function has no argument `input_context`: every task of the cluster reads all that it gives. Let it "
+NOT_SHARDED = (
+    "The input function has no argument `input_context`, so every task of the cluster reads all of its rows. Let it "
     "take `input_context` and read the share of input_context$input_pipeline_id of input_context$num_input_pipelines."
 )
 
 
-def reads_everything(source: Input) -> bool:
-    """Say whether an input is a function of the user's that cannot learn which share is the task's."""
-    return isinstance(source, DatasetFunction) and not takes(source.function, "input_context")
+def is_sharded(source: Input) -> bool:
+    """Return whether each task can read a share of an input; a user's function may not know the task."""
+    return not isinstance(source, DatasetFunction) or takes(source.function, "input_context")
 
 
-def of_task(input_fn: InputFunction, member: Member) -> InputFunction:
-    """Give an input function the context that TensorFlow has for none of the classic parameter server tasks.
+def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
+    """Call an input function with the context that TensorFlow does not give to classic parameter server tasks.
 
-    Without one, every task would read all rows.
+    Without a context, every task would read all rows.
 
     Args:
         input_fn: Takes ``input_context``, or nothing.
@@ -46,13 +46,13 @@ def of_task(input_fn: InputFunction, member: Member) -> InputFunction:
     return read
 
 
-def from_step(input_fn: InputFunction, steps: int, replicas: int) -> InputFunction:
-    """Let an input begin behind the steps that its job has done, so that a restart does not read them again.
+def skip_steps(input_fn: InputFunction, steps: int, replicas: int) -> InputFunction:
+    """Skip the steps that a job has done, so that a restart does not read them again.
 
     Args:
-        input_fn: Makes the dataset, whose order is the same each time.
-        steps: Steps of this pipeline to leave out.
-        replicas: Batches that this pipeline gives in a step.
+        input_fn: Makes the dataset, in the same order each time.
+        steps: Steps of this pipeline to skip.
+        replicas: Batches that this pipeline reads in a step.
 
     Returns:
         A function with the same parameters.
@@ -63,7 +63,7 @@ def from_step(input_fn: InputFunction, steps: int, replicas: int) -> InputFuncti
     # Estimator looks at the names of the parameters.
     @functools.wraps(input_fn)
     def read(*args: Any, **kwargs: Any) -> Any:
-        made = input_fn(*args, **kwargs)
-        return made.skip(steps * replicas) if hasattr(made, "skip") else made
+        dataset = input_fn(*args, **kwargs)
+        return dataset.skip(steps * replicas) if hasattr(dataset, "skip") else dataset
 
     return read

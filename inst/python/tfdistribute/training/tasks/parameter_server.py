@@ -1,4 +1,4 @@
-"""Listening for the other tasks of a cluster, and serving variables to them."""
+"""Servers of tasks, and the part of a parameter server."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.ports import listener
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
-from tfdistribute.training.tasks.assignment import Work
-from tfdistribute.training.tasks.progress_file import began_here, mark_of_job
+from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.progress_file import ProgressFile
 
 _POLL_S = 1.0
-# Others may still be closing their sessions when the chief is done.
+# Other tasks may still be closing their sessions when the chief has finished.
 _LINGER_S = 3.0
 
 # When the trainings began that this process has served to their end, by model_dir.
 _served: dict[str, float] = {}
 
 
-def listen(member: Member, config: Any = None) -> None:
-    """Start the server of this task; a task without others has none.
+def start_server(member: Member, config: Any = None) -> None:
+    """Start the server of a task, unless the task trains alone.
 
     Args:
         member: The task.
         config: The ``tf.estimator.RunConfig`` of its training; None for a parameter server.
 
     Raises:
-        ClusterError: the address cannot be listened at.
+        ClusterError: the server cannot listen at the task's address.
         PortError: another program listens there.
     """
     if member.is_alone:
@@ -42,8 +42,8 @@ def listen(member: Member, config: Any = None) -> None:
     try:
         engine.tasks.start_server(member, strategy, session_config)
     except engine.tf.errors.OpError as error:
-        place = parse_address(address)
-        taken_by = None if place is None or place.port is None else listener(place.port)
+        parsed = parse_address(address)
+        taken_by = None if parsed is None or parsed.port is None else listener(parsed.port)
         if taken_by is not None:
             raise PortError(
                 f"{member.task} cannot listen at {address}: the port is taken by {taken_by}.",
@@ -53,31 +53,31 @@ def listen(member: Member, config: Any = None) -> None:
             ) from error
         raise ClusterError(
             f"{member.task} cannot listen at {address}: {error.message}",
-            "Give the address of this machine, with a port above 1023.",
+            "Give an address of this machine and a port above 1023.",
             argument="cluster",
             value=address,
         ) from error
 
 
-def serve(work: Work, member: Member) -> History:
-    """Keep variables for the others until their training has ended.
+def serve_variables(assignment: TaskAssignment) -> History:
+    """Serve variables to the other tasks until their training has ended.
 
-    Under a supervisor, which ends this process, that is for ever. Otherwise the chief's mark in model_dir says when
-    the training has ended; a parameter server that cannot see model_dir is ended by who started it.
+    Under a supervisor this never returns: the supervisor ends the process. Otherwise the chief's progress file in
+    model_dir shows the end. A parameter server that cannot read model_dir must be ended by hand.
 
     Args:
-        work: The training.
-        member: This parameter server.
+        assignment: The part of a parameter server.
 
     Returns:
         An empty history.
 
     Raises:
         KeyboardInterrupt: interrupted.
-        LostPeerError: the chief never came, or is gone for longer than the deadline.
+        LostPeerError: the chief never came, or has not answered for longer than the timeout.
         PortError: another program listens at the task's address.
     """
-    listen(member)
+    member, timeout_s = assignment.member, assignment.peer_timeout_s
+    start_server(member)
     task_events.emit("serving")
     chief, came = member.chief, False
     seen = time.monotonic()
@@ -85,28 +85,28 @@ def serve(work: Work, member: Member) -> History:
         time.sleep(_POLL_S)
         if task_events.is_supervised() or chief is None:
             continue
-        if _has_ended(work, member, came):
+        if _has_ended(assignment, came):
             time.sleep(_LINGER_S)
             return History()
         if peers.is_listening(chief[1]):
             came, seen = True, time.monotonic()
-        elif time.monotonic() - seen > work.deadline_s:
+        elif time.monotonic() - seen > timeout_s:
             raise LostPeerError(
-                f"{member.task} has waited {work.deadline_s:g} seconds for {peers.format_tasks([chief])}, which "
-                f"{'does not answer any more' if came else 'never came'}.",
+                f"{member.task} has waited {timeout_s:g} seconds for {peers.format_tasks([chief])}, which "
+                f"{'no longer answers' if came else 'never came'}.",
                 "Start every task of the cluster.",
                 argument="cluster",
                 value=chief[1],
             )
 
 
-def _has_ended(work: Work, member: Member, came: bool) -> bool:
-    model_dir = work.model.model_dir
-    mark = mark_of_job(model_dir, member)
-    if mark is None or mark.finished_step is None or mark.started <= _served.get(model_dir, 0.0):
+def _has_ended(assignment: TaskAssignment, came: bool) -> bool:
+    model_dir = assignment.model.model_dir
+    record = ProgressFile(model_dir, assignment.member).read()
+    if record is None or not record.is_finished or record.started <= _served.get(model_dir, 0.0):
         return False
-    # A short training of a script with several may be over before this one is waited for.
-    if not (came or began_here(mark)):
+    # In a script with several trainings, a short one may be over before this process waits for it.
+    if not (came or record.is_recent):
         return False
-    _served[model_dir] = mark.started
+    _served[model_dir] = record.started
     return True

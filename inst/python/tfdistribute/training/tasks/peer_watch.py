@@ -1,4 +1,4 @@
-"""Whether the other tasks of a cluster are there: waiting for them with a deadline, and giving up by name."""
+"""Liveness checks for cluster peers: waiting with a deadline, and errors that name the lost task."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
-from tfdistribute.training.tasks.progress_file import mark_of_job
+from tfdistribute.training.tasks.progress_file import ProgressFile
 
-# A task whose connection broke is given this long to be gone, or to say that it has ended, so that the error can tell.
+# After a connection has broken, a peer has this long to disappear or to record its end, so that the error can name the
+# reason.
 _CONFIRM_S = 5.0
-# Sessions that are made without a step in between; TensorFlow would go on for ever.
+# Sessions created without a step in between; TensorFlow would go on for ever.
 _MOST_SESSIONS = 20
 _PAUSE_S = 0.5
-# A step that takes longer than this makes a task look whether the others are still there.
+# A task whose step takes longer than this checks its peers.
 _QUIET_S = 10.0
 # The chief has this long to write the last checkpoint.
 _END_S = 40.0
 
 
-class Reach:
-    """The other tasks, as one task sees them.
+class PeerWatch:
+    """The other tasks, as one task sees them; the session's ``PeerMonitor``.
+
+    Tasks that train in step and have lost one peer have lost all of them, until all are started again.
 
     Args:
         member: This process.
-        model_dir: Directory of the model, where the chief says that it has ended.
-        in_step: Whether those who train wait for each other in every step: who has lost one of them has lost all,
-            until all are started again.
-        deadline_s: Seconds to wait for a task that does not answer.
-        stopped: Says whether this task was asked to end.
+        model_dir: Directory of the model, with the chief's progress file.
+        timeout_s: Seconds to wait for a task that does not answer.
+        stopped: Returns whether this task was asked to end.
         last_step: Step at which the training ends in any case; None for none.
     """
 
@@ -41,53 +42,49 @@ class Reach:
         self,
         member: Member,
         model_dir: str,
-        in_step: bool,
-        deadline_s: float,
+        timeout_s: float,
         stopped: Callable[[], bool],
         last_step: int | None = None,
     ) -> None:
+        self._member = member
+        self._progress = ProgressFile(model_dir, member)
+        self._timeout_s = timeout_s
         self._stopped = stopped
         self._last_step = last_step
-        self._member = member
-        self._model_dir = model_dir
-        self._in_step = in_step
-        self._deadline_s = deadline_s
         self._steps = 0
-        self._under_way = 1
+        self._run_steps = 1
         self._sessions = 0
         self._since = time.monotonic()
         self.step: int | None = None
-        # Why the session was closed while a step was under way.
+        # Why the session was closed during a step.
         self.verdict: TfdistributeError | None = None
 
-    def note_step(self, step: int) -> None:
-        """Take note of a step of this task."""
+    def after_step(self, step: int) -> None:
+        """Note a step of this task."""
         self.step = step
         self._steps += 1
-        self._under_way = 1
+        self._run_steps = 1
         self._sessions = 0
         self._since = time.monotonic()
 
-    def note_run(self, steps: int) -> None:
-        """Take note that this task takes so many steps now, and tells none before it has taken them."""
-        self._under_way = steps
+    def before_run(self, steps: int) -> None:
+        """Note the number of steps that this task takes before it reports the next one."""
+        self._run_steps = steps
 
     def before_session(self) -> None:
-        """See that everybody who is needed is there; TensorFlow makes a session after this.
+        """Wait for the tasks that this one needs.
 
         Raises:
             KeyboardInterrupt: this task was asked to end.
-            LostPeerError: somebody did not come, or is gone, or no step follows however often a session is made.
+            LostPeerError: a task did not come or is gone, or no step follows however often a session is created.
         """
         self._sessions += 1
         trained = self._steps > 0
         if self._sessions == 1 and not trained:
             self._since = time.monotonic()
-        if trained and self._in_step:
+        if trained and self._member.in_step:
             raise self.lost()
-        missing = peers.wait_for(
-            self._member.needed, self._deadline_s, _tell_waiting, self._stopped
-        )
+        missing = self._wait_for(self._member.needed)
         if self._stopped():
             raise KeyboardInterrupt
         if missing:
@@ -95,31 +92,30 @@ class Reach:
         if self._sessions > 1:
             time.sleep(_PAUSE_S)
             waited = time.monotonic() - self._since
-            if self._sessions > _MOST_SESSIONS or waited > self._deadline_s:
+            if self._sessions > _MOST_SESSIONS or waited > self._timeout_s:
                 raise self.broken()
 
     def before_close(self) -> None:
-        """See that the parameter servers are there when a session is closed, which tells them.
+        """Wait for the parameter servers, which TensorFlow tells when a session is closed.
 
         Raises:
             LostPeerError: one is gone, and did not come back before the deadline.
         """
-        missing = peers.wait_for(
-            self._member.servers, self._deadline_s, _tell_waiting, self._stopped
-        )
+        missing = self._wait_for(self._member.servers)
         if missing:
             raise self.gone(missing)
 
-    def has_given_up(self) -> bool:
-        """Look, from another thread, whether the step under way can still end.
+    def is_lost(self) -> bool:
+        """Return, on another thread, whether the current step can never end.
 
-        TensorFlow waits for ever for a task that has ended its training, but whose process goes on.
+        TensorFlow waits for ever for a task that has ended its training while its process goes on.
         """
-        if not self._in_step or self.step is None or time.monotonic() - self._since < _QUIET_S:
+        in_step = self._member.in_step
+        if not in_step or self.step is None or time.monotonic() - self._since < _QUIET_S:
             return False
-        mark = mark_of_job(self._model_dir, self._member)
-        if mark is not None and mark.finished_step is not None and self.step == self._last_step:
-            # All is done; this task has only to end, such as a hook of the user's.
+        record = self._progress.read()
+        if record is not None and record.is_finished and self.step == self._last_step:
+            # All steps are done; this task still has to end, for instance a hook of the user's.
             return False
         missing = peers.unreachable(self._member.needed)
         if missing:
@@ -127,26 +123,37 @@ class Reach:
         self.verdict = self.gone(missing) if missing else self._chief_has_ended()
         return self.verdict is not None
 
-    def check_that_all_have_ended(self) -> None:
-        """See, when the data of this task has ended, that the chief's has ended too.
+    def training_peers(self) -> set[str]:
+        """Return the names of the other tasks that train and answer; none if this task was asked to end."""
+        if self._stopped():
+            return set()
+        return {
+            str(task)
+            for task, address in self._member.training_tasks
+            if task != self._member.task and peers.is_listening(address)
+        }
+
+    def check_that_chief_has_ended(self) -> None:
+        """Check, at the end of this task's data, that the chief's data has ended too.
 
         Raises:
-            InputError: the chief goes on.
+            InputError: the chief continues.
         """
         step = self.step
-        if self._member.is_chief or not self._in_step or step is None or step == self._last_step:
+        is_watched = self._member.in_step and not self._member.is_chief
+        if not is_watched or step is None or step == self._last_step:
             return
         end = time.monotonic() + _END_S
         while time.monotonic() < end:
-            mark = mark_of_job(self._model_dir, self._member)
-            if mark is None or mark.finished_step is not None:
-                # Nothing can be seen from here, or all is well.
+            record = self._progress.read()
+            if record is None or record.is_finished:
+                # Either the record cannot be read from here, or all is well.
                 return
             time.sleep(_PAUSE_S)
-        raise ran_out_first(self._member.task, step)
+        raise _ran_out_of_data(self._member.task, step)
 
     def lost(self) -> TfdistributeError:
-        """Find out why a connection broke, where all train in step."""
+        """Find out why a connection between tasks in step broke."""
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
             missing = peers.unreachable(self._member.needed)
@@ -156,57 +163,52 @@ class Reach:
             time.sleep(_PAUSE_S)
         return self.broken()
 
-    def _chief_has_ended(self) -> TfdistributeError | None:
-        mark = mark_of_job(self._model_dir, self._member)
-        chief = self._member.chief
-        if mark is None or chief is None:
-            return None
-        if self._member.is_chief or mark.finished_step is None or self.step is None:
-            return None
-        if not self.step <= mark.finished_step < self.step + self._under_way:
-            return None
-        self.step = mark.finished_step
-        if mark.interrupted:
-            return LostPeerError(
-                f"{self._member.task} stops{self._after()}: {chief[0]} was asked to.",
-                "Start all tasks again to go on from its checkpoint.",
-                argument="cluster",
-                value=str(chief[0]),
-            )
-        return ran_out_first(chief[0], self.step)
-
-    def others_train(self) -> set[str]:
-        """Name the other tasks that train and answer."""
-        return {
-            str(task)
-            for task, address in self._member.training_tasks
-            if task != self._member.task and peers.is_listening(address)
-        }
-
-    def _never_came(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
-        return LostPeerError(
-            f"{self._member.task} waited {self._deadline_s:g} seconds, and nothing answers at "
-            f"{peers.format_tasks(missing)}.",
-            "Start every task of the cluster, and see that hosts and ports in TF_CONFIG are right and reachable.",
-            argument="cluster",
-            value=peers.format_tasks(missing),
-        )
-
     def gone(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
-        """Make the error that names who is gone."""
+        """Make the error that names the lost tasks."""
         return LostPeerError(
-            f"{self._member.task} lost {peers.format_tasks(missing)}{self._after()}: it does not answer any more.",
-            "Look at its log for the reason, then start all tasks again: training goes on from the last checkpoint.",
+            f"{self._member.task} lost {peers.format_tasks(missing)}{self._after()}: it no longer answers.",
+            "Look at its log for the reason, then start all tasks again: training continues from the last checkpoint.",
             argument="cluster",
             value=peers.format_tasks(missing),
         )
 
     def broken(self) -> LostPeerError:
-        """Make the error where all answer, and the connection broke nevertheless."""
+        """Make the error for a broken connection to tasks that all answer."""
         return LostPeerError(
             f"{self._member.task} lost its connection to the other tasks{self._after()}.",
-            "Look at the other tasks' logs, then start all tasks again: training goes on from the last checkpoint.",
+            "Look at the other tasks' logs, then start all tasks again: training continues from the last checkpoint.",
             argument="cluster",
+        )
+
+    def _wait_for(self, tasks: Sequence[tuple[Task, str]]) -> list[tuple[Task, str]]:
+        return peers.wait_for(tasks, self._timeout_s, _report_waiting, self._stopped)
+
+    def _chief_has_ended(self) -> TfdistributeError | None:
+        record = self._progress.read()
+        chief = self._member.chief
+        if record is None or chief is None:
+            return None
+        if self._member.is_chief or record.finished_step is None or self.step is None:
+            return None
+        if not self.step <= record.finished_step < self.step + self._run_steps:
+            return None
+        self.step = record.finished_step
+        if record.interrupted:
+            return LostPeerError(
+                f"{self._member.task} stops{self._after()}: {chief[0]} was asked to stop.",
+                "Start all tasks again to continue from its checkpoint.",
+                argument="cluster",
+                value=str(chief[0]),
+            )
+        return _ran_out_of_data(chief[0], self.step)
+
+    def _never_came(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
+        return LostPeerError(
+            f"{self._member.task} waited {self._timeout_s:g} seconds, and nothing answers at "
+            f"{peers.format_tasks(missing)}.",
+            "Start every task of the cluster, and check that the hosts and ports in TF_CONFIG can be reached.",
+            argument="cluster",
+            value=peers.format_tasks(missing),
         )
 
     def _after(self) -> str:
@@ -214,65 +216,58 @@ class Reach:
 
 
 @contextlib.contextmanager
-def reaching(
+def watch_peers(
     member: Member,
     model_dir: str,
-    in_step: bool,
-    deadline_s: float,
+    timeout_s: float,
     stopped: Callable[[], bool],
     last_step: int | None = None,
-) -> Iterator[Reach]:
-    """Raise what TensorFlow says when another task is gone as an error that names it.
+) -> Iterator[PeerWatch]:
+    """Translate TensorFlow's errors about a lost task into one that names the task.
 
-    Args:
-        member: As for ``Reach``, like all others.
-        model_dir: As for ``Reach``.
-        in_step: As for ``Reach``.
-        deadline_s: As for ``Reach``.
-        stopped: As for ``Reach``.
-        last_step: As for ``Reach``.
+    The arguments are those of ``PeerWatch``.
 
     Yields:
-        What the training asks before each session, and tells each step.
+        The watch, for the session.
 
     Raises:
         InputError: the chief ran out of data while this task had more.
-        LostPeerError: a connection broke, or a step failed while somebody is gone.
+        LostPeerError: a connection broke, or a step failed while a task is gone.
     """
-    reach = Reach(member, model_dir, in_step, deadline_s, stopped, last_step)
+    watch = PeerWatch(member, model_dir, timeout_s, stopped, last_step)
     errors = engine.tf.errors
     try:
-        yield reach
+        yield watch
     except (errors.OpError, RuntimeError) as error:
-        if reach.verdict is not None:
-            raise reach.verdict from error
+        if watch.verdict is not None:
+            raise watch.verdict from error
         broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
-        # As TensorFlow says it of sums over tasks, with whatever class of error.
+        # TensorFlow's text for collectives over tasks, whatever the class of the error.
         broken = broken or "Collective ops is aborted" in str(error)
-        if broken and in_step:
-            raise reach.lost() from error
-        if not (broken or isinstance(error, _also_when_somebody_is_gone())):
+        if broken and member.in_step:
+            raise watch.lost() from error
+        if not (broken or isinstance(error, _possible_after_loss())):
             raise
         missing = peers.unreachable(member.needed)
         if missing:
-            raise reach.gone(missing) from error
+            raise watch.gone(missing) from error
         if broken:
-            raise reach.broken() from error
+            raise watch.broken() from error
         raise
 
 
-def ran_out_first(task: Task, step: int | None) -> InputError:
-    """Make the error of a training whose tasks have different amounts of data."""
+def _ran_out_of_data(task: Task, step: int | None) -> InputError:
+    """Make the error of a training in which tasks have different amounts of data."""
     return InputError(
-        f"{task} ran out of data after step {step}, while others have more: under strategy_multi_worker() all tasks "
-        "take the same steps.",
-        "Let the input function give every task as many batches, or repeat the data and give `max_steps`.",
+        f"{task} ran out of data after step {step}, while other tasks have more: under strategy_multi_worker() all "
+        "tasks take the same steps.",
+        "Let the input function give every task the same number of batches, or repeat the data and give `max_steps`.",
         argument="input",
         value=str(task),
     )
 
 
-def _also_when_somebody_is_gone() -> tuple[type[Exception], ...]:
+def _possible_after_loss() -> tuple[type[Exception], ...]:
     errors = engine.tf.errors
     return (
         errors.CancelledError,
@@ -282,5 +277,5 @@ def _also_when_somebody_is_gone() -> tuple[type[Exception], ...]:
     )
 
 
-def _tell_waiting(missing: Sequence[tuple[Task, str]]) -> None:
+def _report_waiting(missing: Sequence[tuple[Task, str]]) -> None:
     task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})

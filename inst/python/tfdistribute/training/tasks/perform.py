@@ -1,203 +1,153 @@
-"""A training in a process that is a task of a cluster: some train, parameter servers serve, one evaluates."""
+"""A task's part of a training: it trains, serves variables or evaluates."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import checkpoints, engine, task_events
-from tfdistribute.cluster.member import Member
 from tfdistribute.sharding import BatchPlan, Shard
+from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
-from tfdistribute.training.hooks import nan_may_end
-from tfdistribute.training.interrupts import StopRequest, finish_step_on_interrupt
+from tfdistribute.training.hooks import suppress_nan_error
+from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import Prepared, prepare_training
-from tfdistribute.training.tasks import progress_file
-from tfdistribute.training.tasks.assignment import Work
+from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.inputs import (
-    READS_EVERYTHING,
-    from_step,
-    of_task,
-    reads_everything,
-)
-from tfdistribute.training.tasks.parameter_server import listen, serve
-from tfdistribute.training.tasks.peer_watch import Reach, reaching
-from tfdistribute.training.tensorflow_errors import explained
-from tfdistribute.training.train import check_training, training_hooks
-from tfdistribute.training.train_and_evaluate import check_specs
+from tfdistribute.training.tasks.inputs import NOT_SHARDED, for_task, is_sharded, skip_steps
+from tfdistribute.training.tasks.parameter_server import serve_variables, start_server
+from tfdistribute.training.tasks.peer_watch import watch_peers
+from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
 
-def perform(work: Work, member: Member) -> History:
-    """Do a task's part of a training.
+def perform(assignment: TaskAssignment) -> History:
+    """Perform a task's part of a training.
 
     Args:
-        work: The training.
-        member: The task that this process is.
+        assignment: The training and the task.
 
     Returns:
-        What this task saw: losses and its speed where it trains, evaluations where it evaluates.
+        What this task saw: losses and its speed if it trains, evaluations if it evaluates.
 
     Raises:
         KeyboardInterrupt: interrupted; the chief has written the checkpoint of its last step.
         LostPeerError: another task never came, or is gone.
         PortError: another program listens at the task's address.
-        TfdistributeError: as the verbs raise them.
+        TfdistributeError: as raised by the verbs.
     """
+    member = assignment.member
     task_events.dump_stacks_on_signal()
     try:
-        _check(work)
-        history = _part(work, member)
+        _check(assignment)
+        if member.serves:
+            history = serve_variables(assignment)
+        elif member.evaluates:
+            history = evaluate_checkpoints(assignment)
+        else:
+            history = _train(assignment)
     except Exception as error:
         task_events.emit_failure(error)
         raise
-    step = _last_step(work, member, history)
+    step = _last_step(assignment, history)
     task_events.emit("finished", step=step, stopped_by=history.stopped_by)
     return history
 
 
-def _last_step(work: Work, member: Member, history: History) -> int:
+def _check(assignment: TaskAssignment) -> None:
+    model, spec = assignment.model, assignment.train
+    if assignment.evaluation is None:
+        check_training(model, spec.input, assignment.steps, spec.max_steps, spec.hooks)
+    else:
+        check_specs(model, spec, assignment.evaluation)
+
+
+def _last_step(assignment: TaskAssignment, history: History) -> int:
     steps = [entry.get("global_step", 0) for entry in history.evaluations] or history.steps
-    if member.is_chief:
-        # Beside parameter servers others may have gone on after this task's last step.
-        steps = [*steps, global_step(work.model.model_dir)]
+    if assignment.member.is_chief:
+        # With parameter servers, other tasks may have continued after this task's last step.
+        steps = [*steps, global_step(assignment.model.model_dir)]
     return int(max(steps, default=0))
 
 
-def _check(work: Work) -> None:
-    spec = work.train
-    if work.evaluation is None:
-        check_training(work.model, spec.source, work.steps, spec.max_steps, spec.hooks)
-    else:
-        check_specs(work.model, spec, work.evaluation)
-
-
-def _part(work: Work, member: Member) -> History:
-    if member.serves:
-        return serve(work, member)
-    if member.evaluates:
-        return evaluate_checkpoints(work, member)
-    return _train(work, member)
-
-
-def _train(work: Work, member: Member) -> History:
-    source, settings = work.train.source, work.settings
-    prepared = prepare_training(work.verb, work.model, settings, source, member)
+def _train(assignment: TaskAssignment) -> History:
+    member, spec = assignment.member, assignment.train
+    prepared = prepare_training(
+        assignment.verb, assignment.model, assignment.settings, spec.input, member
+    )
     task_events.emit("tensorflow")
     model_dir = prepared.model.model_dir
+    progress = ProgressFile(model_dir, member)
     step = global_step(model_dir)
-    began = progress_file.first_step(model_dir, member, step)
-    mark = None
+    first_step = progress.first_step(step)
+    recorded: Any = contextlib.nullcontext()
     if member.is_chief:
         checkpoints.tidy(model_dir)
-        mark = progress_file.begin(model_dir, member, step)
-    max_steps = work.train.max_steps if work.steps is None else began + work.steps
-    history = _history(
-        work, member, _earlier(max_steps, _end_of_data(work, member, prepared, began))
-    )
-    if reads_everything(source) and len(member.training_tasks) > 1:
-        history.note(READS_EVERYTHING)
-    try:
-        _in_session(work, member, prepared, history, step - began)
-    except KeyboardInterrupt:
-        # The last step's checkpoint is written.
-        _finish(model_dir, mark, interrupted=True)
-        raise
-    _finish(model_dir, mark)
+        recorded = progress.recorded(first_step)
+    history = _history(assignment, prepared, first_step)
+    with (
+        recorded,
+        translate_errors(assignment.verb),
+        finish_step_on_interrupt() as stop,
+        watch_peers(member, model_dir, assignment.peer_timeout_s, stop, history.last_step) as watch,
+        spec.input.serving(),
+        suppress_nan_error(spec.hooks),
+    ):
+        start_server(member, prepared.estimator.config)
+        session = engine.tasks.TaskSession(
+            prepared.estimator, member, watch, history, prepared.settings.steps_per_run
+        )
+        with session.in_place():
+            prepared.estimator.train(
+                _input_fn(assignment, prepared, step - first_step),
+                max_steps=history.last_step,
+                hooks=prepared.training_hooks(assignment.verb, history, stop, spec.hooks),
+                saving_listeners=list(assignment.saving_listeners) or None,
+            )
+        if not stop() and history.stopped_by is None:
+            watch.check_that_chief_has_ended()
     return history
 
 
-def _end_of_data(work: Work, member: Member, prepared: Prepared, began: int) -> int | None:
-    """Count at which step the data ends, where that is known and the same for all.
+def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) -> TaskHistory:
+    member, spec = assignment.member, assignment.train
+    max_steps = spec.max_steps if assignment.steps is None else first_step + assignment.steps
+    ends = (max_steps, _last_step_of_data(assignment, prepared, first_step))
+    last_step = min((step for step in ends if step is not None), default=None)
+    batch = spec.input.facts().global_batch_size
+    sharers = len(member.training_tasks) if member.in_step else 1
+    own = None if batch is None else batch // sharers
+    history = TaskHistory(batch, assignment.listener, last_step, member.is_chief, own)
+    if not is_sharded(spec.input) and len(member.training_tasks) > 1:
+        history.note(NOT_SHARDED)
+    return history
 
-    Who finds the end inside a step breaks off sums that the others have begun, and what is saved next may be such a
-    sum as well.
+
+def _last_step_of_data(
+    assignment: TaskAssignment, prepared: Prepared, first_step: int
+) -> int | None:
+    """Return the step at which the data ends, if it is known and the same for all tasks.
+
+    A task that runs out of data mid-step aborts collectives its peers have started, and the next checkpoint may be
+    such a collective.
     """
-    facts = work.train.source.facts()
+    member, facts = assignment.member, assignment.train.input.facts()
     if not member.in_step or facts.rows is None or facts.global_batch_size is None:
         return None
     pipelines = len(member.training_tasks)
     shard = Shard(pipelines, 0, pipelines * max(len(prepared.devices.train), 1))
     steps = BatchPlan(facts.rows, facts.epochs, facts.global_batch_size, shard).steps
-    return None if steps is None else began + steps
+    return None if steps is None else first_step + steps
 
 
-def _earlier(first: int | None, second: int | None) -> int | None:
-    return min((step for step in (first, second) if step is not None), default=None)
-
-
-def _in_session(
-    work: Work, member: Member, prepared: Prepared, history: TaskHistory, done: int
-) -> None:
-    source, model_dir = work.train.source, prepared.model.model_dir
-    with (
-        explained(work.verb),
-        finish_step_on_interrupt() as stop,
-        reaching(
-            member, model_dir, member.in_step, work.deadline_s, stop, history.last_step
-        ) as reach,
-        source.serving(),
-        nan_may_end(work.train.hooks),
-    ):
-        listen(member, prepared.estimator.config)
-        engine.tasks.train(
-            prepared.estimator,
-            member,
-            _calls(model_dir, history, reach, stop),
-            _input_fn(work, member, prepared, done),
-            history.last_step,
-            training_hooks(work.verb, prepared, history, stop, work.train.hooks),
-            work.saving_listeners,
-            prepared.settings.steps_per_run,
-        )
-        if not stop() and history.stopped_by is None:
-            reach.check_that_all_have_ended()
-
-
-def _history(work: Work, member: Member, max_steps: int | None) -> TaskHistory:
-    batch = work.train.source.facts().global_batch_size
-    sharers = len(member.training_tasks) if member.in_step else 1
-    own = None if batch is None else batch // sharers
-    return TaskHistory(batch, work.listener, max_steps, member.is_chief, own)
-
-
-def _calls(model_dir: str, history: TaskHistory, reach: Reach, stop: StopRequest) -> Any:
-    def after_step(step: int, taken: int) -> None:
-        reach.note_step(step)
-        history.note_own_steps(step, taken)
-
-    def at_session(step: int) -> None:
-        task_events.emit("session", step=step)
-
-    def after_save(prefix: str, step: int) -> None:
-        checkpoints.note(model_dir, prefix)
-        task_events.emit("checkpoint", step=step)
-
-    return engine.tasks.Calls(
-        before_session=reach.before_session,
-        before_close=reach.before_close,
-        at_session=at_session,
-        before_run=reach.note_run,
-        after_step=after_step,
-        after_save=after_save,
-        has_given_up=reach.has_given_up,
-        # Who was asked to stop does not wait for the others.
-        others_train=lambda: set() if stop() else reach.others_train(),
-        note=history.note,
-    )
-
-
-def _input_fn(work: Work, member: Member, prepared: Prepared, done: int) -> Any:
-    input_fn = work.train.source.input_fn("train", work.run_seed(member), packed=True)
-    replicas = max(len(prepared.devices.train), 1)
+def _input_fn(assignment: TaskAssignment, prepared: Prepared, done: int) -> Callable[..., Any]:
+    member = assignment.member
+    input_fn = prepared.input_fn(assignment.train.input, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
-        input_fn = of_task(input_fn, member)
-    # Out of step, nobody knows which steps were whose: the tasks have shared them evenly, as far as that goes.
+        input_fn = for_task(input_fn, member)
+    # Out of step, the tasks have shared the steps about evenly; which task took how many is not known.
     own_steps = done if member.in_step else done // len(member.training_tasks)
-    return from_step(input_fn, own_steps, replicas)
-
-
-def _finish(model_dir: str, mark: progress_file.Mark | None, interrupted: bool = False) -> None:
-    if mark is not None:
-        progress_file.finish(model_dir, mark, global_step(model_dir), interrupted)
+    return skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))

@@ -1,36 +1,39 @@
-"""What the chief leaves in model_dir for the other tasks: that it trains, since which step, and that it is done.
+"""Progress file: what the chief tells the other tasks through model_dir.
 
-Only the chief writes. Everybody else reads: the evaluator to know which checkpoint is the last one, a parameter
-server to know that nobody needs it any more, and a task that was started again to know where its job began.
+Only the chief writes it. The evaluator reads which checkpoint is the last one, a parameter server reads that no task
+needs it any more, and a restarted task reads at which step its job began.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.member import Member
+from tfdistribute.training.variables import global_step
 
-MARK = "tfdistribute-training.json"
+FILE = "tfdistribute-training.json"
 # About when this process began.
 _PROCESS_BEGAN = time.time()
 
 
 @dataclass(frozen=True)
-class Mark:
-    """One training, as its chief described it.
+class TrainingRecord:
+    """One training, as its chief recorded it.
 
     Args:
-        job: What tells this training from others: the job's name, or the cluster's addresses.
+        job: Name of the job, or the cluster's addresses.
         first_step: Global step at which the job began, before any restart.
         started: When the chief began, in seconds since 1970.
         finished_step: Global step of the last checkpoint; None while the chief trains.
-        interrupted: Whether it ended because somebody asked it to.
+        interrupted: Whether the training ended on request.
     """
 
     job: str
@@ -39,94 +42,71 @@ class Mark:
     finished_step: int | None = None
     interrupted: bool = False
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the chief has written the last checkpoint."""
+        return self.finished_step is not None
 
-def job_name(member: Member) -> str:
-    """Name the training that this process takes part in; the same in each of its tasks."""
-    supervised = os.environ.get(task_events.JOB)
-    if supervised:
-        return os.path.basename(os.path.normpath(supervised))
-    return json.dumps({role: list(each) for role, each in sorted(member.cluster.items())})
+    @property
+    def is_recent(self) -> bool:
+        """Whether the chief began after this process, so that this is not the record of an earlier training."""
+        return self.started >= _PROCESS_BEGAN
 
 
-def read_mark(model_dir: str) -> Mark | None:
-    """Read what a chief left.
+class ProgressFile:
+    """The progress file of one training.
 
     Args:
         model_dir: Directory of the model, also a remote one.
-
-    Returns:
-        The mark; None where there is none.
-    """
-    gfile = engine.tf.io.gfile
-    try:
-        with gfile.GFile(os.path.join(model_dir, MARK), "r") as file:
-            fields: dict[str, Any] = json.loads(file.read())
-        return Mark(**fields)
-    except (engine.tf.errors.OpError, ValueError, TypeError):
-        return None
-
-
-def mark_of_job(model_dir: str, member: Member) -> Mark | None:
-    """Read the mark that the chief of this process's own job left.
-
-    Args:
-        model_dir: Directory of the model.
         member: This process.
-
-    Returns:
-        The mark; None where there is none, or another job's.
     """
-    mark = read_mark(model_dir)
-    return mark if mark is not None and mark.job == job_name(member) else None
 
+    def __init__(self, model_dir: str, member: Member) -> None:
+        self._model_dir = model_dir
+        self._path = os.path.join(model_dir, FILE)
+        self._job = member.job_name
 
-def began_here(mark: Mark) -> bool:
-    """Say whether a chief began after this process, so that its mark cannot be an earlier training's."""
-    return mark.started >= _PROCESS_BEGAN
+    def read(self) -> TrainingRecord | None:
+        """Read the record of this process's own job; None if there is none."""
+        try:
+            with engine.tf.io.gfile.GFile(self._path, "r") as file:
+                fields: dict[str, Any] = json.loads(file.read())
+            record = TrainingRecord(**fields)
+        except (engine.tf.errors.OpError, ValueError, TypeError):
+            return None
+        return record if record.job == self._job else None
 
+    def first_step(self, step: int) -> int:
+        """Return the global step at which the job began, given that of the newest checkpoint."""
+        if task_events.attempt() == 0:
+            return step
+        record = self.read()
+        return step if record is None else min(record.first_step, step)
 
-def begin(model_dir: str, member: Member, step: int) -> Mark:
-    """Mark the beginning, as the chief; a restarted job keeps the step at which it began.
+    @contextlib.contextmanager
+    def recorded(self, first_step: int) -> Iterator[None]:
+        """Record the training inside the block, as the chief; the block ends when the last checkpoint is written."""
+        record = self.start(first_step)
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.finish(record, global_step(self._model_dir), interrupted=True)
+            raise
+        self.finish(record, global_step(self._model_dir))
 
-    Args:
-        model_dir: Directory of the model.
-        member: The chief.
-        step: Global step of the newest checkpoint.
+    def start(self, first_step: int) -> TrainingRecord:
+        """Record that the chief begins."""
+        record = TrainingRecord(self._job, first_step, time.time())
+        self._write(record)
+        return record
 
-    Returns:
-        The mark that now stands there.
-    """
-    mark = Mark(job_name(member), first_step(model_dir, member, step), time.time())
-    _write(model_dir, mark)
-    return mark
+    def finish(self, record: TrainingRecord, step: int, interrupted: bool = False) -> None:
+        """Record that the last checkpoint is written."""
+        self._write(dataclasses.replace(record, finished_step=step, interrupted=interrupted))
 
-
-def finish(model_dir: str, mark: Mark, step: int, interrupted: bool = False) -> None:
-    """Mark the end: the last checkpoint is written."""
-    _write(model_dir, dataclasses.replace(mark, finished_step=step, interrupted=interrupted))
-
-
-def first_step(model_dir: str, member: Member, step: int) -> int:
-    """Say at which global step the job of this process began.
-
-    Args:
-        model_dir: Directory of the model.
-        member: This process.
-        step: Global step of the newest checkpoint.
-
-    Returns:
-        The step of the mark where the job was restarted, else the given one.
-    """
-    if task_events.attempt() == 0:
-        return step
-    known = mark_of_job(model_dir, member)
-    return step if known is None else min(known.first_step, step)
-
-
-def _write(model_dir: str, mark: Mark) -> None:
-    gfile = engine.tf.io.gfile
-    path = os.path.join(model_dir, MARK)
-    # Whole or not at all: others read it at any time.
-    with gfile.GFile(path + ".new", "w") as file:
-        file.write(json.dumps(dataclasses.asdict(mark)))
-    gfile.rename(path + ".new", path, overwrite=True)
+    def _write(self, record: TrainingRecord) -> None:
+        gfile = engine.tf.io.gfile
+        # Complete or not at all: other tasks read it at any time.
+        with gfile.GFile(self._path + ".new", "w") as file:
+            file.write(json.dumps(dataclasses.asdict(record)))
+        gfile.rename(self._path + ".new", self._path, overwrite=True)
