@@ -229,7 +229,7 @@ def test_an_unknown_metric_is_named_with_those_that_there_are():
         early(monitor="rmse", data="evaluation"), HookContext("train_and_evaluate", history=history)
     )
     history.note_evaluation({"accuracy": 0.5, "loss": 1, "global_step": 10})
-    with pytest.raises(ArgumentError, match="no metric") as caught:
+    with pytest.raises(ArgumentError, match="not a metric") as caught:
         watch(10, 0.0)
     assert caught.value.remedy == "Use one of accuracy, loss."
 
