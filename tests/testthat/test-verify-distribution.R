@@ -18,7 +18,7 @@ a_verification <- function(...) {
       processes = c(4, 2.5)
     ),
     differences = differences,
-    reasons = "The model has dropout: each replica drops out others than one device would."
+    reasons = "The model has dropout: each replica drops other units than one device would."
   )
   given <- list(...)
   values[names(given)] <- given

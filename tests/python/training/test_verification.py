@@ -55,19 +55,19 @@ def test_losses_are_compared_at_common_steps():
     [
         (replace(NOTHING, repeats=False), "without a seed"),
         (replace(NOTHING, reads_once=False), "check_sharding"),
-        (replace(NOTHING, asynchronous=True), "out of step"),
+        (replace(NOTHING, asynchronous=True), "asynchronously"),
         (replace(NOTHING, dropout=True), "dropout"),
         (replace(NOTHING, differing=("batch_normalization/moving_mean",)), "statistics"),
         (NOTHING, "not known"),
         (replace(NOTHING, reads_once=None), "not known"),
     ],
 )
-def test_each_reason_is_told_by_itself(facts: Facts, words: str):
+def test_each_reason_is_listed_by_itself(facts: Facts, words: str):
     (reason,) = reasons(facts)
     assert words in reason
 
 
-def test_all_reasons_that_hold_are_told_the_likeliest_first():
-    told = reasons(Facts(True, False, False, True, ("x/moving_variance",)))
-    assert len(told) == 5
-    assert "without a seed" in told[0]
+def test_all_reasons_that_hold_are_listed_the_likeliest_first():
+    found = reasons(Facts(True, False, False, True, ("x/moving_variance",)))
+    assert len(found) == 5
+    assert "without a seed" in found[0]
