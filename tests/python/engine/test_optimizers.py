@@ -213,8 +213,8 @@ def test_a_function_may_make_a_new_keras_optimizer(tensorflow: Any, tmp_path: Pa
         (lambda tf: tf.compat.v1.train.AdamOptimizer(0.1), "TensorFlow 1 optimizer"),
         (lambda tf: tf.keras.optimizers.AdamW(0.1), "AdamW has `weight_decay`"),
         (lambda tf: tf.keras.optimizers.Adam(0.1, use_ema=True), "Adam has `use_ema`"),
-        (lambda tf: tf.keras.optimizers.Lion(0.1), "Lion is no optimizer"),
-        (lambda tf: 3, "int is no optimizer"),
+        (lambda tf: tf.keras.optimizers.Lion(0.1), "Lion is not supported"),
+        (lambda tf: 3, "int is not supported"),
     ],
 )
 def test_what_canned_models_cannot_use_is_refused_with_the_remedy(
@@ -242,7 +242,7 @@ def test_unknown_names_and_settings_are_refused_without_tensorflow(
 
 
 def test_unknown_schedules_and_values_that_keras_refuses_are_named(tensorflow: Any) -> None:
-    with pytest.raises(ArgumentError, match='"expo" is no schedule'):
+    with pytest.raises(ArgumentError, match='"expo" is not a schedule'):
         named("sgd", learning_rate={"schedule": "expo"}).factory(None)
     with pytest.raises(ArgumentError, match='"exponential_decay" refuses its settings'):
         named("sgd", learning_rate={"schedule": "exponential_decay"}).factory(None)

@@ -1,8 +1,8 @@
-"""The only door to TensorFlow and to its private parts.
+"""The only package that imports TensorFlow and uses its private parts.
 
-Other packages write ``from tfdistribute import engine`` and reach TensorFlow as ``engine.tf`` and the
-modules of this package as ``engine.devices`` and so on. Nothing is imported before it is used, so that
-descriptions, checks and plans answer without TensorFlow.
+Other packages write ``from tfdistribute import engine`` and use TensorFlow as ``engine.tf``, and modules of this
+package as ``engine.devices`` and so on. These are imported on first use, so descriptions, checks and plans do not need
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -18,24 +18,20 @@ from tfdistribute.errors import BackendError
 
 
 def is_started() -> bool:
-    """Say whether TensorFlow has been imported into this process.
-
-    Returns:
-        True when somebody, in this package or outside it, has imported TensorFlow.
-    """
+    """Return whether TensorFlow has been imported into this process, by this package or another."""
     return "tensorflow" in sys.modules
 
 
 def tf_config_at_start() -> str:
-    """Say what TF_CONFIG was when TensorFlow was started.
+    """Return TF_CONFIG as it was when TensorFlow was imported.
 
     Returns:
-        Its text; where others started TensorFlow, what it was when the process was started; blank for none.
+        Its text, or a blank string. If another package imported TensorFlow, its value at the start of the process.
     """
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 
 
-# TF_CONFIG when this package brought TensorFlow into the process; empty while it has not.
+# TF_CONFIG when this package imported TensorFlow; empty until then.
 _noted: dict[str, str] = {}
 
 
@@ -49,7 +45,7 @@ def _first_tf_config() -> str:
 
 
 def _import_tensorflow() -> Any:
-    # TensorFlow reads its log level when it is imported; informational lines are noise in an R console.
+    # TensorFlow reads its log level when it is imported. R users do not need its informational messages.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if not is_started():
         _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
@@ -61,7 +57,7 @@ def _import_tensorflow() -> Any:
             f"TensorFlow cannot be imported by {sys.executable}: {error}.",
             "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
         ) from error
-    importlib.import_module("tfdistribute.engine.start").prepare(tensorflow)
+    importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
     importlib.import_module("tfdistribute.engine.repairs.call_location").install()
     return tensorflow
 

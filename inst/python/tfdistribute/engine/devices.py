@@ -1,4 +1,4 @@
-"""The CPUs and GPUs that a session of this process can have."""
+"""CPUs and GPUs for the sessions of this process."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import tensorflow as tf
 
 from tfdistribute.errors import StrategyError
 
-# A session makes as many CPU devices as its configuration says, however many TensorFlow itself was started with:
-# a number that was fixed when TensorFlow started does not limit training. Every replica is a copy of the graph, and
-# many more of them than processors take minutes to start.
+# A session makes as many CPU devices as its configuration says, however many TensorFlow was started with. Every replica
+# is a copy of the graph: many more replicas than processors take minutes to start.
 MOST_CPUS = max(8, 2 * (os.cpu_count() or 1))
 
 
 def counts() -> tuple[int, int]:
-    """Count the devices that a session can have. Does not start them.
+    """Count the devices that a session can have, without starting them.
 
     Returns:
-        Logical CPUs, of which any number up to MOST_CPUS can be had, and the GPUs that TensorFlow sees.
+        The most logical CPUs, and the GPUs that TensorFlow sees.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices
@@ -28,7 +27,7 @@ def counts() -> tuple[int, int]:
 
 
 def limit_gpu_memory(megabytes: float) -> None:
-    """Let this process take no more than so much of each GPU. TensorFlow has no such limit for a CPU.
+    """Limit the memory that this process takes of each GPU. TensorFlow has no limit for CPUs.
 
     Args:
         megabytes: Memory of each GPU.
@@ -53,7 +52,7 @@ def limit_gpu_memory(megabytes: float) -> None:
 
 
 def limit_gpu_memory_of_sessions(session_config: Any, megabytes: float) -> None:
-    """Say the same in a ``tf.compat.v1.ConfigProto``: who makes a GPU first, decides on its memory."""
+    """Set the same limit in a ``tf.compat.v1.ConfigProto``: the first to start a GPU sets its memory."""
     limits = session_config.gpu_options.experimental.virtual_devices
     for _ in tf.config.list_physical_devices("GPU"):
         limits.add(memory_limit_mb=[megabytes])

@@ -1,4 +1,4 @@
-"""The graph that a model function of the user builds, and what must be right about it."""
+"""Graphs of model functions: repairs of those of the user, and training operations."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ v1 = tf.compat.v1
 
 @contextlib.contextmanager
 def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
-    """Let a model function that is written for one device mean the same in each replica.
+    """Repair the graph of a model function that is written for one device, for several replicas.
 
-    Keras optimizers follow the mean over replicas, values can be reduced over replicas, layers are initialised by the
-    run's seed, and sessions get the CPU devices that are named inside.
+    Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's
+    seed, and sessions get the CPU devices that the graph names.
 
     Args:
-        config: The Estimator's ``tf.estimator.RunConfig``; sessions get more CPU devices where some are named.
-        loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false where it is a
+        config: The Estimator's own ``tf.estimator.RunConfig``; its session configuration may be changed.
+        loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false if it is a
             replica's share of a sum over all examples, or was divided by the number of replicas already.
 
     Yields:
@@ -42,16 +42,23 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
-    with _keras_seeded(config.tf_random_seed):
+    with layer_seeds(config.tf_random_seed):
         yield
     placement.provide_named_cpus(graph, config)
 
 
 @contextlib.contextmanager
-def _keras_seeded(seed: int | None) -> Iterator[None]:
-    """Let Keras draw its seeds from the run's: its layers, and those of tf.compat.v1.layers, ignore the graph's seed.
+def layer_seeds(seed: int | None) -> Iterator[None]:
+    """Give layers their own generator of seeds inside the block, instead of Python's, which is the user's.
 
-    Keras keeps its generator per thread, so every replica begins with the same, on its own thread or not.
+    Layers of Keras and tf.compat.v1.layers ignore the graph's seed. Keras has a generator per thread, so every replica
+    begins with the same seed, on its own thread or not.
+
+    Args:
+        seed: Seed of the generator; None to change nothing.
+
+    Yields:
+        Nothing.
     """
     if seed is None:
         yield
@@ -66,19 +73,12 @@ def _keras_seeded(seed: int | None) -> Iterator[None]:
 
 
 def leave_as_written(function: Any) -> Any:
-    """Keep AutoGraph from converting a function, which TensorFlow does under some strategies and not without one.
-
-    Args:
-        function: A Python function.
-
-    Returns:
-        The same function, marked.
-    """
+    """Keep AutoGraph from converting a function, as TensorFlow does under some strategies only."""
     return autograph.autograph_artifact(function)
 
 
 def minimize(optimizer: Any, loss: Any) -> Any:
-    """Make the operation that trains all variables for one step: the collected updates, then the gradients.
+    """Make the training operation: the collected updates, then the gradients of all variables.
 
     Args:
         optimizer: A new optimizer of TensorFlow 1, or a legacy one of Keras.
@@ -97,22 +97,22 @@ def minimize(optimizer: Any, loss: Any) -> Any:
 
 
 def count_steps(train_op: Any) -> Any:
-    """See that an operation counts the global step: a training that does not count its steps has no end.
+    """Make a training operation count the global step, if it does not: otherwise training would not end.
 
     Args:
-        train_op: What the model function trains with: an operation, a tensor or several of them.
+        train_op: The training operation of a model function: an operation, a tensor or several of them.
 
     Returns:
         An operation that trains and counts, which may be the same.
 
     Raises:
-        ModelError: it is something else.
+        ModelError: train_op is something else.
     """
     leaves = [getattr(leaf, "op", leaf) for leaf in tf.nest.flatten(train_op)]
     wrong = [leaf for leaf in leaves if not isinstance(leaf, tf.Operation)]
     if wrong or not leaves:
         raise ModelError(
-            f"`train_op` is {(wrong or [train_op])[0]!r}, and not an operation of the graph.",
+            f"`train_op` is {(wrong or [train_op])[0]!r}, not an operation of the graph.",
             "Give what optimizer.minimize() or optimizer.apply_gradients() returned, or the optimizer itself.",
             argument="train_op",
         )
@@ -125,7 +125,7 @@ def count_steps(train_op: Any) -> Any:
 
 
 def _writes(operation: Any, variable: Any) -> bool:
-    """Say whether an operation, or one that must run before it, changes a variable."""
+    """Return whether an operation, or one that must run before it, changes a variable."""
     handles = {each.handle.op.name for each in replicated_variables.components(variable)}
     seen: set[str] = set()
     waiting = [operation]

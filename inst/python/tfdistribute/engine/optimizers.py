@@ -1,8 +1,8 @@
-"""Optimizers that every graph and every replica can have anew.
+"""Factories of optimizers: every graph and every replica needs a new one.
 
-Canned Estimators take legacy Keras optimizers only. An instance given to them works once: the second ``train()``, or a
-strategy, fails with "Cannot set `iterations` to a new Variable". Each function here returns a function without
-arguments that makes a new optimizer.
+Canned Estimators take legacy Keras optimizers only. An instance works once: the second ``train()``, or a strategy,
+fails with "Cannot set `iterations` to a new Variable". A factory is a function without arguments that makes an
+optimizer.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SCHEDULES: dict[str, Any] = {
     "polynomial_decay": schedules.PolynomialDecay,
 }
 
-# Settings of new Keras optimizers that legacy ones do not have, and the value with which both do the same.
+# Settings of new Keras optimizers that legacy ones lack, and the value with which both do the same.
 NEW_SETTINGS = {"weight_decay": None, "use_ema": False}
-# Settings that say how, not what, a new optimizer computes.
-NEW_MEANS = ("ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer")
+# Settings of new Keras optimizers that do not change the result.
+IGNORED_SETTINGS = ("ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer")
 
 REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or a tf.keras.optimizers.legacy optimizer.'
 
 
 def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
-    """Make optimizers of a legacy Keras class.
+    """Make a factory of a legacy Keras class.
 
     Args:
         class_name: Name of the class, such as "Adam".
@@ -89,7 +89,7 @@ def learning_rate(value: Any) -> Any:
     name = value.get("schedule")
     if name not in SCHEDULES:
         raise ArgumentError(
-            f'`learning_rate` "{name}" is no schedule.',
+            f'`learning_rate` "{name}" is not a schedule.',
             f"Use a number, or one of {', '.join(sorted(SCHEDULES))}.",
             argument="learning_rate",
             value=str(name),
@@ -106,7 +106,7 @@ def learning_rate(value: Any) -> Any:
 
 
 def factory_like(optimizer: Any) -> Callable[[], Any]:
-    """Make optimizers like one that exists, without touching it.
+    """Make a factory of optimizers with the settings of an existing one.
 
     Args:
         optimizer: A Keras optimizer, legacy or new, or a function that makes one.
@@ -115,13 +115,13 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
         A function that makes a new legacy optimizer on each call.
 
     Raises:
-        ModelError: canned models cannot use such an optimizer.
+        ModelError: canned models do not support the optimizer.
     """
     if isinstance(optimizer, legacy.Optimizer):
         optimizer_class, config = type(optimizer), optimizer.get_config()
         return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
     if isinstance(optimizer, tf.keras.optimizers.Optimizer):
-        optimizer_class, config = _legacy_twin(optimizer)
+        optimizer_class, config = _legacy_class(optimizer)
         return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
     if callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return checked_factory(optimizer)
@@ -129,13 +129,13 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
 
 
 def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Call a function that makes optimizers, and see that it made a usable one.
+    """Make a factory of a user's function, which checks what the function returns.
 
     Args:
         function: A function of the user without arguments.
 
     Returns:
-        A function that makes a new legacy optimizer on each call, and raises ModelError where the user's made
+        A function that makes a new legacy optimizer on each call, and raises ModelError if the user's function returns
         something else.
     """
 
@@ -145,7 +145,7 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
             return made
         if not isinstance(made, tf.keras.optimizers.Optimizer):
             raise _unusable(made)
-        # A new optimizer knows its learning rate only outside graphs.
+        # A new optimizer has a readable learning rate only outside graphs.
         with context.eager_mode():
             return factory_like(function())()
 
@@ -153,35 +153,35 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _with_own_settings(optimizer: Any) -> Any:
-    # A number would become a variable that the checkpoint overwrites: a training that is continued with another
-    # learning rate would silently keep the first one. Keras makes no variable of a function.
+    # Keras makes a variable of a number, and the checkpoint overwrites it: a training that continues with another
+    # learning rate would silently keep the first one. A function does not become a variable.
     for name, value in optimizer._hyper.items():
         if isinstance(value, numbers.Real):
             optimizer._hyper[name] = functools.partial(float, value)
     return optimizer
 
 
-def _legacy_twin(optimizer: Any) -> tuple[Any, dict[str, Any]]:
+def _legacy_class(optimizer: Any) -> tuple[Any, dict[str, Any]]:
     name = type(optimizer).__name__
-    twin = getattr(legacy, name, None)
+    legacy_class = getattr(legacy, name, None)
     config = _new_settings(optimizer)
     for setting, same in NEW_SETTINGS.items():
         if config.pop(setting, same) != same:
             raise ModelError(
-                f"`optimizer` {name} has `{setting}`, which the optimizers of canned models do not have.",
+                f"`optimizer` {name} has `{setting}`, which canned models do not support.",
                 f"Leave `{setting}` out.",
                 argument="optimizer",
                 value=name,
             )
-    if twin is None or name == "Optimizer":
+    if legacy_class is None or name == "Optimizer":
         raise _unusable(optimizer)
-    for setting in NEW_MEANS:
+    for setting in IGNORED_SETTINGS:
         config.pop(setting, None)
-    return twin, config
+    return legacy_class, config
 
 
 def _new_settings(optimizer: Any) -> dict[str, Any]:
-    # A new optimizer can tell its learning rate, a variable, only where it was made: outside graphs, or never.
+    # A new optimizer's learning rate is a variable, which can only be read outside graphs.
     rate = optimizer._learning_rate
     if (
         not isinstance(rate, tf.Variable)
@@ -201,7 +201,7 @@ def _new_settings(optimizer: Any) -> dict[str, Any]:
 def _unusable(optimizer: Any) -> ModelError:
     name = type(optimizer).__name__
     if isinstance(optimizer, tf.compat.v1.train.Optimizer):
-        problem = f"`optimizer` {name} is a TensorFlow 1 optimizer, which canned models of TensorFlow 2 do not take."
+        problem = f"`optimizer` {name} is a TensorFlow 1 optimizer, which canned models of TensorFlow 2 do not support."
     else:
-        problem = f"`optimizer` {name} is no optimizer that canned models can use."
+        problem = f"`optimizer` {name} is not supported by canned models."
     return ModelError(problem, REMEDY, argument="optimizer", value=name)

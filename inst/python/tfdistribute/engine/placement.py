@@ -1,4 +1,4 @@
-"""The CPU devices that a model names: a session without them runs everything on CPU:0, and does not say so."""
+"""CPU devices that a model names: a session without them silently runs everything on CPU:0."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tfdistribute.errors import RunConfigError
 def provide_named_cpus(graph: Any, config: Any) -> None:
     """Give the sessions of a run configuration as many CPU devices as a graph names.
 
-    Sessions are made after the graph, so this is early enough.
+    Call it before the session is made.
 
     Args:
         graph: The graph that a model function has built.
         config: The Estimator's ``tf.estimator.RunConfig``; its session configuration is changed in place.
 
     Raises:
-        RunConfigError: there are too few, and the devices are those of a cluster's servers, which run already.
+        RunConfigError: there are too few, and the servers of a cluster have started already.
 
     Source:
         ``allow_soft_placement`` of https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto

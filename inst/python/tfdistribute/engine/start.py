@@ -1,4 +1,4 @@
-"""What is set once, when this package brings TensorFlow into the process."""
+"""Logging and warnings of TensorFlow, set once after its import."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from tensorflow.python.util import deprecation
 
 
-def prepare(tensorflow: Any) -> None:
-    """Quieten what TensorFlow says about itself; its other warnings and errors stay.
+def reduce_warnings(tensorflow: Any) -> None:
+    """Silence TensorFlow's deprecation warnings and informational logs; other warnings and errors stay.
 
-    Estimators are deprecated as a whole, so nobody learns anything from a line for each of their parts.
+    Estimators are deprecated as a whole, so a line for each of their parts tells users nothing.
 
     Args:
         tensorflow: The imported module.
@@ -22,10 +22,10 @@ def prepare(tensorflow: Any) -> None:
     logger.addFilter(_is_news)
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
-    # What model functions are written with; in graphs there is nothing to replace it.
+    # Model functions use these layers; in graphs there is no replacement.
     warnings.filterwarnings("ignore", message=r"`tf\.layers\.\w+` is deprecated")
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    # The step counter compares two reads of the step that may overtake each other, and warns for nothing.
+    # The step counter compares two reads of the step that can be out of order, and warns without reason.
     return not str(record.msg).startswith("It seems that global step")

@@ -104,10 +104,10 @@ def test_an_error_in_the_block_leaves_tensorflow_as_it_was(tensorflow: Any, serv
     assert exchanged(tensorflow) == before
 
 
-def test_sessions_of_other_graphs_run_as_ever(
+def test_sessions_of_other_graphs_run_as_before(
     tensorflow: Any, served: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served._Desk, "take_calls_during", None)
+    monkeypatch.setattr(served._Dispatcher, "serve_during", None)
     function = served.ServedFunction(Counter())
     function.in_graph(tensorflow.Graph())
     with tensorflow.Graph().as_default(), function.serving():

@@ -148,7 +148,7 @@ def test_functions_of_r_are_called_on_the_thread_that_trains(tmp_path: Path) -> 
 
 
 UNUSABLE: dict[str, tuple[Callable[[], Any], str]] = {
-    "nothing": (lambda: None, "`keras_model` is nothing and no tf.keras model"),
+    "nothing": (lambda: None, "`keras_model` is NULL, not a tf.keras model"),
     "not compiled": (
         lambda: keras.Sequential([keras.layers.Dense(1, input_shape=(2,))]),
         "`keras_model` is not compiled",

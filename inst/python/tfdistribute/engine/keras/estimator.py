@@ -1,10 +1,10 @@
 """Estimators of Keras models.
 
 TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot train a model with batch normalisation
-under a mirrored strategy ("Method requires being in cross-replica context"). It reports 1/n of the loss of an
-evaluation on n devices, weighs batches and not rows, and cuts numbers off the names of outputs under a strategy. Here
-the model is cloned into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses
-and metrics, which know about replicas; checkpoints hold variables by name, as those of other Estimators.
+under a mirrored strategy ("Method requires being in cross-replica context"). An evaluation on n devices reports 1/n of
+the loss, averages over batches instead of rows, and cuts numbers off the names of outputs. Here the model is cloned
+into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses and metrics, which
+support replicas. Checkpoints hold variables by name, as those of other Estimators.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from keras.src.engine import compile_utils
 
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.features.packed_features import Features
-from tfdistribute.engine.keras import models
 from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.engine.model_graphs import layer_seeds
 from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
 
-# The loss over rows; Estimator keeps the name "loss" for its own mean over batches.
+# The mean loss over rows; Estimator reserves the name "loss" for the mean over batches.
 _ROW_LOSS = "average_loss"
 
 Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
@@ -33,13 +33,13 @@ Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class KerasParts:
-    """What an Estimator's graph is made of.
+    """The parts of an Estimator's graph.
 
     Args:
-        known: The model and its facts. The model is cloned, and stays as it is.
+        known: The model and its facts. The model itself does not change: it is cloned.
         optimizer: Makes a new legacy Keras optimizer on each call.
-        custom_objects: What is not Keras's own, by name.
-        router: Says which features each input reads, given tensors by the features' names.
+        custom_objects: Objects that are not Keras's own, by name.
+        router: Takes tensors by the features' names; returns the names of the features that each input reads.
         weights: Name of the feature that holds each row's weight, or None.
     """
 
@@ -54,7 +54,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
     """Make an Estimator whose training begins with the model's own weights.
 
     Args:
-        parts: The model, and what goes with it.
+        parts: The parts of its graph.
         config: A ``tf.estimator.RunConfig``.
 
     Returns:
@@ -95,7 +95,7 @@ def _prediction(parts: KerasParts, clone: Any) -> Any:
 
 
 def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
-    """Make Keras's container of losses, and this replica's part in the loss of the whole batch."""
+    """Make Keras's container of losses, and this replica's share of the loss of the whole batch."""
     compiled = parts.known.compiled
     losses = compile_utils.LossesContainer(
         compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
@@ -119,13 +119,13 @@ def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) 
     optimizer = parts.optimizer()
     optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
     gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
-    # As fit() does, leave weights alone on which the loss does not depend.
+    # As in fit(), weights that the loss does not depend on are not changed.
     updates = [optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])]
-    # Batch normalisation keeps its moving averages this way.
+    # These update the moving averages of batch normalisation.
     updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.TRAIN,
-        # Estimator adds up the replicas' parts: what it reports is the loss of the whole batch.
+        # Estimator adds up the replicas' shares, and reports the loss of the whole batch.
         loss=loss,
         train_op=tf.group(*updates),
         scaffold=tf.compat.v1.train.Scaffold(init_fn=_load(clone.weights, initial)),
@@ -155,16 +155,16 @@ def _outputs(clone: Any) -> Any:
 
 
 def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
-    # Without this layers would decide in each step, in branches where replicas cannot meet.
+    # Otherwise layers would decide in each step, in branches in which replicas cannot make merge calls.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
-    with models.layer_seeds(seed or 1), objects:
+    with layer_seeds(seed or 1), objects:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
 
 
 def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
     if not isinstance(features, Mapping):
-        # A bare tensor is the only input's, as it is for Keras.
+        # As in Keras, a bare tensor is for the only input.
         features = {parts.known.inputs[0][0]: features}
     routes = parts.router(features)
     tensors = []
@@ -191,7 +191,7 @@ def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
 
 
 def _labels(known: KerasFacts, labels: Any) -> Any:
-    """Give the only response to the only output that has a loss."""
+    """Return labels by output; a single response is for the only output with a loss."""
     names = [name for name, loss in known.losses.items() if loss is not None]
     if labels is None:
         raise InputError(
@@ -214,7 +214,7 @@ def _labels(known: KerasFacts, labels: Any) -> Any:
 
 
 def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
-    """Put values into variables where no checkpoint does, without writing them into the graph."""
+    """Initialise variables if there is no checkpoint, without constants in the graph."""
 
     def init(scaffold: Any, session: Any) -> None:
         del scaffold
@@ -230,13 +230,13 @@ def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any
 
 
 def _copies(variable: Any) -> Sequence[Any]:
-    """List the copies on each device that one variable of a strategy stands for."""
+    """List the copies of a variable on the devices of a strategy."""
     return getattr(variable, "values", None) or (variable,)
 
 
 @contextlib.contextmanager
 def _naming_errors() -> Iterator[None]:
-    """Say what failed in a function of the user; AutoGraph puts its own frames before it.
+    """Report the error of a user's function without the frames that AutoGraph adds.
 
     Yields:
         Nothing.

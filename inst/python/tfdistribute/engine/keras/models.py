@@ -1,4 +1,4 @@
-"""Keras models as they are made, loaded and looked at, before an Estimator clones them into its graph."""
+"""Keras models outside graphs: built, loaded and described, before an Estimator clones them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from absl import logging
 from keras.src import backend
 from tensorflow.python.eager import context
 
+from tfdistribute.engine.model_graphs import layer_seeds
 from tfdistribute.errors import ModelError, TfdistributeError
 
 Shape = tuple["int | None", ...]
@@ -30,7 +31,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
         A compiled ``tf.keras.Model``.
 
     Raises:
-        ModelError: the file holds no Keras model, or needs an object that custom_objects does not have.
+        ModelError: the file does not hold a Keras model, or needs an object that custom_objects does not have.
     """
     try:
         with context.eager_mode(), _fresh_names(), _without_warnings():
@@ -40,7 +41,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
     except Exception as error:
         raise ModelError(
             f'`keras_model_path` "{path}" cannot be loaded: {_first_line(error)}',
-            "Give a file that Keras has saved, and in `custom_objects` what is not Keras's own.",
+            "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
             argument="keras_model_path",
             value=path,
         ) from error
@@ -64,7 +65,7 @@ def build(function: Callable[[], Any], seed: int) -> Any:
 
 @dataclass(frozen=True)
 class KerasFacts:
-    """What a model is, taken down outside graphs: inside one, Keras's classes are others and have no answers.
+    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be asked.
 
     Args:
         model: A compiled ``tf.keras.Model`` that knows its inputs.
@@ -84,16 +85,16 @@ class KerasFacts:
 
 
 def describe(model: Any) -> KerasFacts:
-    """See that a model can be cloned into an Estimator's graph, and take down what it is.
+    """Check that a model can be cloned into an Estimator's graph, and read its facts.
 
     Args:
-        model: Anything.
+        model: A ``tf.keras.Model``; other values are refused.
 
     Returns:
         The model and its facts.
 
     Raises:
-        ModelError: it is no ``tf.keras.Model``, is not compiled, or does not know its inputs.
+        ModelError: it is not a ``tf.keras.Model``, is not compiled, or does not know its inputs.
     """
     _check(model)
     compiled, names = model._get_compile_args(), list(model.output_names)
@@ -123,7 +124,7 @@ def _by_output(losses: Any, names: list[str]) -> dict[str, Any]:
 def _check(model: Any) -> None:
     if not isinstance(model, tf.keras.Model):
         raise _unusable(
-            f"is {'nothing' if model is None else f'an object of class {_class(model)}'} and no tf.keras model",
+            f"is {'NULL' if model is None else f'an object of class {_class(model)}'}, not a tf.keras model",
             "Give a compiled tf.keras model, or a function that returns one.",
             model,
         )
@@ -146,13 +147,13 @@ def _check(model: Any) -> None:
 
 
 def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
-    """Make what turns a request to an exported model into features: a tensor for each input.
+    """Make the function that receives requests with a tensor for each input of the model.
 
     Args:
-        known: What ``facts`` returned.
+        known: The model and its facts.
 
     Returns:
-        A function that returns a ``ServingInputReceiver`` whose inputs have the names of the model's.
+        A function that returns a ``ServingInputReceiver`` with the names of the model's inputs.
     """
 
     def receive() -> Any:
@@ -167,10 +168,10 @@ def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
 
 @contextlib.contextmanager
 def _fresh_names() -> Iterator[None]:
-    """Number layers that the user did not name from the start, and go on afterwards as if nothing had happened.
+    """Restart Keras's numbering of unnamed layers inside the block.
 
-    Keras counts the layers of a process: the second call of a function would make "dense_1" of "dense", and a
-    checkpoint's variables would not be found again.
+    Keras counts the layers of a process: the second call of a function would name "dense_1" what the first named
+    "dense", and a checkpoint's variables would not be found again.
 
     Yields:
         Nothing.
@@ -185,7 +186,7 @@ def _fresh_names() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Hide that Keras does not restore the variables of a saved optimizer, which Estimators make anew anyway.
+    """Hide the warning that Keras does not restore a saved optimizer's variables; Estimators make new ones anyway.
 
     Yields:
         Nothing.
@@ -199,27 +200,8 @@ def _without_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def layer_seeds(seed: int) -> Iterator[None]:
-    """Let layers draw their seeds from a generator of their own and not from Python's, which is the user's.
-
-    Args:
-        seed: Seed of the generator.
-
-    Yields:
-        Nothing.
-    """
-    # Keras keeps its generator per thread, so every replica begins with the same.
-    before = getattr(backend._SEED_GENERATOR, "generator", None)
-    backend._SEED_GENERATOR.generator = random.Random(seed)  # noqa: S311 - weights are no secret
-    try:
-        yield
-    finally:
-        backend._SEED_GENERATOR.generator = before
-
-
-@contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed what a function may draw weights from, and put the user's own generators back.
+    """Seed all generators of weights inside the block, and restore the user's.
 
     Yields:
         Nothing.

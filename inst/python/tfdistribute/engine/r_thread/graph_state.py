@@ -1,9 +1,8 @@
-"""What TensorFlow remembers per thread about a graph, as a value that can be exchanged.
+"""The thread-local state of a graph, as a value that can be swapped.
 
-Scopes, devices, control dependencies, variable creators and the current replica are kept in
-thread-local storage. A replica that runs on a thread of its own therefore starts with a clean slate,
-and what it opens is not seen by its siblings. Replicas that share one thread get the same by
-exchanging these values.
+Scopes, devices, control dependencies, variable creators and the current replica are kept in thread-local storage. A
+replica on its own thread starts with an empty state, and other replicas do not see what it enters. Replicas that share
+one thread get the same by swapping these values.
 """
 
 from __future__ import annotations
@@ -19,16 +18,15 @@ from tensorflow.python.ops import summary_ops_v2, variable_scope
 
 
 class GraphState:
-    """The thread-local state of one graph, for one real or imagined thread.
+    """The state of one graph for one thread, which need not exist.
 
-    Made by ``current()`` and ``of_new_thread()``. It does not hold the graph's operations: these
-    belong to all threads.
+    Made by ``current()`` and ``of_new_thread()``. The graph's operations are not part of it: all threads share them.
 
     Args:
-        graph: The graph whose state this is; its ``switch_to_thread_local()`` has been called.
-        graph_local: What the graph itself keeps per thread.
+        graph: The graph, after its ``switch_to_thread_local()``.
+        graph_local: The thread-local attributes of the graph.
         variable_scopes: Contents of the thread's variable scope store.
-        inherited: Contents of the states that TensorFlow hands down from a thread to its replicas.
+        inherited: Contents of the states that replicas inherit from the calling thread.
     """
 
     def __init__(
@@ -45,13 +43,10 @@ class GraphState:
 
     @classmethod
     def current(cls, graph: ops.Graph) -> GraphState:
-        """Take down the state that the calling thread has now.
+        """Copy the state of the calling thread; scopes that are entered later do not change the copy.
 
         Args:
             graph: The default graph.
-
-        Returns:
-            The state; scopes opened later do not change it.
         """
         return cls(
             graph,
@@ -62,7 +57,7 @@ class GraphState:
 
     @classmethod
     def of_new_thread(cls, graph: ops.Graph) -> GraphState:
-        """Make the state with which a replica's own thread would begin.
+        """Make the initial state of a replica's own thread.
 
         Args:
             graph: The default graph.
@@ -83,9 +78,9 @@ class GraphState:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Exchange the calling thread's state for this one, and back at the end, also after an error.
+        """Give the calling thread this state inside the block.
 
-        What changes meanwhile is kept here, so that a state can be entered again where it was left.
+        Changes inside the block are kept, so that the state can be entered again.
 
         Yields:
             Nothing.
@@ -103,18 +98,13 @@ class GraphState:
         self._graph._thread_local = self._graph_local
         stores = [variable_scope.get_variable_scope_store(), *_inherited_locals()]
         for store, contents in zip(stores, [self._variable_scopes, *self._inherited], strict=True):
-            # Others hold the stores, as module globals and in graph collections: only their contents
-            # can be exchanged.
+            # Module globals and graph collections refer to the stores, so only their contents can be swapped.
             store.__dict__.clear()
             store.__dict__.update(contents)
 
 
 def missing_parts() -> list[str]:
-    """Name the private parts of TensorFlow that this file needs and the installed version has not.
-
-    Returns:
-        Names as text; empty for the versions this package is tested with.
-    """
+    """List the private parts of TensorFlow that this module needs and the installed version lacks."""
     graph = ops.Graph()
     needed = {
         "Graph._thread_local": hasattr(graph, "_thread_local"),

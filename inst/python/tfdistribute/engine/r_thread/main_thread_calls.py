@@ -1,16 +1,15 @@
 """Functions that TensorFlow's threads call, and that run on the thread that waits for TensorFlow.
 
-R lives on one thread. While that thread waits in ``session.run``, no R function can run anywhere. So while
-a served function is in use, ``session.run`` works on a helper thread, and the thread that called it takes
-calls until the step is done::
+R has one thread. While it waits in ``session.run``, no R function can run. So while a served function is in use,
+``session.run`` runs on a worker thread, and the thread that called it serves calls until the step is done::
 
     function = ServedFunction(draw)
     call = function.in_graph(graph)         # for TensorFlow to keep
     with function.serving():                # sessions of this graph are served in here
         estimator.train(...)
 
-Only sessions of the graphs that a function was given to are treated like this. Nothing of TensorFlow is
-exchanged before the first ``serving()`` nor after the last.
+This concerns only sessions of graphs that a function was given to. TensorFlow is patched from the first ``serving()``
+until the last one ends.
 """
 
 from __future__ import annotations
@@ -26,44 +25,44 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.client import session
 
-# A wait without a limit could miss a signal on some platforms.
+# On some platforms a wait without a timeout can miss a signal.
 _POLL_S = 0.1
 
 
 class CallRefusedError(RuntimeError):
-    """Nobody serves the call: the session is closed, or the training has ended."""
+    """The call is not served: the session is closed, or the training has ended."""
 
 
 class ServedCallError(RuntimeError):
-    """The function failed; its own error is raised where it is served."""
+    """The function failed; its own error is raised by ``serving()``."""
 
 
 class ServedFunction:
     """A function for TensorFlow to call from its threads.
 
     Args:
-        function: Runs on the thread that serves it, with the arguments of the call. What it returns goes to
-            another thread, and must not be R's.
+        function: Runs on the serving thread, with the arguments of the call. What it returns is used on another thread,
+            and must not be an object of R.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._line = _Line()
+        self._channel = _Channel()
 
     def in_graph(self, graph: Any) -> Callable[..., Any]:
-        """Make the callable that a graph's operations may keep.
+        """Make the callable for operations of a graph.
 
-        It does not hold the function: TensorFlow lets go of it on threads of its own.
+        It does not hold a reference to the function, because TensorFlow releases it on its own threads.
 
         Args:
             graph: The ``tf.Graph`` whose sessions will call.
 
         Returns:
-            A callable for any thread. It raises CallRefusedError where nobody serves, and ServedCallError
-            where the function failed.
+            A callable for any thread. It raises CallRefusedError if the function is not served, and ServedCallError if
+            the function failed.
         """
-        self._line.graphs.add(graph)
-        return self._line.call
+        self._channel.graphs.add(graph)
+        return self._channel.call
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
@@ -72,31 +71,31 @@ class ServedFunction:
         Calls that are waiting when the context ends are refused.
 
         Raises:
-            Exception: what the function raised, in place of TensorFlow's error that it led to.
+            Exception: what the function raised, in place of TensorFlow's error that it caused.
 
         Source:
-            Ruled out: drawing in a session hook before each step, because TensorFlow prefetches, and takes
-            many steps in one ``session.run`` where it is told to.
+            Ruled out: calls in a session hook before each step, because TensorFlow prefetches, and one
+            ``session.run`` may take many steps.
         """
-        line = self._line
-        _open(line, self._function)
+        channel = self._channel
+        _open(channel, self._function)
         try:
             yield
         except tf.errors.OpError as error:
-            if line.failure is not None:
-                raise line.failure from error
+            if channel.failure is not None:
+                raise channel.failure from error
             raise
         finally:
-            _close(line)
+            _close(channel)
 
 
-class _Line:
-    """What connects the threads that call with the thread that serves."""
+class _Channel:
+    """Calls of one function, from any thread to the serving thread."""
 
     def __init__(self) -> None:
         self.graphs: weakref.WeakSet[Any] = weakref.WeakSet()
         self.contexts = 0
-        self.desk: _Desk | None = None
+        self.dispatcher: _Dispatcher | None = None
         self.function: Callable[..., Any] | None = None
         self.failure: Exception | None = None
         self._lock = threading.Lock()
@@ -104,13 +103,13 @@ class _Line:
         self._waiting: set[Future[Any]] = set()
 
     def call(self, *arguments: Any) -> Any:
-        """Have the function called on the serving thread, and wait for its answer."""
+        """Call the function on the serving thread, and wait for its result."""
         future: Future[Any] = Future()
         with self._lock:
-            if not self._accepts or self.desk is None:
-                raise CallRefusedError("No verb is drawing from this input.")
+            if not self._accepts or self.dispatcher is None:
+                raise CallRefusedError("No verb reads this input.")
             self._waiting.add(future)
-            self.desk.calls.put((self, future, arguments))
+            self.dispatcher.calls.put((self, future, arguments))
         try:
             return future.result()
         finally:
@@ -118,12 +117,12 @@ class _Line:
                 self._waiting.discard(future)
 
     def accept(self) -> None:
-        """Take calls, unless the function has failed."""
+        """Accept calls, unless the function has failed."""
         with self._lock:
             self._accepts = self.failure is None
 
     def refuse(self) -> None:
-        """Refuse what waits and what comes."""
+        """Refuse waiting and future calls."""
         with self._lock:
             self._accepts = False
             waiting = list(self._waiting)
@@ -147,53 +146,53 @@ class _Line:
             raise
 
 
-class _Desk:
-    """Where one thread takes calls while TensorFlow works for it."""
+class _Dispatcher:
+    """Serves calls on one thread while TensorFlow works on another."""
 
     def __init__(self) -> None:
-        self.calls: queue.SimpleQueue[tuple[_Line, Future[Any], tuple[Any, ...]] | None] = (
+        self.calls: queue.SimpleQueue[tuple[_Channel, Future[Any], tuple[Any, ...]] | None] = (
             queue.SimpleQueue()
         )
-        self.helpers: list[_Helper] = []
+        self.workers: list[_Worker] = []
 
-    def take_calls_during(self, work: Callable[[], Any]) -> Any:
-        """Do work on a helper thread, and serve calls here until it is done.
+    def serve_during(self, work: Callable[[], Any]) -> Any:
+        """Run a function on a worker thread, and serve calls here until it returns.
 
         Args:
-            work: What makes TensorFlow call.
+            work: Function during which TensorFlow calls.
 
         Returns:
-            What the work returned; its error is raised.
+            What it returned; its error is raised.
         """
-        # More than one helper works only where a served function itself starts a session.
-        helper = self.helpers.pop() if self.helpers else _Helper(self.calls)
+        # There is more than one worker only if a served function itself starts a session.
+        worker = self.workers.pop() if self.workers else _Worker(self.calls)
         done: Future[Any] = Future()
-        helper.works.put((done, work))
+        worker.works.put((done, work))
         try:
             while not done.done():
                 with contextlib.suppress(queue.Empty):
                     call = self.calls.get(timeout=_POLL_S)
                     if call is not None:
-                        line, future, arguments = call
-                        line.answer(future, arguments)
+                        channel, future, arguments = call
+                        channel.answer(future, arguments)
         except BaseException:
-            # Interrupted: the helper cannot be; it ends with its work.
-            helper.works.put(None)
+            # Interrupted; the worker cannot be interrupted, and ends after its work.
+            worker.works.put(None)
             raise
-        self.helpers.append(helper)
+        self.workers.append(worker)
         return done.result()
 
-    def send_helpers_home(self) -> None:
-        """End the helper threads, which are idle."""
-        while self.helpers:
-            self.helpers.pop().works.put(None)
+    def stop_workers(self) -> None:
+        """Stop the worker threads, which are idle."""
+        while self.workers:
+            self.workers.pop().works.put(None)
 
 
-class _Helper(threading.Thread):
-    """Does work for a desk, one piece at a time."""
+class _Worker(threading.Thread):
+    """Thread that works for a dispatcher, one function at a time."""
 
     def __init__(self, calls: queue.SimpleQueue[Any]) -> None:
-        # A daemon: Python's end does not wait for a step that hangs.
+        # A daemon, so that Python can exit during a step that hangs.
         super().__init__(name="tfdistribute-session", daemon=True)
         self.works: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = (
             queue.SimpleQueue()
@@ -202,72 +201,78 @@ class _Helper(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Work until there is nothing more."""
+        """Work until it is stopped."""
         while (item := self.works.get()) is not None:
             done, work = item
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
+            except BaseException as error:  # noqa: BLE001 - raised on the serving thread
                 done.set_exception(error)
-            # Nothing of this piece of work may stay while the thread waits for the next.
+            # Keep no references while the thread waits for the next function.
             del item, done, work
             self._calls.put(None)
 
 
 _lock = threading.Lock()
-_lines: list[_Line] = []
-_own = threading.local()
+_channels: list[_Channel] = []
+_of_this_thread = threading.local()
 _run_in_tensorflow = session.BaseSession._call_tf_sessionrun
 _close_in_tensorflow = session.BaseSession.close
 
 
-def _open(line: _Line, function: Callable[..., Any]) -> None:
+def _open(channel: _Channel, function: Callable[..., Any]) -> None:
     with _lock:
-        line.contexts += 1
-        if line.contexts > 1:
+        channel.contexts += 1
+        if channel.contexts > 1:
             return
-        if not hasattr(_own, "desk"):
-            _own.desk = _Desk()
-        line.desk, line.function, line.failure = _own.desk, function, None
-        line.accept()
-        _lines.append(line)
+        if not hasattr(_of_this_thread, "dispatcher"):
+            _of_this_thread.dispatcher = _Dispatcher()
+        channel.dispatcher, channel.function, channel.failure = (
+            _of_this_thread.dispatcher,
+            function,
+            None,
+        )
+        channel.accept()
+        _channels.append(channel)
         session.BaseSession._call_tf_sessionrun = _run_and_serve
         session.BaseSession.close = _refuse_and_close
 
 
-def _close(line: _Line) -> None:
+def _close(channel: _Channel) -> None:
     with _lock:
-        line.contexts -= 1
-        if line.contexts > 0:
+        channel.contexts -= 1
+        if channel.contexts > 0:
             return
-        _lines.remove(line)
-        line.refuse()
-        desk, line.desk, line.function = line.desk, None, None
-        if desk is not None and all(other.desk is not desk for other in _lines):
-            desk.send_helpers_home()
-        if not _lines:
+        _channels.remove(channel)
+        channel.refuse()
+        dispatcher, channel.dispatcher, channel.function = channel.dispatcher, None, None
+        if dispatcher is not None and all(
+            other.dispatcher is not dispatcher for other in _channels
+        ):
+            dispatcher.stop_workers()
+        if not _channels:
             session.BaseSession._call_tf_sessionrun = _run_in_tensorflow
             session.BaseSession.close = _close_in_tensorflow
 
 
-def _lines_into(graph: Any) -> list[_Line]:
-    return [line for line in _lines if graph in line.graphs]
+def _channels_of(graph: Any) -> list[_Channel]:
+    return [channel for channel in _channels if graph in channel.graphs]
 
 
 def _run_and_serve(self: Any, *arguments: Any) -> Any:
     """Run a step; see ``BaseSession._call_tf_sessionrun`` in tensorflow/python/client/session.py."""
-    desk: _Desk | None = getattr(_own, "desk", None)
-    lines = [line for line in _lines_into(self.graph) if line.desk is desk]
-    if desk is None or not lines:
+    dispatcher: _Dispatcher | None = getattr(_of_this_thread, "dispatcher", None)
+    channels = [channel for channel in _channels_of(self.graph) if channel.dispatcher is dispatcher]
+    if dispatcher is None or not channels:
         return _run_in_tensorflow(self, *arguments)
-    for line in lines:
-        line.accept()
-    return desk.take_calls_during(lambda: _run_in_tensorflow(self, *arguments))
+    for channel in channels:
+        channel.accept()
+    return dispatcher.serve_during(lambda: _run_in_tensorflow(self, *arguments))
 
 
 def _refuse_and_close(self: Any) -> None:
-    """Close a session. Threads of its inputs end only when their calls do, so these are refused first."""
+    """Close a session. Threads of its inputs end only after their calls, so these are refused first."""
     if not getattr(self, "_closed", True):
-        for line in _lines_into(self.graph):
-            line.refuse()
+        for channel in _channels_of(self.graph):
+            channel.refuse()
     _close_in_tensorflow(self)

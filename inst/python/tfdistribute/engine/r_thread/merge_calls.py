@@ -1,15 +1,13 @@
-"""Merge calls of replicas that run one after another.
+"""Merge calls of replicas that run in sequence on one thread.
 
-At a merge call (``minimize``, ``all_reduce``, a metric) all replicas meet and one function sees the
-values of all. Replicas on threads wait for each other. Replicas on one thread cannot: replica 0 is at
-its end before replica 1 begins. So replica 0's k-th merge call is carried out at once, with stand-ins
-for the tensors of the others: tensors of the same type on the right device, fed by a placeholder. When
-a later replica comes to its own k-th merge call, its tensors take the placeholders' place in the graph,
-and it is given the result that is already there.
+At a merge call (``minimize``, ``all_reduce``, a metric) one function gets the values of all replicas. Replicas on
+threads wait for each other. Replicas on one thread cannot: replica 0 ends before replica 1 begins. So replica 0's k-th
+merge call is made at once, with stand-ins for the tensors of the others: tensors of the same type on the right device,
+fed by a placeholder. At a later replica's k-th merge call its tensors replace the placeholders in the graph, and the
+replica gets the result of the first call.
 
-The graph is the one that TensorFlow's threads would build, up to the order in which operations are
-made. Random operations without a seed of their own draw their seed from that order, so their numbers
-differ from those of threads.
+The graph is the one that TensorFlow's threads would build, up to the order of its operations. Random operations without
+a seed of their own take their seed from that order, so their numbers differ from those of threads.
 """
 
 from __future__ import annotations
@@ -37,12 +35,11 @@ _SAME_CODE = (
 
 @dataclasses.dataclass
 class _MergeCall:
-    """One merge call that replica 0 has made.
+    """A merge call of replica 0.
 
     Args:
-        arguments: (args, kwargs) as replica 0 passed them.
-        stand_ins: For each later replica and each leaf of the arguments, the tensors that wait for
-            the real ones.
+        arguments: (args, kwargs) of replica 0.
+        stand_ins: For each later replica and each leaf of the arguments, the stand-ins for its tensors.
         gates: For each later replica, the operation that its control dependencies are added to.
         result: What the merge function returned.
     """
@@ -54,11 +51,11 @@ class _MergeCall:
 
 
 class MergeCalls:
-    """The merge calls of one round of replicas: made by replica 0, joined by the others.
+    """The merge calls of all replicas: made by replica 0, joined by the others.
 
     Args:
-        strategy: The strategy whose replicas meet.
-        graph: The graph they build.
+        strategy: The strategy of the replicas.
+        graph: The graph that they build.
         caller: State of the thread outside every replica, in which merge functions run.
     """
 
@@ -75,35 +72,19 @@ class MergeCalls:
         self._met = 0
 
     def refuse(self, problem: str, remedy: str = _SAME_CODE) -> NoReturn:
-        """Stop because the replicas differ, and remember it.
+        """Raise a ModelError because the replicas differ.
 
-        An error that passes through R code on its way comes out as another one; ``refusal`` keeps
-        the first.
-
-        Args:
-            problem: What differs, with the replica.
-            remedy: What to do.
-
-        Raises:
-            ModelError: always.
+        R code on the way replaces an error by another one, so ``refusal`` keeps the first.
         """
         self.refusal = self.refusal or ModelError(problem, remedy)
         raise self.refusal
 
     def begin_replica(self, replica: int) -> None:
-        """Say whose merge calls come next.
-
-        Args:
-            replica: Position of the replica on this worker, from 0.
-        """
+        """Start to count the merge calls of a replica, by its position on this worker."""
         self._replica, self._met = replica, 0
 
     def end_replica(self) -> None:
-        """Check that the replica met replica 0 as often as it had to.
-
-        Raises:
-            ModelError: it made fewer merge calls than replica 0.
-        """
+        """Raise a ModelError if the replica has made fewer merge calls than replica 0."""
         if self._met < len(self._calls):
             self.refuse(
                 f"model_fn makes {len(self._calls)} merge calls in replica 0, but ends after "
@@ -111,7 +92,7 @@ class MergeCalls:
             )
 
     def meet(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Carry out one merge call of the replica that is running.
+        """Make a merge call of the current replica.
 
         Args:
             function: Merge function; its first argument is the strategy.
@@ -122,7 +103,7 @@ class MergeCalls:
             This replica's part of the merge function's result.
 
         Raises:
-            ModelError: the call differs from replica 0's, or stands where replicas cannot meet.
+            ModelError: the call differs from replica 0's, or is made inside a function, a loop or a condition.
         """
         self._met += 1
         if context.executing_eagerly() or ops.get_default_graph() is not self._graph:
@@ -166,7 +147,7 @@ class MergeCalls:
                 call.result = function(self._strategy, *args, **kwargs)
 
     def _expect(self, call: _MergeCall, replica: int) -> Any:
-        """Make the arguments that stand for those of a replica that has not run yet."""
+        """Make stand-ins for the arguments of a replica that has not run yet."""
         leaves: list[Any] = []
         call.stand_ins[replica] = []
         with (
@@ -185,7 +166,7 @@ class MergeCalls:
         return nest.pack_sequence_as(call.arguments, leaves)
 
     def _join(self, call: _MergeCall, arguments: Any) -> None:
-        """Put a later replica's tensors where its stand-ins are."""
+        """Replace the stand-ins of a later replica by its tensors."""
         try:
             nest.assert_same_structure(call.arguments, arguments)
         except (TypeError, ValueError):
@@ -219,11 +200,7 @@ class MergeCalls:
 
 
 def missing_parts() -> list[str]:
-    """Name the private parts of TensorFlow that this file needs and the installed version has not.
-
-    Returns:
-        Names as text; empty for the versions this package is tested with.
-    """
+    """List the private parts of TensorFlow that this module needs and the installed version lacks."""
     needed = {
         "Graph._current_control_dependencies": hasattr(ops.Graph, "_current_control_dependencies"),
         "Operation._update_input": hasattr(ops.Operation, "_update_input"),
@@ -233,12 +210,12 @@ def missing_parts() -> list[str]:
 
 
 def _reentrant(name_scope: str) -> str:
-    """Close a scope's name with "/", which makes TensorFlow enter that very scope again."""
+    """End a scope's name with "/", so that TensorFlow enters the same scope again."""
     return f"{name_scope}/" if name_scope else name_scope
 
 
 def _tensors(leaf: Any) -> list[tensor_lib.Tensor]:
-    """List the tensors of a leaf that each replica computes for itself; shared variables have none."""
+    """List the tensors of a leaf that each replica computes for itself; a shared variable has none."""
     is_tensor = isinstance(leaf, (tensor_lib.Tensor, composite_tensor.CompositeTensor))
     is_shared = hasattr(leaf, "assign") or isinstance(leaf, distributed_values.DistributedValues)
     if not is_tensor or is_shared or distribute_utils.value_container(leaf) is not leaf:
@@ -247,7 +224,7 @@ def _tensors(leaf: Any) -> list[tensor_lib.Tensor]:
 
 
 def _counterpart(leaf: Any, replica: int, stand_ins: list[tensor_lib.Tensor]) -> Any:
-    """Make what another replica will pass where replica 0 passes this leaf."""
+    """Return what another replica will pass in place of this leaf of replica 0."""
     container = distribute_utils.value_container(leaf)
     if container is not leaf:
         return container.values[replica]
@@ -257,10 +234,10 @@ def _counterpart(leaf: Any, replica: int, stand_ins: list[tensor_lib.Tensor]) ->
 
 
 def _same_in_replicas(first: Any, other: Any) -> bool:
-    """Say whether a leaf without tensors means the same in another replica as in replica 0.
+    """Return whether a leaf without tensors is the same in another replica as in replica 0.
 
-    Objects such as an optimizer are made once per replica, and the merge function gets replica 0's:
-    they are taken for the same.
+    Objects such as an optimizer are made once per replica, and the merge function gets replica 0's. They count as the
+    same.
     """
     if hasattr(first, "assign") or hasattr(other, "assign"):
         return distribute_utils.value_container(first) is distribute_utils.value_container(other)

@@ -1,11 +1,10 @@
-"""Replicas one after another on the calling thread.
+"""Replicas in sequence on the calling thread.
 
-TensorFlow runs the replicas of a strategy on one thread each. An R function may be evaluated on R's own
-thread only: called from another it aborts the process or waits for ever. ``adopt()`` makes a strategy
-call its replicas' function on the thread that calls the strategy, with the same result.
+TensorFlow runs each replica of a strategy on its own thread. An R function can only be evaluated on R's thread: called
+from another it aborts the process or waits for ever. ``adopt()`` makes a strategy call its replicas' function on the
+thread that calls the strategy, with the same result.
 
-It works while a graph is built, which is what an Estimator does. It is for functions that must stay on
-their thread; models written in Python are left to TensorFlow's threads.
+It works while a graph is built, as Estimators do. Models written in Python keep TensorFlow's threads.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from tfdistribute.engine.r_thread.graph_state import GraphState
 from tfdistribute.engine.r_thread.merge_calls import MergeCalls
 from tfdistribute.errors import ModelError, UnsupportedError
 
-# Strategies are told apart by how they call their replicas: a subclass may inherit it or replace it.
+# Strategies are recognised by this method, which a subclass may inherit or override.
 _ON_OWN_THREADS = (
     mirrored_strategy.MirroredExtended._call_for_each_replica,
     parameter_server_strategy.ParameterServerStrategyExtended._call_for_each_replica,
@@ -45,15 +44,14 @@ _ON_CALLING_THREAD = (
 
 
 def adopt(strategy: Any) -> Any:
-    """Make a strategy run its replicas one after another on the thread that calls it.
+    """Make a strategy run its replicas in sequence on the thread that calls it.
 
-    The object itself is changed, and deep copies of it behave likewise; Estimators copy the
-    strategies of their configuration. Mirrored, central storage, multi-worker mirrored and the
-    parameter server of TensorFlow 1 are changed. One device and no strategy call the function
-    directly anyway and stay as they are. Adopting twice is adopting once.
+    The object itself is changed, and so are deep copies of it: Estimators copy the strategies of their configuration.
+    Mirrored, central storage, multi-worker mirrored and the parameter server of TensorFlow 1 are changed. One device
+    and no strategy call the function directly anyway. A second call changes nothing.
 
-    Limits: a graph is being built; replicas make the same merge calls; random operations without a
-    seed draw other numbers in the replicas after the first than on TensorFlow's threads.
+    Limits: a graph is being built; replicas make the same merge calls; random operations without a seed draw other
+    numbers in the replicas after the first than on TensorFlow's threads.
 
     Args:
         strategy: A ``tf.distribute.Strategy``, or None for no strategy.
@@ -62,8 +60,8 @@ def adopt(strategy: Any) -> Any:
         The same object.
 
     Raises:
-        UnsupportedError: the strategy runs replicas in a way that cannot be replaced, or this
-            version of TensorFlow lacks a part that is needed.
+        UnsupportedError: the strategy runs replicas in a way that cannot be replaced, or TensorFlow lacks a part that
+            is needed.
 
     Source:
         ``_call_for_each_replica`` in tensorflow/python/distribute/mirrored_run.py;
@@ -95,7 +93,7 @@ def adopt(strategy: Any) -> Any:
 
 
 class _SequentialReplicas:
-    """Mixed into a strategy's ``extended``: replicas are called here instead of on threads."""
+    """Mixin for a strategy's ``extended`` that calls replicas on the calling thread."""
 
     def _call_for_each_replica(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if context.executing_eagerly() or isinstance(fn, def_function.Function):
@@ -114,7 +112,7 @@ def _sequential_class(extended: type) -> type:
 
 
 class _ReplicaContext(mirrored_run._MirroredReplicaContext):
-    """What ``tf.distribute.get_replica_context()`` gives inside a replica."""
+    """The context of a replica that runs in sequence with the others."""
 
     def __init__(self, strategy: Any, replica_id_in_sync_group: int, calls: MergeCalls) -> None:
         super().__init__(strategy, replica_id_in_sync_group)
@@ -130,7 +128,7 @@ class _Replicas:
     Args:
         strategy: The strategy, in cross-replica context.
         function: Called in each replica's context.
-        args: Positional arguments; values per replica are handed out.
+        args: Positional arguments, of which each replica gets its own values.
         kwargs: Named arguments, likewise.
     """
 
@@ -142,8 +140,8 @@ class _Replicas:
         self._args = args
         self._kwargs = kwargs
         self._graph = ops.get_default_graph()
-        # Before this call the graph's devices and control dependencies are not part of its
-        # thread-local state, and a replica would see those of another.
+        # Before this call the graph's devices and control dependencies are not thread-local, and a replica would see
+        # those of another.
         self._graph.switch_to_thread_local()
         self._calls = MergeCalls(strategy, self._graph, GraphState.current(self._graph))
         self._creators = list(self._graph._variable_creator_stack)
@@ -183,10 +181,10 @@ class _Replicas:
 
     @contextlib.contextmanager
     def _replica_scope(self, index: int) -> Iterator[None]:
-        """Enter what a replica's thread enters before it calls the function, in the same order."""
+        """Enter the contexts that a replica's thread enters, in the same order."""
         extended = self._strategy.extended
         outer_name = self._graph.get_name_scope()
-        # A name that ends with "/" is entered as it is; replicas would otherwise get numbered scopes.
+        # A name that ends with "/" is entered as it is; otherwise replicas would get numbered scopes.
         name = f"{outer_name}/" if outer_name else ""
         if index > 0:
             name += f"replica_{index}/"
@@ -203,7 +201,7 @@ class _Replicas:
                 yield
 
     def _variable_creator(self, index: int) -> Callable[..., Any]:
-        """Let replica 0 make variables and the others find them, or name the one that is missing."""
+        """Make variables in replica 0, and find them in the others; name one that is missing."""
         create = shared_variable_creator.make_fn(self._variables, index)
 
         def find(next_creator: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Repair of ``all_reduce`` inside a model, as in normalisation over the global batch, where one device sums.
+"""Repair of ``all_reduce`` inside a model, as in normalisation over the global batch, if one device computes the sum.
 
-TensorFlow looks for the variables that the sum depends on, and from one replica it finds those of the others. It takes
-them for undeclared variables of a custom gradient, or does not find them by name, and fails.
+TensorFlow searches for the variables that the sum depends on, and in one replica it finds those of the others. It fails
+because these are undeclared variables of a custom gradient, or cannot be found by name.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tensorflow.python.distribute import distribute_lib
 
 @functools.cache
 def install() -> None:
-    """Let replicas all-reduce values that depend on variables.
+    """Allow ``all_reduce`` of values that depend on variables.
 
-    The result is cut off from what it was made of. The gradient does not go that way: that of a sum over replicas is
-    the sum of the replicas' gradients, which TensorFlow declares beside it.
+    Gradients are stopped at the result. They are not needed there: the gradient of a sum over replicas is the sum of
+    the replicas' gradients, which TensorFlow declares separately.
 
     Source:
         ``ReplicaContextBase.all_reduce`` in tensorflow/python/distribute/distribute_lib.py;
@@ -28,17 +28,21 @@ def install() -> None:
     all_reduce = base.all_reduce
 
     @functools.wraps(all_reduce)
-    def cut_off(self: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
+    def without_gradient(self: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
         sparse = any(isinstance(leaf, tf.IndexedSlices) for leaf in tf.nest.flatten(value))
         merges = self._strategy.extended._use_merge_call()
-        context = _Cut(self) if merges and not sparse and not tf.executing_eagerly() else self
+        context = (
+            _StoppedGradients(self)
+            if merges and not sparse and not tf.executing_eagerly()
+            else self
+        )
         return all_reduce(context, reduce_op, value, options)
 
-    base.all_reduce = cut_off
+    base.all_reduce = without_gradient
 
 
-class _Cut:
-    """A replica's context, whose merge calls return values without a past."""
+class _StoppedGradients:
+    """A replica's context that stops the gradients of merged values."""
 
     def __init__(self, context: Any) -> None:
         self._context = context

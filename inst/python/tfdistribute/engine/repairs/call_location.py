@@ -1,8 +1,7 @@
-"""Repair of TensorFlow's deprecation warnings when no Python function stands above the call.
+"""Repair of TensorFlow's deprecation warnings in calls without a Python caller.
 
-A deprecated TensorFlow function writes the caller's file and line into its warning. Called straight
-from R there is no Python frame above it, and TensorFlow 2.15 fails with "'NoneType' object has no
-attribute 'f_code'".
+A deprecated TensorFlow function writes the caller's file and line into its warning. If R calls it directly, there is no
+Python frame above it, and TensorFlow 2.15 fails with "'NoneType' object has no attribute 'f_code'".
 """
 
 from __future__ import annotations
@@ -15,21 +14,20 @@ OUTSIDE_PYTHON = "<outside Python>:0"
 
 
 def install() -> None:
-    """Let deprecated TensorFlow functions be called from outside Python.
+    """Allow calls of deprecated TensorFlow functions from outside Python.
 
-    Does nothing where it is installed already. The warning itself stays; it names the caller as
-    before, or ``<outside Python>:0``.
+    The warning names the caller as before, or ``<outside Python>:0``. A second call changes nothing.
     """
-    # A TensorFlow that no longer looks for the caller has nothing that could fail.
+    # Other versions of TensorFlow may not look up the caller.
     if hasattr(deprecation, "_call_location"):
         deprecation._call_location = _call_location
 
 
 def _call_location(outer: bool = False) -> str:
-    """Say where a deprecated function was called.
+    """Return where a deprecated function was called.
 
     Args:
-        outer: Whether the caller's own caller is meant, for decorators that add a frame.
+        outer: Whether to return the caller's caller, for decorators that add a frame.
 
     Returns:
         ``file:line``, or ``<outside Python>:0``.

@@ -1,8 +1,8 @@
-"""Repair of step sizes: Keras optimizers in a model function take the mean over replicas, as TensorFlow 1's do.
+"""Repair of step sizes: Keras optimizers in a model function average over replicas, as TensorFlow 1's do.
 
-An optimizer of TensorFlow 1 divides the loss by the number of replicas when an Estimator trains. A Keras optimizer
-adds the replicas' gradients up, because it expects a loss that was divided already: in a model function written for one
-device it takes n times too large a step on n replicas, without a word.
+An optimizer of TensorFlow 1 divides the loss by the number of replicas when an Estimator trains. A Keras optimizer adds
+up the replicas' gradients, because it expects a loss that was divided already: in a model function written for one
+device it silently takes steps that are n times too large on n replicas.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from keras.src.optimizers import utils as keras_optimizers
 
 from tfdistribute.errors import ModelError
 
-_MARK = "_tfdistribute_averages_gradients"
+_FLAG = "_tfdistribute_averages_gradients"
 
 
 def average_gradients(graph: Any) -> None:
-    """Let Keras optimizers follow the mean over replicas in a graph.
+    """Average gradients over replicas in the Keras optimizers of a graph.
 
-    A loss whose last part TensorFlow knows to be a sum over examples (``Reduction.SUM``) stays a sum. Gradients that
-    the model function sums up itself, or has summed up in a way of its own (``gradient_aggregator``), stay as they are.
+    If TensorFlow knows the loss to be a sum over examples (``Reduction.SUM``), gradients are added up. Gradients that
+    the model function aggregates itself, also by ``gradient_aggregator``, do not change.
 
     Args:
         graph: The graph that a model function is called in.
     """
-    setattr(graph, _MARK, True)
+    setattr(graph, _FLAG, True)
     install()
 
 
 @functools.cache
 def install() -> None:
-    """Put the repair into the optimizers of Keras. It does nothing outside marked graphs.
+    """Patch the optimizers of Keras. Other graphs than those of ``average_gradients`` do not change.
 
     Source:
         ``Optimizer._scale_loss`` in tensorflow/python/training/optimizer.py, whose rule this follows.
@@ -44,7 +44,7 @@ def install() -> None:
     @functools.wraps(aggregate)
     def averaging(self: Any, grads_and_vars: Any) -> Any:
         if (
-            _is_marked()
+            _averages()
             and self.gradient_aggregator is keras_optimizers.all_reduce_sum_gradients
             and tf.compat.v1.distribute.get_loss_reduction() == tf.distribute.ReduceOp.MEAN
         ):
@@ -55,7 +55,7 @@ def install() -> None:
 
     @functools.wraps(apply_gradients)
     def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_marked():
+        if _averages():
             name = type(self).__name__
             raise ModelError(
                 f"model_fn uses tf.keras.optimizers.{name}, whose updates never run in a graph: nothing is learnt.",
@@ -69,8 +69,8 @@ def install() -> None:
     new.apply_gradients = refusing
 
 
-def _is_marked() -> bool:
-    return getattr(tf.compat.v1.get_default_graph(), _MARK, False)
+def _averages() -> bool:
+    return getattr(tf.compat.v1.get_default_graph(), _FLAG, False)
 
 
 def _scaled(gradient: Any, share: float) -> Any:

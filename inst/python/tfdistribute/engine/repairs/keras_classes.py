@@ -1,8 +1,8 @@
 """Repair of Keras models that exist while an Estimator's graph is built.
 
-Keras changes the base classes of ``Dense``, ``Sequential`` and all others in place when one of their kind is made in a
-graph of TensorFlow 1, as Estimators make graphs. From then on every model that was made before says "Your Layer or
-Model is in an invalid state", also the models of the user that have nothing to do with the Estimator.
+When a Keras object is made in a graph of TensorFlow 1, as in Estimators, Keras changes the base classes of its class
+(``Dense``, ``Sequential``, ...) in place. From then on all models that were made before fail with "Your Layer or Model
+is in an invalid state", also the user's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Variables of strategies over several devices, which TensorFlow puts into its collections twice."""
+"""Variables of strategies over several devices, which TensorFlow adds to its collections twice."""
 
 from __future__ import annotations
 
@@ -12,46 +12,34 @@ from tensorflow.python.distribute import values as distributed
 class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
     """Drop the variables that a strategy has wrapped from the graph's collections.
 
-    TensorFlow 2 puts a variable into its collections even where the strategy that wraps it asks for none, so
-    that the variable and its wrapper are both there. Under central storage they have the same name, and the
-    saver refuses them ("At least two variables have the same name"). Under mirrored training the slots of
-    optimizers are saved once more for each replica, and a checkpoint without these copies, from one device,
-    cannot be restored. Only the wrapper is kept. Graphs without such pairs stay as they are.
+    TensorFlow 2 adds a variable to its collections even if the strategy that wraps it asks for none, so both the
+    variable and its wrapper are there. Under central storage they have the same name, and the saver fails ("At least
+    two variables have the same name"). Under mirrored training the slots of optimizers are saved again for each
+    replica, and a checkpoint from one device, without these copies, cannot be restored. Only the wrapper is kept.
 
     Source:
         ``_create_var_creator`` in tensorflow/python/distribute/parameter_server_strategy.py.
     """
 
     def begin(self) -> None:
-        """Clean the collections: after the graph is made, before a saver is."""
+        """Clean the collections, after the graph and before a saver is made."""
         graph = tf.compat.v1.get_default_graph()
         for key in graph.get_all_collection_keys():
             collection = graph.get_collection_ref(key)
             for item in collection:
-                _hand_on_beginning(item)
+                _pass_on_initial_value(item)
             _drop_wrapped(collection)
 
 
 def trainable() -> list[Any]:
-    """List the graph's trainable variables, each once: without those that a strategy has wrapped.
-
-    Returns:
-        Variables in the order in which they were made.
-    """
+    """List the graph's trainable variables in order, without those that a strategy has wrapped."""
     listed = list(tf.compat.v1.trainable_variables())
     _drop_wrapped(listed)
     return listed
 
 
 def components(variable: Any) -> tuple[Any, ...]:
-    """List the variables that stand for one: itself, or those that a strategy has wrapped.
-
-    Args:
-        variable: A variable.
-
-    Returns:
-        Variables that have a handle of their own.
-    """
+    """List the variables with a handle: those that a strategy has wrapped in this one, or itself."""
     return _wrapped_by(variable) or (variable,)
 
 
@@ -67,11 +55,11 @@ def _wrapped_by(item: Any) -> tuple[Any, ...]:
     return item.values if isinstance(item, distributed.DistributedVariable) else ()
 
 
-def _hand_on_beginning(item: Any) -> None:
-    """Let a wrapped variable begin with what was set on its wrapper.
+def _pass_on_initial_value(item: Any) -> None:
+    """Copy the initial value of a wrapper to the variable that it wraps.
 
-    A warm start sets the value on the wrapper, whose initializer is the wrapped variable's, so that training would
-    begin with new values, without a word.
+    A warm start sets the value on the wrapper, but the wrapped variable's initializer runs. Training would silently
+    begin with new values.
 
     Source:
         ``_set_checkpoint_initializer`` in tensorflow/python/training/checkpoint_utils.py.

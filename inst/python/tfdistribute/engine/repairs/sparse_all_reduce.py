@@ -1,8 +1,8 @@
 """Repair of sums of sparse gradients over the processes of a cluster.
 
-The gradient of a table of which a batch reads some rows holds those rows only, and their number changes from step to
-step. The servers of a cluster remember the shapes of a collective operation from its first step, so that the next step
-with another number of rows fails ("Shape mismatch in the collective instance").
+The gradient of a table holds only the rows that the batch reads, and their number changes from step to step. The
+servers of a cluster keep the shapes of a collective operation from its first step, so a step with another number of
+rows fails ("Shape mismatch in the collective instance").
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tensorflow.python.distribute import cross_device_utils
 
 @functools.cache
 def install() -> None:
-    """Sum sparse gradients by operations whose shapes never change.
+    """Sum sparse gradients by operations of constant shape.
 
-    All rows travel, those that nobody read as zeros, with a column that says how often a row was read; what comes out
-    are the rows that somebody read, as optimizers want them.
+    All rows are summed, as zeros if they were not read, with a column that counts the reads. The result has the rows
+    that at least one task has read, as optimizers expect.
 
     Source:
         ``CollectiveReplicaLauncher.all_reduce_indexed_slices`` in tensorflow/python/distribute/cross_device_utils.py;
@@ -42,7 +42,7 @@ def install() -> None:
 
 
 def _spans_processes(device: str) -> bool:
-    """Say whether a device belongs to a task of a cluster; the devices of one process need no repair."""
+    """Return whether a device belongs to a task of a cluster; within one process no repair is needed."""
     return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
 
 
