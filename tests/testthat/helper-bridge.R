@@ -22,3 +22,10 @@ local_answers <- function(..., frame = parent.frame()) {
   })
   withr::defer(the$bridge <- before, envir = frame)
 }
+
+# Fail if Python is started, for checks that do without it.
+local_no_python <- function(frame = parent.frame()) {
+  before <- the$bridge
+  the$bridge <- list(call = function(...) rlang::abort("Python was started"))
+  withr::defer(the$bridge <- before, envir = frame)
+}

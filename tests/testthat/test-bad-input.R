@@ -6,13 +6,6 @@ wt_model <- function(...) {
 
 mirrored <- function(devices = 2) run_config(train_distribute = strategy_mirrored(devices))
 
-# Python must not be started for what is known without it.
-local_no_python <- function(frame = parent.frame()) {
-  before <- the$bridge
-  the$bridge <- list(call = function(...) rlang::abort("Python was started"))
-  withr::defer(the$bridge <- before, envir = frame)
-}
-
 test_that("mistakes in data are found without Python", {
   local_no_python()
   with_na <- mtcars

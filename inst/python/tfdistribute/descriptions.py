@@ -19,7 +19,7 @@ import dataclasses
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, Union, cast
 
 from tfdistribute.callbacks import as_callable
@@ -181,6 +181,44 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
         if function is not None:
             return function
     raise _misfit(value, _TYPES.get(hint, "a function"), name)
+
+
+def check_minimum(argument: str, value: float, minimum: float) -> None:
+    """Check a count or another number.
+
+    Args:
+        argument: Name of the argument, as users write it.
+        value: The number.
+        minimum: The smallest that is allowed.
+
+    Raises:
+        ArgumentError: the value is below the minimum.
+    """
+    if value < minimum:
+        raise ArgumentError(
+            f"`{argument}` must be at least {minimum:g}, not {value:g}.",
+            argument=argument,
+            value=f"{value:g}",
+        )
+
+
+def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
+    """Check a name from a list.
+
+    Args:
+        argument: Name of the argument, as users write it.
+        value: The name.
+        choices: The names that are allowed.
+
+    Raises:
+        ArgumentError: the value is not one of the choices.
+    """
+    if value not in choices:
+        raise ArgumentError(
+            f'`{argument}` must be one of {", ".join(choices)}, not "{value}".',
+            argument=argument,
+            value=value,
+        )
 
 
 def _misfit(value: Any, expected: str, name: str) -> ArgumentError:

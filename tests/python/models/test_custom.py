@@ -110,7 +110,7 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
         (lambda loss: loss, "an object of class"),
         (lambda loss: {"loss": loss}, "neither of `train_op` and `optimizer`"),
         (lambda loss: {"optimizer": "sgd"}, 'no `loss` in mode "train"'),
-        (lambda loss: {"loss": loss, "solver": "sgd"}, "`solver`, which is no part"),
+        (lambda loss: {"loss": loss, "solver": "sgd"}, "`solver`, which is not a field"),
         (lambda loss: {"loss": loss, "mode": "eval"}, 'returned a specification of mode "eval"'),
         (
             lambda loss: {"loss": [loss, loss], "optimizer": "sgd"},

@@ -49,7 +49,7 @@ def test_labels_that_fit_pass(
     described: Model, label: ColumnFacts, label_range: tuple[float, float] | None
 ) -> None:
     described.check(facts(label, label_range))
-    assert described.with_facts(facts(label, label_range)) == described
+    assert described.complete_from_input(facts(label, label_range)) == described
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_the_remedy_for_too_many_classes_names_their_number() -> None:
     with pytest.raises(TfdistributeError, match="n_classes = 4"):
         CLASSIFIER.check(facts(ColumnFacts("y", "integer"), (0.0, 3.0)))
     with pytest.raises(ModelError) as caught:
-        CLASSIFIER.with_facts(facts(ColumnFacts("y", "string", (), ("a", "b", "c"))))
+        CLASSIFIER.complete_from_input(facts(ColumnFacts("y", "string", (), ("a", "b", "c"))))
     assert caught.value.remedy is not None
     assert "n_classes = 3" in caught.value.remedy
 
 
 def test_codes_of_a_factor_are_no_names() -> None:
     codes = facts(ColumnFacts("y", "integer", (), ("no", "yes")), (0.0, 1.0))
-    assert CLASSIFIER.with_facts(codes) == CLASSIFIER
+    assert CLASSIFIER.complete_from_input(codes) == CLASSIFIER
 
 
 def test_nothing_is_checked_that_is_not_known() -> None:

@@ -32,7 +32,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
-from tfdistribute.models import FeatureColumn, Model, labelled_spec, safe_key
+from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training import (
     EvalSpec,
@@ -199,7 +199,7 @@ def _parse_example_spec(
     )
     label = tf.io.FixedLenFeature((int(label_dimension),), dtype, default)
     columns = [read(FeatureColumn, column) for column in feature_columns]
-    return _Kept(labelled_spec(columns, label_key, label, weight_column))
+    return _Kept(parse_example_spec_with_label(columns, label_key, label, weight_column))
 
 
 def _input_layer(

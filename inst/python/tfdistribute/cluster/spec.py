@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
-from tfdistribute.descriptions import Description
-from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.descriptions import Description, check_choice, check_minimum
+from tfdistribute.errors import ClusterError
 
 # The roles in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator is not part of it.
 TRAINING_ROLES = ("chief", "worker", "ps")
@@ -26,6 +26,7 @@ _MINIMUM = {
     "workers": 1,
     "ps": 0,
     "devices_per_worker": 1,
+    "memory_limit_mb": 1,
     "start_timeout_s": 1,
     "stall_timeout_s": 1,
     "restarts": 0,
@@ -180,20 +181,11 @@ class LocalCluster(Cluster, kind="local"):
 
     def __post_init__(self) -> None:
         """Check the counts, the timeouts and the network."""
-        for name, least in _MINIMUM.items():
-            if getattr(self, name) < least:
-                raise ArgumentError(
-                    f"`{name}` must be at least {least}, not {getattr(self, name)}.",
-                    argument=name,
-                    value=str(getattr(self, name)),
-                )
-        if self.network not in NETWORKS:
-            raise ArgumentError(
-                f"`network` is {self.network!r}, which is not supported.",
-                f"Use one of {', '.join(NETWORKS)}.",
-                argument="network",
-                value=self.network,
-            )
+        for name, minimum in _MINIMUM.items():
+            value = getattr(self, name)
+            if value is not None:
+                check_minimum(name, value, minimum)
+        check_choice("network", self.network, NETWORKS)
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:

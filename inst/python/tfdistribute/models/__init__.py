@@ -1,13 +1,16 @@
-"""Models: feature columns, optimizers and canned Estimators, as plain values that can be built."""
+"""Models, feature columns and optimizers: plain values that build TensorFlow's objects."""
 
 # Importing a module registers its members with their family.
 from tfdistribute.models import canned, custom, feature_columns, keras, wrapped
 from tfdistribute.models.description import Model
-from tfdistribute.models.feature_columns.description import FeatureColumn, Need, safe_key
+from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import Initializer
 from tfdistribute.models.optimizers import Optimizer
-from tfdistribute.models.parsing import labelled_spec
-from tfdistribute.models.serving import examples_receiver, tensors_receiver
+from tfdistribute.models.serving import (
+    examples_receiver,
+    parse_example_spec_with_label,
+    tensors_receiver,
+)
 from tfdistribute.models.warm_start import WarmStart
 from tfdistribute.models.wrapped import Wrapped
 
@@ -15,7 +18,6 @@ __all__ = [
     "FeatureColumn",
     "Initializer",
     "Model",
-    "Need",
     "Optimizer",
     "WarmStart",
     "Wrapped",
@@ -24,7 +26,7 @@ __all__ = [
     "examples_receiver",
     "feature_columns",
     "keras",
-    "labelled_spec",
+    "parse_example_spec_with_label",
     "safe_key",
     "tensors_receiver",
     "wrapped",

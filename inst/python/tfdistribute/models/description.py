@@ -1,4 +1,4 @@
-"""What every model is described by."""
+"""Root of the model descriptions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import UnsupportedError
-from tfdistribute.models.feature_columns.description import Need
+from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
 
-# From hooks (descriptions, TensorFlow's objects) and a mode to session hooks.
+LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
+
+# Makes session hooks from hooks (descriptions or TensorFlow's objects) and a mode.
 MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 
 @dataclass(frozen=True)
 class Model(Description):
-    """Root of the family: what is trained, and where its checkpoints are.
+    """What is trained, and where its checkpoints are.
 
     Args:
         model_dir: Directory of the model's checkpoints.
@@ -40,14 +42,14 @@ class Model(Description):
         raise NotImplementedError
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """See that data and model fit, before TensorFlow starts. What is not known is not checked.
+        """Check that data and model fit, before TensorFlow starts, as far as the data is known.
 
         Args:
             facts: What is known about the input.
             needs_label: Whether the verb uses labels; False for predict.
 
         Raises:
-            InputError: a feature or the label is missing, or of a type or shape that the model cannot use.
+            InputError: a feature or the label is missing, or has a type or shape that the model cannot use.
         """
         raise NotImplementedError
 
@@ -55,83 +57,83 @@ class Model(Description):
         """Describe what a checkpoint of the model holds.
 
         Returns:
-            A JSON-ready mapping. Its ``optimizer`` matters for training only: a checkpoint can be evaluated and used
-            for prediction whatever the optimizer.
+            A JSON-ready mapping. Its ``optimizer`` matters for training only: evaluation and prediction work with
+            any optimizer.
         """
         raise NotImplementedError
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Make what turns a request to an exported model into features.
+        """Make the function that turns a request to an exported model into features.
 
-        Here a request holds a tensor for each feature that the model was trained on; members with feature columns
-        read serialised ``tf.train.Example`` messages.
+        By default a request holds a tensor for each feature that the model was trained on. Models with feature
+        columns read serialised ``tf.train.Example`` messages.
 
         Args:
-            features: What is known of the features that the model was trained on; None for nothing.
+            features: The features that the model was trained on; None if not known.
 
         Returns:
             A function without arguments that returns a ``ServingInputReceiver``.
 
         Raises:
-            UnsupportedError: nothing is known of the features.
+            UnsupportedError: the features are not known.
         """
         if features is None:
             raise UnsupportedError(
-                "What a request holds is not known: the model was trained on a function's dataset.",
+                "The features of a request are not known: the model was trained on a function's dataset.",
                 "Give `input`, an input_fn() with the features, or `serving_input_receiver_fn`.",
                 argument="input",
                 value="NULL",
             )
         return tensors_receiver(features)
 
-    def needed_features(self) -> tuple[Need, ...]:
+    def required_features(self) -> tuple[FeatureRequirement, ...]:
         """List the features that the model reads, and what they must hold."""
         return ()
 
-    def with_facts(self, facts: InputFacts) -> Model:
+    def complete_from_input(self, facts: InputFacts) -> Model:
         """Fill in what the user left to the data, such as the names of classes.
 
         Args:
             facts: What is known about the input that the model is trained or evaluated on.
 
         Returns:
-            A model, this one where nothing was missing.
+            The completed model; this one if nothing was missing.
         """
         del facts
         return self
 
-    def with_signature(self, signature: Mapping[str, Any] | None) -> Model:
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
         """Fill in what the training took from its data.
 
         Args:
-            signature: The ``structure()`` of the trained model, as it was stored; None where none was.
+            signature: The stored ``structure()`` of the trained model; None if it was not stored.
 
         Returns:
-            A model, this one where nothing was missing.
+            The completed model; this one if nothing was missing.
         """
         del signature
         return self
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Say how hooks that the model itself describes become session hooks.
+        """Use a function to make session hooks from the hooks that the model itself describes.
 
         Args:
-            make: Makes them, for the mode in which the model is called.
+            make: Makes the hooks of one mode.
 
         Returns:
-            A model, this one where no hooks are described.
+            A model; this one if it describes no hooks.
         """
         del make
         return self
 
     def is_v1_canned(self) -> bool:
-        """Say whether the Estimator is one of tf.compat.v1.estimator's ready-made models."""
+        """Return whether the Estimator is one of tf.compat.v1.estimator's canned models."""
         return False
 
     def has_callbacks(self) -> bool:
-        """Say whether TensorFlow will call R functions while it builds the model's graph."""
+        """Return whether TensorFlow calls R functions while it builds the model's graph."""
         return _holds_callback(self)
 
 
@@ -139,7 +141,7 @@ def _holds_callback(value: Any) -> bool:
     if isinstance(value, Callback):
         return True
     if isinstance(value, Mapping):
-        # An R function that has not been coerced yet is a mapping with a `call`.
+        # An R function arrives as a mapping with a `call`.
         return callable(value.get("call")) or any(_holds_callback(item) for item in value.values())
     if isinstance(value, (tuple, list)):
         return any(_holds_callback(item) for item in value)

@@ -1,4 +1,4 @@
-"""Whether features fit a model: plain checks, before TensorFlow starts."""
+"""Checks of features against a model, before TensorFlow starts."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from collections.abc import Iterable, Mapping
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.models.feature_columns.description import Need
+from tfdistribute.models.feature_columns.description import FeatureRequirement
 
 
-def check_features(needs: Iterable[Need], features: Mapping[str, ColumnFacts]) -> None:
-    """See that every feature is there, with values that its column can read.
+def check_features(
+    required: Iterable[FeatureRequirement], features: Mapping[str, ColumnFacts]
+) -> None:
+    """Check that every required feature exists, with values that its column can read.
 
     Args:
-        needs: What the model's columns read.
+        required: The features that the model reads.
         features: The input's features by name.
 
     Raises:
-        InputError: a feature is missing, or of another type or width.
+        InputError: a feature is missing, or has another type or width.
     """
-    for need in needs:
-        if need.feature not in features:
-            raise _missing(need, list(features))
-        _check_fit(need, features[need.feature])
+    for each in required:
+        if each.feature not in features:
+            raise _missing(each, list(features))
+        _check_fit(each, features[each.feature])
 
 
 def check_weights(facts: InputFacts, weight_column: str | None) -> None:
-    """See that a model weighs rows by the input's weights.
+    """Check that the model uses the input's weights.
 
     Args:
         facts: What is known about the input.
-        weight_column: The feature that the model takes for weights, or None.
+        weight_column: The feature that the model uses as weights, or None.
 
     Raises:
         InputError: the input has weights that the model does not read.
@@ -42,47 +44,47 @@ def check_weights(facts: InputFacts, weight_column: str | None) -> None:
     reads = "was trained without weights" if weight_column is None else f'reads "{weight_column}"'
     raise InputError(
         f'The input\'s weights are "{facts.weights.name}", but the model {reads}.',
-        "Give the inputs for training and evaluating the same `weights`, and the model no other `weight_column`.",
+        "Use the same `weights` for training and evaluation, and no other `weight_column` in the model.",
         argument="weights",
         value=facts.weights.name,
     )
 
 
-def _missing(need: Need, known: list[str]) -> InputError:
-    # Upper and lower case are the most common slip.
+def _missing(required: FeatureRequirement, known: list[str]) -> InputError:
+    # Names that differ in case are the most common mistake.
     lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(need.feature.lower(), list(lower), n=1)
+    close = difflib.get_close_matches(required.feature.lower(), list(lower), n=1)
     listed = ", ".join(f'"{name}"' for name in known[:20]) + (", ..." if len(known) > 20 else "")
     guess = f'Did you mean "{lower[close[0]]}"? ' if close else ""
     return InputError(
-        f'The feature "{need.feature}", which column "{need.column}" reads, is not in the input.',
+        f'The feature "{required.feature}", which column "{required.column}" reads, is not in the input.',
         f"{guess}The input's features are {listed}.",
         argument="features",
-        value=need.feature,
+        value=required.feature,
     )
 
 
-def _check_fit(need: Need, feature: ColumnFacts) -> None:
-    if feature.type not in need.types:
+def _check_fit(required: FeatureRequirement, feature: ColumnFacts) -> None:
+    if feature.type not in required.types:
         raise InputError(
-            f'The feature "{need.feature}" holds {_held(feature.type)}, '
-            f'but column "{need.column}" reads {_wanted(need.types)}.',
-            need.remedy,
+            f'The feature "{required.feature}" holds {_type_in_words(feature.type)}, '
+            f'but column "{required.column}" reads {_types_in_words(required.types)}.',
+            required.remedy,
             argument="features",
-            value=need.feature,
+            value=required.feature,
         )
     width = math.prod(feature.shape)
-    if need.width is not None and width != need.width:
+    if required.width is not None and width != required.width:
         raise InputError(
-            f'The feature "{need.feature}" has {width} values per row, '
-            f'but column "{need.column}" has shape for {need.width}.',
+            f'The feature "{required.feature}" has {width} values per row, '
+            f'but column "{required.column}" has shape for {required.width}.',
             f"Give the column shape = {width}.",
             argument="shape",
-            value=str(need.width),
+            value=str(required.width),
         )
 
 
-def _held(kind: str) -> str:
+def _type_in_words(column_type: str) -> str:
     words = {
         "float": "numbers with fractions (doubles)",
         "integer": "whole numbers",
@@ -92,10 +94,10 @@ def _held(kind: str) -> str:
         "date": "dates",
         "datetime": "times",
     }
-    return words.get(kind, kind)
+    return words.get(column_type, column_type)
 
 
-def _wanted(types: tuple[str, ...]) -> str:
+def _types_in_words(types: tuple[str, ...]) -> str:
     if "float" in types:
         return "numbers"
     if "string" in types:

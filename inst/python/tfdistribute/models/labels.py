@@ -1,19 +1,15 @@
-"""Whether labels fit a model: plain checks, before TensorFlow starts."""
+"""Checks of labels against a model, before TensorFlow starts."""
 
 from __future__ import annotations
+
+import math
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
 
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
-    """Find the label.
-
-    Args:
-        facts: What is known about the input.
-
-    Returns:
-        The label; None where nothing is known about the input.
+    """Return the label; None if the input is not known.
 
     Raises:
         InputError: the input is known and has no label.
@@ -29,11 +25,11 @@ def require_label(facts: InputFacts) -> ColumnFacts | None:
 
 
 def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
-    """See that a regressor can learn the label.
+    """Check that a regressor can learn the label.
 
     Args:
         facts: What is known about the input.
-        label_dimension: Numbers per row that the model predicts.
+        label_dimension: Numbers that the model predicts per row.
 
     Raises:
         InputError: no label, a label of strings, or another number of values per row.
@@ -54,15 +50,15 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
 def check_class_label(
     facts: InputFacts, n_classes: int, vocabulary: tuple[str, ...] | None
 ) -> None:
-    """See that a classifier can learn the label.
+    """Check that a classifier can learn the label.
 
     Args:
         facts: What is known about the input.
         n_classes: Number of classes.
-        vocabulary: Names of the classes; None where they are 0 to n_classes - 1.
+        vocabulary: Names of the classes; None for 0 to n_classes - 1.
 
     Raises:
-        InputError: no label, or values that are no classes of the model.
+        InputError: no label, or values that are not classes of the model.
         ModelError: the number of names is not n_classes.
     """
     check_vocabulary(n_classes, vocabulary)
@@ -81,7 +77,7 @@ def check_class_label(
         )
     elif label.type in ("date", "datetime"):
         raise InputError(
-            f'The response "{label.name}" holds dates, which are no classes.',
+            f'The response "{label.name}" holds dates, which are not classes.',
             "Make it a factor.",
             argument="response",
             value=label.name,
@@ -91,14 +87,14 @@ def check_class_label(
 
 
 def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
-    """See that there is one name per class.
+    """Check that there is one name per class.
 
     Args:
         n_classes: Number of classes.
         vocabulary: Names of the classes, or None.
 
     Raises:
-        ModelError: another number of names, or a name twice.
+        ModelError: the number of names is not n_classes, or a name occurs twice.
     """
     if vocabulary is None:
         return
@@ -128,14 +124,14 @@ def _check_names(label: ColumnFacts, n_classes: int, vocabulary: tuple[str, ...]
             argument="label_vocabulary",
             value="NULL",
         )
-    strange = [level for level in label.levels or () if level not in vocabulary]
-    if strange:
+    unknown = [level for level in label.levels or () if level not in vocabulary]
+    if unknown:
         raise InputError(
-            f'The response "{label.name}" has level "{strange[0]}", but the model\'s {n_classes} classes are '
+            f'The response "{label.name}" has level "{unknown[0]}", but the model\'s {n_classes} classes are '
             f"{_listed(vocabulary)}.",
             "Give the model all levels as `label_vocabulary`, or drop the rows.",
             argument="response",
-            value=strange[0],
+            value=unknown[0],
         )
 
 
@@ -167,9 +163,7 @@ def _check_range(
 
 
 def _check_width(label: ColumnFacts, width: int, argument: str | None) -> None:
-    given = 1
-    for size in label.shape:
-        given *= size
+    given = math.prod(label.shape)
     if given == width:
         return
     if argument is None:

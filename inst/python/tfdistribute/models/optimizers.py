@@ -1,4 +1,4 @@
-"""How weights follow gradients: optimizers as plain values."""
+"""Optimizers as plain values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError
 
-# Settings that every optimizer takes.
+# Settings of every optimizer.
 COMMON_SETTINGS = ("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
 
-# Names as R users write them in lower case, the legacy Keras class, and its own settings.
+# Names in lower case, with the legacy Keras class and its own settings.
 OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "adadelta": ("Adadelta", ("rho", "epsilon")),
     "adagrad": ("Adagrad", ("initial_accumulator_value", "epsilon")),
@@ -36,33 +36,33 @@ OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sgd": ("SGD", ("momentum", "nesterov")),
 }
 
-# Settings that decide which variables an optimizer keeps in a checkpoint.
+# Settings that add variables to a checkpoint.
 SLOT_SETTINGS = ("amsgrad", "centered", "momentum")
 
 
 @dataclass(frozen=True)
 class Optimizer(Description):
-    """Root of the family: what makes the optimizer, each time TensorFlow needs one."""
+    """How to make an optimizer, each time TensorFlow needs one."""
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make what TensorFlow calls to get a new optimizer.
+        """Make the function that TensorFlow calls for a new optimizer.
 
         An optimizer belongs to one graph, so each training and each replica's graph needs its own.
 
         Args:
-            learning_rate: The model's default, where the optimizer was given none; None for Keras's default.
+            learning_rate: The model's default, used unless the optimizer has its own; None for the default of Keras.
 
         Returns:
             A function without arguments that returns a new legacy Keras optimizer.
 
         Raises:
             ArgumentError: a setting that TensorFlow refuses.
-            ModelError: an optimizer that canned models cannot use.
+            ModelError: canned models do not support the optimizer.
         """
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe which variables the optimizer keeps in a checkpoint, as plain values."""
+        """Describe the variables that the optimizer adds to a checkpoint, as plain values."""
         raise NotImplementedError
 
 
@@ -76,7 +76,7 @@ class NamedOptimizer(Optimizer, kind="named"):
             ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
 
     Raises:
-        ArgumentError: the name or a setting is not known.
+        ArgumentError: an unknown name or setting.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/keras/optimizers/legacy
@@ -86,7 +86,7 @@ class NamedOptimizer(Optimizer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse unknown names and settings."""
+        """Check the name and the settings."""
         if self.name.lower() not in OPTIMIZERS:
             raise ArgumentError(
                 f'`optimizer` "{self.name}" is not known.',
@@ -105,7 +105,7 @@ class NamedOptimizer(Optimizer, kind="named"):
             )
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make a function that makes the optimizer."""
+        """Make the function from the name and the settings."""
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
         settings = {**default, **self.settings}
         return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
@@ -117,8 +117,8 @@ class NamedOptimizer(Optimizer, kind="named"):
 
 
 @dataclass(frozen=True)
-class OptimizerObject(Optimizer, kind="object"):
-    """An optimizer that was made in Python.
+class OptimizerInstance(Optimizer, kind="object"):
+    """An optimizer made in Python.
 
     Args:
         object: A Keras optimizer, legacy or new, or a function without arguments that makes one.
@@ -127,10 +127,10 @@ class OptimizerObject(Optimizer, kind="object"):
     object: Any
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make a function that makes optimizers like this one.
+        """Make a function that copies this optimizer.
 
         Raises:
-            ModelError: it is a v1 optimizer, or a new one without a legacy twin.
+            ModelError: it is a v1 optimizer, or a new one without a legacy equivalent.
         """
         del learning_rate
         return engine.optimizers.factory_like(self.object)
@@ -146,19 +146,19 @@ class OptimizerObject(Optimizer, kind="object"):
 
 @dataclass(frozen=True)
 class OptimizerFunction(Optimizer, kind="function"):
-    """A function of the user that makes an optimizer.
+    """A user function that makes an optimizer.
 
     Args:
         function: A function without arguments.
 
     Raises:
-        ArgumentError: it cannot be called.
+        ArgumentError: it is not a function.
     """
 
     function: Any
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called, and keep what can."""
+        """Convert the function to a callable."""
         function = as_callable(self.function)
         if function is None:
             raise ArgumentError(
@@ -170,15 +170,15 @@ class OptimizerFunction(Optimizer, kind="function"):
         object.__setattr__(self, "function", function)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make a function that calls the user's, and checks what it returns."""
+        """Make a function that calls the user's, and checks its result."""
         del learning_rate
         return engine.optimizers.checked_factory(self.function)
 
     def structure(self) -> dict[str, Any]:
-        """Say that a function decides."""
+        """Describe no variables: they depend on the function."""
         return {"name": "function", "slots": []}
 
 
-# What canned models use where nothing is said.
+# Defaults of canned models.
 ADAGRAD = NamedOptimizer("adagrad")
 FTRL = NamedOptimizer("ftrl")

@@ -1,14 +1,15 @@
-"""What a request to an exported model holds, as functions that TensorFlow's export calls."""
+"""Requests to exported models: receivers of serving inputs, and how ``tf.train.Example`` messages are parsed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
-from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
-from tfdistribute.models.parsing import parse_example_spec
+from tfdistribute.errors import ModelError
+from tfdistribute.models.feature_columns.crossed import Crossed
+from tfdistribute.models.feature_columns.description import WHOLE_NUMBERS, FeatureColumn, safe_key
 
 
 def examples_receiver(
@@ -18,13 +19,13 @@ def examples_receiver(
 
     Args:
         columns: The columns whose features are in the messages.
-        features: What is known of the features that the model was trained on; None for nothing.
+        features: The features that the model was trained on; None if not known.
 
     Returns:
         A function that returns a ``ServingInputReceiver`` with one input, "examples": strings.
 
     Raises:
-        ModelError: two columns read one feature in ways that one message cannot serve.
+        ModelError: two columns read one feature in ways that one message cannot provide.
     """
     spec = parse_example_spec(columns, features)
     return engine.tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
@@ -52,3 +53,123 @@ def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
         return tf.estimator.export.ServingInputReceiver(tensors, dict(tensors))
 
     return receiver
+
+
+def parse_example_spec(
+    columns: Iterable[FeatureColumn], features: Mapping[str, ColumnFacts] | None = None
+) -> dict[str, Any]:
+    """Make the parse specification of the features that columns read from ``tf.train.Example`` messages.
+
+    TensorFlow's own function does not always reproduce the features of the training. It treats every feature that is
+    crossed by its name as strings, whose hashes are not those of whole numbers. It reads these features as sparse
+    tensors, which a cross puts before dense ones, and the hash depends on the order. And it refuses a whole number
+    that is read both as a number and as a category.
+
+    Args:
+        columns: Feature columns.
+        features: The features that the model was trained on. If None, features that are crossed by their names are
+            treated as strings.
+
+    Returns:
+        ``tf.io.FixedLenFeature`` or ``tf.io.VarLenFeature`` by feature.
+
+    Raises:
+        ModelError: two columns read one feature in ways that one message cannot provide.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec, and
+        ``_sparse_cross_internal`` in tensorflow/python/ops/sparse_ops.py.
+    """
+    spec: dict[str, Any] = {}
+    for column in columns:
+        names = {safe_key(each.feature): each.feature for each in column.requirements()}
+        crossed = _crossed_by_name(column)
+        parsed = engine.tf.feature_column.make_parse_example_spec([column.build()])
+        for key, usual in parsed.items():
+            name = names[key]
+            entry = _dense((features or {}).get(name)) if name in crossed else usual
+            spec[name] = _merged(name, spec[name], entry) if name in spec else entry
+    return spec
+
+
+def parse_example_spec_with_label(
+    columns: Iterable[FeatureColumn],
+    label_key: str,
+    label: Any,
+    weight_column: str | None,
+) -> dict[str, Any]:
+    """Make the parse specification of features, label and weight.
+
+    Args:
+        columns: Feature columns.
+        label_key: Name of the label.
+        label: A ``tf.io.FixedLenFeature``.
+        weight_column: Name of the weights, or None.
+
+    Returns:
+        Entries by feature.
+
+    Raises:
+        ModelError: the label or the weight is also a feature.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec
+    """
+    tf = engine.tf
+    spec = parse_example_spec(columns)
+    added = [("label_key", label_key, label)]
+    if weight_column is not None:
+        added.append(("weight_column", weight_column, tf.io.FixedLenFeature((1,), tf.float32)))
+    for argument, name, entry in added:
+        if name in spec:
+            raise ModelError(
+                f'`{argument}` is "{name}", which is also a feature or the label.',
+                "Leave it out of the feature columns.",
+                argument=argument,
+                value=name,
+            )
+        spec[name] = entry
+    return spec
+
+
+def _crossed_by_name(column: FeatureColumn) -> set[str]:
+    if isinstance(column, Crossed):
+        inner = [_crossed_by_name(key) for key in column.keys if isinstance(key, FeatureColumn)]
+        return set[str]().union({key for key in column.keys if isinstance(key, str)}, *inner)
+    wrapped = getattr(column, "categorical_column", None)
+    return set() if wrapped is None else _crossed_by_name(wrapped)
+
+
+def _dense(known: ColumnFacts | None) -> Any:
+    tf = engine.tf
+    if known is None:
+        return tf.io.FixedLenFeature((1,), tf.string)
+    dtype = tf.int64 if known.type in WHOLE_NUMBERS else tf.string
+    return tf.io.FixedLenFeature(known.shape or (1,), dtype)
+
+
+def _merged(name: str, first: Any, second: Any) -> Any:
+    tf = engine.tf
+    types = {first.dtype, second.dtype}
+    # A whole number can be read as a number, as a category, and crossed by its name.
+    joint = first.dtype if len(types) == 1 else tf.int64
+    if types - {joint} - {tf.float32, tf.string} or types == {tf.float32, tf.string}:
+        raise ModelError(
+            f'The columns read the feature "{name}" in two ways ({_in_words(first)}, {_in_words(second)}), '
+            "and a tf.train.Example holds it in one.",
+            "Give `input` or `serving_input_receiver_fn` to export_savedmodel().",
+            argument="feature_columns",
+            value=name,
+        )
+    fixed = [entry for entry in (first, second) if isinstance(entry, tf.io.FixedLenFeature)]
+    if not fixed:
+        return tf.io.VarLenFeature(joint)
+    default = next((e.default_value for e in fixed if e.default_value is not None), None)
+    if default is not None and joint == tf.int64:
+        default = tuple(int(value) for value in default)
+    return tf.io.FixedLenFeature(fixed[0].shape, joint, default)
+
+
+def _in_words(entry: Any) -> str:
+    several = isinstance(entry, engine.tf.io.VarLenFeature)
+    return f"{'any number of' if several else 'one'} {entry.dtype.name}"

@@ -1,4 +1,4 @@
-"""What a model function of the user returns, as the specification that TensorFlow takes."""
+"""Conversion of a model function's result to TensorFlow's EstimatorSpec."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, cast
 from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ModelError
-from tfdistribute.models.optimizers import Optimizer, OptimizerFunction, OptimizerObject
+from tfdistribute.models.optimizers import Optimizer, OptimizerFunction, OptimizerInstance
 
-# By the mode in which they take part.
+# Fields that hold hooks, by mode.
 HOOKS = {
     "train": ("training_hooks", "training_chief_hooks"),
     "eval": ("evaluation_hooks",),
     "infer": ("prediction_hooks",),
 }
 ALL_HOOKS = tuple(name for names in HOOKS.values() for name in names)
-# The fields of TensorFlow's EstimatorSpec, and the optimizer that stands for a train_op.
+# Fields of TensorFlow's EstimatorSpec, and `optimizer`, which replaces `train_op`.
 FIELDS = (
     "mode",
     "predictions",
@@ -34,14 +34,14 @@ REMEDY = "Return estimator_spec(mode, ...), or list(loss = , predictions = , opt
 MakeHooks = Callable[[Sequence[Any]], list[Any]]
 
 
-def as_specification(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
-    """Make TensorFlow's specification, with what trains it.
+def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
+    """Make TensorFlow's EstimatorSpec, with an operation that trains.
 
     Args:
-        returned: A ``tf.estimator.EstimatorSpec``, or a mapping of some of ``FIELDS``. With ``optimizer`` instead of
-            ``train_op``, all trainable variables follow the loss after the collected updates were made.
+        returned: A ``tf.estimator.EstimatorSpec``, or a mapping with some of ``FIELDS``. With ``optimizer`` instead of
+            ``train_op``, all trainable variables minimise the loss, after the collected updates.
         mode: "train", "eval" or "infer".
-        make_hooks: Makes session hooks of descriptions.
+        make_hooks: Makes session hooks from descriptions.
 
     Returns:
         A ``tf.estimator.EstimatorSpec``; its train_op counts the step.
@@ -80,7 +80,7 @@ def _check(fields: Mapping[str, Any], mode: str) -> None:
     unknown = [name for name in fields if name not in FIELDS]
     if unknown:
         raise ModelError(
-            f"model_fn returned `{unknown[0]}`, which is no part of a specification.",
+            f"model_fn returned `{unknown[0]}`, which is not a field of a specification.",
             f"Use only {', '.join(FIELDS)}.",
             argument=unknown[0],
         )
@@ -95,7 +95,7 @@ def _check(fields: Mapping[str, Any], mode: str) -> None:
     if fields.get(needed) is None:
         raise ModelError(
             f'model_fn returned no `{needed}` in mode "{mode}".',
-            f"Give `{needed}` where mode is {mode!r}.",
+            f"Return `{needed}` if mode is {mode!r}.",
             argument=needed,
             value="NULL",
         )
@@ -118,7 +118,7 @@ def _train_op(fields: Mapping[str, Any], optimizer: Any) -> Any:
 def _new_optimizer(value: Any) -> Any:
     described = _described(value)
     tensorflow_1 = engine.tf.compat.v1.train.Optimizer
-    if isinstance(described, OptimizerObject) and isinstance(described.object, tensorflow_1):
+    if isinstance(described, OptimizerInstance) and isinstance(described.object, tensorflow_1):
         return described.object
     if isinstance(described, OptimizerFunction):
         made = described.function()
@@ -135,7 +135,7 @@ def _described(value: Any) -> Optimizer:
     if isinstance(value, Mapping):
         return read(Optimizer, cast("Mapping[str, Any]", value))
     is_function = callable(value) and not hasattr(value, "get_config")
-    return OptimizerFunction(value) if is_function else OptimizerObject(value)
+    return OptimizerFunction(value) if is_function else OptimizerInstance(value)
 
 
 def _metrics(metrics: Any) -> dict[str, Any] | None:
@@ -147,7 +147,7 @@ def _metrics(metrics: Any) -> dict[str, Any] | None:
             "Give it as list(accuracy = tf$compat$v1$metrics$accuracy(labels, classes)).",
             argument="eval_metric_ops",
         )
-    # A pair (value, update) of TensorFlow is a list where it came through R.
+    # R turns TensorFlow's pairs (value, update) into lists.
     return {
         str(name): tuple(cast("list[Any]", metric)) if isinstance(metric, list) else metric
         for name, metric in cast("Mapping[str, Any]", metrics).items()

@@ -1,4 +1,4 @@
-"""Variables that an untrained model begins with, from another model's checkpoint."""
+"""Warm start: initial values of variables from another model's checkpoint."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tfdistribute.errors import ModelDirectoryError
 
 @dataclass(frozen=True)
 class WarmStart(Description):
-    """Where a model's first training begins; later ones go on from the model's own checkpoint.
+    """Checkpoint that a model's first training starts from; later ones continue from the model's own.
 
     Args:
         ckpt_to_initialize_from: Directory of a trained model, prefix of a checkpoint, or directory of a SavedModel.
-        vars_to_warm_start: Regular expression over the names of trainable variables, or several over the names of all
+        vars_to_warm_start: A regular expression for the names of trainable variables, or several for the names of all
             variables.
-        var_name_to_prev_var_name: Names in the checkpoint, of variables that are named otherwise there.
+        var_name_to_prev_var_name: Names in the checkpoint, for variables that have another name there.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/WarmStartSettings
@@ -30,17 +30,13 @@ class WarmStart(Description):
     var_name_to_prev_var_name: dict[str, str] | None = None
 
     def check(self) -> None:
-        """See that the checkpoint is there.
+        """Check that the checkpoint exists.
 
         Raises:
-            ModelDirectoryError: it is not.
+            ModelDirectoryError: it does not.
         """
         path = self.ckpt_to_initialize_from
-        files = (
-            path + ".index",
-            os.path.join(path, "checkpoint"),
-            self._variables() + ".index",
-        )
+        files = (path + ".index", os.path.join(path, "checkpoint"), self._saved_model() + ".index")
         if "://" not in path and not any(os.path.isfile(file) for file in files):
             raise ModelDirectoryError(
                 f'`warm_start_from` "{path}" holds no checkpoint.',
@@ -52,12 +48,12 @@ class WarmStart(Description):
     def build(self) -> Any:
         """Make the ``tf.estimator.WarmStartSettings``."""
         several = not isinstance(self.vars_to_warm_start, str)
-        saved_model = os.path.isfile(self._variables() + ".index")
+        saved_model = self._saved_model()
         return engine.tf.estimator.WarmStartSettings(
-            self._variables() if saved_model else self.ckpt_to_initialize_from,
+            saved_model if os.path.isfile(saved_model + ".index") else self.ckpt_to_initialize_from,
             list(self.vars_to_warm_start) if several else self.vars_to_warm_start,
             var_name_to_prev_var_name=self.var_name_to_prev_var_name,
         )
 
-    def _variables(self) -> str:
+    def _saved_model(self) -> str:
         return os.path.join(self.ckpt_to_initialize_from, "variables", "variables")

@@ -1,4 +1,4 @@
-"""Estimators that were made elsewhere: by tfestimators, or by hand."""
+"""Existing Estimators, made by tfestimators or by hand."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tfdistribute.models.description import Model
 
 @dataclass(frozen=True)
 class Wrapped(Model, kind="wrapped"):
-    """An Estimator that exists already.
+    """An existing Estimator.
 
-    It cannot be sent to another process, and what it reads is not known before TensorFlow runs.
+    It cannot be sent to another process, and the features that it reads are not known before TensorFlow runs.
 
     Args:
         model_dir: Directory of the model's checkpoints.
-        estimator: A ``tf.estimator.Estimator``. It stays as it is; verbs use a repaired copy.
-        keeps_config: Whether the copy runs under the Estimator's own configuration.
-        calls_r: Whether functions of R may be in the model.
+        estimator: A ``tf.estimator.Estimator``. It is not changed; verbs use a repaired copy.
+        keeps_config: Whether the copy has the Estimator's own configuration.
+        calls_r: Whether the model may call R functions.
 
     Raises:
-        ArgumentError: estimator is none.
+        ArgumentError: the object is not an Estimator.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator
@@ -35,7 +35,7 @@ class Wrapped(Model, kind="wrapped"):
     calls_r: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no Estimator."""
+        """Check that the object is an Estimator."""
         if not engine.existing_estimators.is_estimator(self.estimator):
             shown = type(self.estimator).__name__
             raise ArgumentError(
@@ -49,7 +49,7 @@ class Wrapped(Model, kind="wrapped"):
         """Make an Estimator with the same model.
 
         Args:
-            config: A ``tf.estimator.RunConfig``; not used where the Estimator keeps its own.
+            config: A ``tf.estimator.RunConfig``; not used if the Estimator keeps its own.
 
         Returns:
             A ``tf.estimator.Estimator``.
@@ -61,16 +61,16 @@ class Wrapped(Model, kind="wrapped"):
         return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """See nothing: what the model reads is not known."""
+        """Check nothing: the features that the model reads are not known."""
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind; the model itself cannot be compared."""
+        """Describe the kind only: two Estimators cannot be compared."""
         return {"kind": self.kind}
 
     def is_v1_canned(self) -> bool:
-        """Say whether it is one of tf.compat.v1.estimator's ready-made models."""
+        """Return whether it is one of tf.compat.v1.estimator's canned models."""
         return engine.existing_estimators.kind_of(self.estimator) == "v1_canned"
 
     def has_callbacks(self) -> bool:
-        """Say whether functions of R may be in the model."""
+        """Return whether the model may call R functions."""
         return self.calls_r

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
-from tfdistribute.descriptions import Description
+from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
 from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 
@@ -188,13 +188,8 @@ def _check_together(settings: RunSettings) -> None:
         raise ArgumentError(
             "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
         )
-    if settings.protocol is not None and settings.protocol not in PROTOCOLS:
-        raise ArgumentError(
-            f'`protocol` must be one of {", ".join(PROTOCOLS)} or NULL, not "{settings.protocol}".',
-            "Leave `protocol` out.",
-            argument="protocol",
-            value=settings.protocol,
-        )
+    if settings.protocol is not None:
+        check_choice("protocol", settings.protocol, PROTOCOLS)
     if settings.experimental_distribute is not None:
         raise RunConfigError(
             "`experimental_distribute` is not supported: it sets the strategies a second time.",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import ArgumentError, StrategyError
+from tfdistribute.descriptions import check_choice
+from tfdistribute.errors import StrategyError
 from tfdistribute.strategies.description import Strategy
 from tfdistribute.strategies.device_names import (
     check_devices,
@@ -42,13 +43,7 @@ class Mirrored(Strategy, kind="mirrored"):
     def __post_init__(self) -> None:
         """Check the devices as far as this is possible without looking at the machine."""
         object.__setattr__(self, "devices", check_devices(self.devices))
-        if self.cross_device not in CROSS_DEVICE:
-            raise ArgumentError(
-                f'`cross_device` must be one of {", ".join(CROSS_DEVICE)}, not "{self.cross_device}".',
-                'Use "auto".',
-                argument="cross_device",
-                value=self.cross_device,
-            )
+        check_choice("cross_device", self.cross_device, CROSS_DEVICE)
         if isinstance(self.devices, tuple):
             self._check_nccl(self.devices)
 

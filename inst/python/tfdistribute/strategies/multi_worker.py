@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
+from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError, StrategyError
 from tfdistribute.strategies.description import Strategy
 
@@ -37,14 +38,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
 
     def __post_init__(self) -> None:
         """Check the arguments as far as this is possible without a cluster."""
-        if self.communication not in COMMUNICATION:
-            raise ArgumentError(
-                f"`communication` must be one of {', '.join(COMMUNICATION)}, "
-                f'not "{self.communication}".',
-                'Use "auto".',
-                argument="communication",
-                value=self.communication,
-            )
+        check_choice("communication", self.communication, COMMUNICATION)
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ArgumentError(
                 f"`timeout_s` must be more than 0 seconds, not {self.timeout_s:g}.",

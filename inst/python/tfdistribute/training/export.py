@@ -102,7 +102,7 @@ def _tensors_of(model: Model, source: Input) -> Callable[[], Any]:
             argument="input",
         )
     model.check(facts, needs_label=False)
-    read = {need.feature for need in model.needed_features()}
+    read = {each.feature for each in model.required_features()}
     read.discard(getattr(model, "weight_column", None) or "")
     features = {name: each for name, each in facts.features.items() if name in read or not read}
     return tensors_receiver(features)

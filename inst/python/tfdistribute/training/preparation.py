@@ -252,8 +252,8 @@ def run_seed(settings: RunSettings, job: str | None = None) -> int:
 
 def _completed(model: Model, directory: ModelDirectory, facts: InputFacts | None) -> Model:
     # Classes keep the numbers that they had when the model was trained, whatever levels this input has.
-    model = model.with_signature(directory.structure)
-    return model if facts is None else model.with_facts(facts)
+    model = model.complete_from_signature(directory.structure)
+    return model if facts is None else model.complete_from_input(facts)
 
 
 def _check_warm_start(model: Model) -> None:

@@ -20,7 +20,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
-from tfdistribute.models.canned.description import activation
+from tfdistribute.models.canned.parts import find_activation
 from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_INITIALIZERS
 from tfdistribute.models.optimizers import OPTIMIZERS
 from tfdistribute.run_config import RunSettings
@@ -326,23 +326,23 @@ def test_names_of_classes_come_from_the_levels_of_the_label() -> None:
     facts = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "yes")))
     described = model("dnn_classifier")
     assert described.label_vocabulary is None
-    assert described.with_facts(facts).label_vocabulary == ("no", "yes")
-    assert described.with_facts(facts).structure()["label_vocabulary"] == ["no", "yes"]
+    assert described.complete_from_input(facts).label_vocabulary == ("no", "yes")
+    assert described.complete_from_input(facts).structure()["label_vocabulary"] == ["no", "yes"]
     three = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "perhaps", "yes")))
     with pytest.raises(
         ModelError, match=r"`n_classes` is 2, but the response \"answer\" has 3 levels"
     ):
-        described.with_facts(three)
+        described.complete_from_input(three)
 
 
 def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> None:
     trained = model("dnn_classifier", label_vocabulary=["no", "yes"])
-    later = model("dnn_classifier").with_signature(trained.structure())
+    later = model("dnn_classifier").complete_from_signature(trained.structure())
     assert later == trained
-    assert model("dnn_classifier").with_signature(None) == model("dnn_classifier")
+    assert model("dnn_classifier").complete_from_signature(None) == model("dnn_classifier")
     # What the user says is not overruled.
     other = model("dnn_classifier", label_vocabulary=["a", "b"])
-    assert other.with_signature(trained.structure()) == other
+    assert other.complete_from_signature(trained.structure()) == other
 
 
 @pytest.mark.parametrize(
@@ -354,8 +354,6 @@ def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> N
             {"dnn_feature_columns": [WORD]},
             "`dnn_feature_columns` has the categorical",
         ),
-        ("dnn_regressor", {"hidden_units": []}, "`hidden_units` must be whole numbers"),
-        ("dnn_regressor", {"hidden_units": [4, 0]}, "`hidden_units` must be whole numbers"),
         ("linear_regressor", {"feature_columns": []}, "`feature_columns` is empty"),
         (
             "dnn_linear_combined_regressor",
@@ -367,15 +365,9 @@ def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> N
             {"n_classes": 4},
             r"`n_classes` is 4, but `label_vocabulary` names 3",
         ),
-        (
-            "linear_classifier",
-            {"n_classes": 1, "label_vocabulary": None},
-            "`n_classes` must be at least 2",
-        ),
-        ("linear_regressor", {"loss_reduction": "none"}, '`loss_reduction` "none" is not known'),
     ],
 )
-def test_what_no_data_could_make_right_is_refused_when_it_is_described(
+def test_a_model_without_usable_columns_is_refused_when_it_is_described(
     kind: str, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ModelError, match=message) as caught:
@@ -384,7 +376,7 @@ def test_what_no_data_could_make_right_is_refused_when_it_is_described(
 
 
 def test_an_unknown_activation_is_refused(tensorflow: Any, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match='`activation_fn` "rulu" is not known'):
+    with pytest.raises(ArgumentError, match='`activation_fn` "rulu" is not known'):
         model("dnn_regressor", tmp_path, activation_fn="rulu").build(configuration(tensorflow))
 
 
@@ -440,7 +432,7 @@ def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
     )
     activations = names_in_r("estimator.R", "activations")
     assert len(activations) > 10
-    assert all(callable(activation(name)) for name in activations)
+    assert all(callable(find_activation(name)) for name in activations)
 
 
 def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: Path):

@@ -50,7 +50,9 @@ def test_a_column_has_the_name_that_tensorflow_gives_it(tensorflow: Any, kind: s
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_column_reads_the_features_that_tensorflows_reads(tensorflow: Any, kind: str) -> None:
     described = column(EVERY[kind])
-    assert {need.feature for need in described.needs()} == set(described.build().parse_example_spec)
+    assert {need.feature for need in described.requirements()} == set(
+        described.build().parse_example_spec
+    )
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -130,7 +132,7 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
             "dnn_hidden_units": 2,
         },
     )
-    assert {need.feature for need in described.needed_features()} == {"x"}
+    assert {need.feature for need in described.required_features()} == {"x"}
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,6 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
         ({**LISTED, "vocabulary_list": ["a", "a"]}, "lists 'a' twice"),
         ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` of word is empty"),
         ({**LISTED, "default_value": 0, "num_oov_buckets": 2}, "cannot have both"),
-        ({**HASHED, "hash_bucket_size": 1}, "must be at least 2"),
-        ({**NUMBERED, "num_buckets": 0}, "must be at least 1"),
         ({**CROSSED, "keys": ["a"]}, "at least two `keys`"),
         ({**CROSSED, "keys": ["a", X]}, "cannot hold x, which is numeric"),
         (
@@ -154,7 +154,7 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
             {"kind": "indicator", "categorical_column": X},
             r"column_indicator\(\) needs a categorical column",
         ),
-        ({**EVERY["embedding"], "ckpt_to_load_from": "c"}, "only one of `ckpt_to_load_from`"),
+        ({**EVERY["embedding"], "ckpt_to_load_from": "c"}, "`ckpt_to_load_from` was given alone"),
     ],
 )
 def test_what_tensorflow_would_refuse_is_refused_when_it_is_described(
@@ -162,7 +162,7 @@ def test_what_tensorflow_would_refuse_is_refused_when_it_is_described(
 ) -> None:
     with pytest.raises(TfdistributeError, match=message) as caught:
         column(mapping)
-    assert caught.value.remedy
+    assert caught.value.argument in mapping
 
 
 def test_a_function_from_r_normalizes(tensorflow: Any) -> None:
@@ -191,7 +191,7 @@ def test_an_initializer_reaches_the_vectors_of_an_embedding(tensorflow: Any) -> 
 
 
 def test_unknown_initializers_and_settings_are_named(tensorflow: Any) -> None:
-    with pytest.raises(ArgumentError, match='`initializer` "normal" is not known'):
+    with pytest.raises(ArgumentError, match='`initializer` must be one of .*, not "normal"'):
         read(Initializer, {"kind": "named", "name": "normal"})
     strange = read(Initializer, {"kind": "named", "name": "zeros", "settings": {"stddev": 1.0}})
     with pytest.raises(ArgumentError, match='`initializer` "zeros" cannot take stddev'):

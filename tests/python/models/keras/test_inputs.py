@@ -6,7 +6,7 @@ import pytest
 from support.columns import facts
 
 from tfdistribute.errors import InputError
-from tfdistribute.models.keras.inputs import KerasInput, check_fit, route
+from tfdistribute.models.keras.inputs import KerasInput, check_fit, match_inputs
 
 ONE = (KerasInput("dense_input", (2,), "float32"),)
 
@@ -16,17 +16,17 @@ TWO = (KerasInput("a", (1,), "float32"), KerasInput("b", (), "string"))
 
 def test_inputs_read_features_by_name_and_leave_others_out() -> None:
     features = facts(c=("float", ()), b=("string", ()), a=("integer", ()))
-    routes = route(TWO, features, None)
-    assert routes == {"a": ("a",), "b": ("b",)}
-    check_fit(TWO, features, routes)
+    matched = match_inputs(TWO, features, None)
+    assert matched == {"a": ("a",), "b": ("b",)}
+    check_fit(TWO, features, matched)
 
 
 def test_one_input_reads_the_only_feature_or_all_side_by_side() -> None:
-    assert route(ONE, facts(x=("float", (2,))), None) == {"dense_input": ("x",)}
-    assert route(ONE, facts(x=("float", ()), y=("integer", ())), None) == {
+    assert match_inputs(ONE, facts(x=("float", (2,))), None) == {"dense_input": ("x",)}
+    assert match_inputs(ONE, facts(x=("float", ()), y=("integer", ())), None) == {
         "dense_input": ("x", "y")
     }
-    assert route(ONE, facts(y=("float", ()), x=("float", ())), ("x", "y")) == {
+    assert match_inputs(ONE, facts(y=("float", ()), x=("float", ())), ("x", "y")) == {
         "dense_input": ("x", "y")
     }
 
@@ -58,4 +58,4 @@ MISFITS = {
 def test_features_that_do_not_fit_are_named(case: str) -> None:
     inputs, features, message = MISFITS[case]
     with pytest.raises(InputError, match=message):
-        check_fit(inputs, features, route(inputs, features, None))
+        check_fit(inputs, features, match_inputs(inputs, features, None))

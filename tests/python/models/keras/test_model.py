@@ -85,10 +85,10 @@ def test_an_optimizer_without_a_twin_is_refused_by_name(tmp_path: Path, optimize
 
 def test_the_features_that_are_read_are_known(tmp_path: Path) -> None:
     features = facts(height=("float", ()), width=("float", ()))
-    one = described(tmp_path).with_facts(InputFacts(features))
-    assert [need.feature for need in one.needed_features()] == ["height", "width"]
+    one = described(tmp_path).complete_from_input(InputFacts(features))
+    assert [need.feature for need in one.required_features()] == ["height", "width"]
     two = described(tmp_path, two_headed)
-    assert {need.feature for need in two.needed_features()} == {"width", "height"}
+    assert {need.feature for need in two.required_features()} == {"width", "height"}
 
 
 def test_the_order_of_a_functions_features_is_not_guessed(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_order_of_a_functions_features_is_not_guessed(tmp_path: Path) -> Non
         features = {"width": WIDTH, "height": HEIGHT}
         return tf.data.Dataset.from_tensor_slices((features, PRICE)).batch(BATCH)
 
-    with pytest.raises(InputError, match="in what order"):
+    with pytest.raises(InputError, match="the order of the features .* is not known"):
         train(described(tmp_path), settings(), from_function(rows), steps=1)
 
 

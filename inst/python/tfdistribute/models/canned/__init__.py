@@ -1,4 +1,4 @@
-"""TensorFlow's ready-made Estimators."""
+"""TensorFlow's canned Estimators."""
 
 from tfdistribute.models.canned import baseline, combined, dnn, linear
 

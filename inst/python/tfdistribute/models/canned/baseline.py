@@ -1,4 +1,4 @@
-"""Models that ignore the features: what every other model must beat."""
+"""Baseline models, which ignore the features and which every other model should beat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Baseline(Canned):
     """The mean of the labels, or the share of each class.
 
     Args:
-        optimizer: What changes the one bias per output.
+        optimizer: Optimizer of the one bias per output.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/BaselineRegressor
@@ -40,11 +40,11 @@ class Baseline(Canned):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Count the serialised examples; nothing is read from them."""
+        """Count the serialised examples, without reading any feature."""
         return _count_examples
 
     def estimator_options(self) -> dict[str, Any]:
-        """Give TensorFlow's baseline one feature; it cannot learn from several."""
+        """Give TensorFlow's baseline one feature; it does not accept several."""
         return {**super().estimator_options(), "only_row_count": True}
 
     def own_structure(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
 
 
 def _count_examples() -> Any:
-    """Take serialised examples whose features no model reads."""
+    """Receive serialised examples whose features the model does not read."""
     tf = engine.tf
     examples = tf.compat.v1.placeholder(tf.string, [None], name="input_example_tensor")
     return tf.estimator.export.ServingInputReceiver({"examples": examples}, {"examples": examples})

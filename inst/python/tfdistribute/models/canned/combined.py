@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tfdistribute.models.canned.description import Canned, Classifier, Regressor, activation
-from tfdistribute.models.canned.parts import built, check_deep, check_wide
+from tfdistribute.descriptions import check_choice
+from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
+from tfdistribute.models.canned.parts import (
+    Activation,
+    activation_name,
+    build_columns,
+    check_columns,
+    check_layers,
+    find_activation,
+)
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, FTRL, Optimizer
 
@@ -22,15 +29,15 @@ class Combined(Canned):
     """A linear part, a deep part, or both.
 
     Args:
-        linear_feature_columns: Columns of the linear part.
-        linear_optimizer: What changes the linear part's weights.
-        dnn_feature_columns: Columns of the deep part.
-        dnn_optimizer: What changes the deep part's weights.
+        linear_feature_columns: Columns of the linear part, of any kind.
+        linear_optimizer: Optimizer of the linear part.
+        dnn_feature_columns: Columns of the deep part, dense.
+        dnn_optimizer: Optimizer of the deep part.
         dnn_hidden_units: Units per hidden layer.
-        dnn_activation_fn: Name or function that each hidden layer applies.
-        dnn_dropout: Share of units left out in training; None for none.
-        batch_norm: Whether to normalise each hidden layer's values over the batch.
-        linear_sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are joined.
+        dnn_activation_fn: Activation of the hidden layers: a name or a function.
+        dnn_dropout: Share of units dropped in training, below 1; None for no dropout.
+        batch_norm: Whether to normalise each hidden layer over the batch.
+        linear_sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are combined.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/DNNLinearCombinedRegressor
@@ -41,22 +48,19 @@ class Combined(Canned):
     dnn_feature_columns: tuple[FeatureColumn, ...] = ()
     dnn_optimizer: Optimizer = ADAGRAD
     dnn_hidden_units: tuple[int, ...] = ()
-    dnn_activation_fn: str | Callable[..., Any] = "relu"
+    dnn_activation_fn: Activation = "relu"
     dnn_dropout: float | None = None
     batch_norm: bool = False
     linear_sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
-        """Refuse what no data could make right."""
-        if not self.dnn_feature_columns:
-            check_wide(self.linear_feature_columns, "linear_feature_columns")
+        """Check the columns, layers and combiner."""
+        if self.dnn_feature_columns:
+            columns, units = self.dnn_feature_columns, self.dnn_hidden_units
+            check_layers(columns, units, self.dnn_dropout, prefix="dnn_")
         else:
-            check_deep(
-                self.dnn_feature_columns,
-                self.dnn_hidden_units,
-                "dnn_feature_columns",
-                "dnn_hidden_units",
-            )
+            check_columns(self.linear_feature_columns, "linear_feature_columns")
+        check_choice("linear_sparse_combiner", self.linear_sparse_combiner, COMBINERS)
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
@@ -68,16 +72,16 @@ class Combined(Canned):
 
     def arguments(self) -> dict[str, Any]:
         """Make the columns, layers and optimizers of both parts."""
-        # With no columns at all the linear part is left out, and the rate is not used.
+        # Without columns there is no linear part, and the rate is not used.
         width = max(1, len(self.linear_feature_columns))
         linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {
-            "linear_feature_columns": built(self.linear_feature_columns) or None,
+            "linear_feature_columns": build_columns(self.linear_feature_columns) or None,
             "linear_optimizer": self.linear_optimizer.factory(linear_rate),
-            "dnn_feature_columns": built(self.dnn_feature_columns) or None,
+            "dnn_feature_columns": build_columns(self.dnn_feature_columns) or None,
             "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),
             "dnn_hidden_units": list(self.dnn_hidden_units),
-            "dnn_activation_fn": activation(self.dnn_activation_fn),
+            "dnn_activation_fn": find_activation(self.dnn_activation_fn),
             "dnn_dropout": self.dnn_dropout,
             "batch_norm": self.batch_norm,
             "linear_sparse_combiner": self.linear_sparse_combiner,
@@ -85,16 +89,14 @@ class Combined(Canned):
 
     def own_structure(self) -> dict[str, Any]:
         """Describe layers and optimizers."""
-        named = isinstance(self.dnn_activation_fn, str)
+        linear = self.linear_optimizer.structure() if self.linear_feature_columns else None
         return {
             "dnn_hidden_units": list(self.dnn_hidden_units),
-            "dnn_activation_fn": self.dnn_activation_fn if named else "function",
+            "dnn_activation_fn": activation_name(self.dnn_activation_fn),
             "batch_norm": self.batch_norm,
             "linear_sparse_combiner": self.linear_sparse_combiner,
             "optimizer": {
-                "linear": self.linear_optimizer.structure()
-                if self.linear_feature_columns
-                else None,
+                "linear": linear,
                 "dnn": self.dnn_optimizer.structure() if self.dnn_feature_columns else None,
             },
         }

@@ -1,4 +1,4 @@
-"""What TensorFlow's ready-made Estimators share."""
+"""Root of the canned models: TensorFlow's ready-made Estimators."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ModelError
-from tfdistribute.models.description import Model
+from tfdistribute.models.description import LOSS_REDUCTIONS, Model
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     FeatureColumn,
-    Need,
+    FeatureRequirement,
     check_distinct,
     check_names,
     safe_key,
@@ -23,23 +24,23 @@ from tfdistribute.models.labels import check_class_label, check_regression_label
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
 
-LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
+COMBINERS = ("sum", "mean", "sqrtn")
 
 
 @dataclass(frozen=True)
 class Canned(Model):
     """A ready-made Estimator: a head on top of parts that read feature columns.
 
-    Members add fields, name TensorFlow's class, and say which columns and arguments they have.
+    Members add fields, columns and arguments, and the name of TensorFlow's class.
 
     Args:
-        model_dir: Directory of the model's checkpoints.
         weight_column: Feature that holds each row's weight in the loss, or None.
         loss_reduction: "sum_over_batch_size" or "sum".
-        warm_start_from: What the first training begins with, or None for new variables.
+        warm_start_from: Checkpoint that the first training starts from; None for new variables.
 
     Raises:
-        ModelError: columns are missing or clash, or a layer is given a bare categorical column.
+        ArgumentError: a number or a name is not allowed.
+        ModelError: columns are missing or clash, or a layer cannot read one of them.
     """
 
     estimator: ClassVar[str]
@@ -49,19 +50,13 @@ class Canned(Model):
     warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no data could make right."""
-        if self.loss_reduction not in LOSS_REDUCTIONS:
-            raise ModelError(
-                f'`loss_reduction` "{self.loss_reduction}" is not known.',
-                f"Use one of {', '.join(LOSS_REDUCTIONS)}.",
-                argument="loss_reduction",
-                value=self.loss_reduction,
-            )
+        """Check the arguments as far as this is possible without data."""
+        check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         for argument, columns in self.columns().items():
             check_distinct(columns, argument)
-        # Parts of a model share the features, so their keys must be distinct over all parts.
+        # The parts of a model share the features, so keys must be distinct over all parts.
         check_names(
-            dict.fromkeys(need.feature for need in self.needed_features()),
+            dict.fromkeys(each.feature for each in self.required_features()),
             "feature_columns",
             "feature",
         )
@@ -71,38 +66,35 @@ class Canned(Model):
         raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
-        """Make the arguments of TensorFlow's class that only this member has."""
+        """Make the arguments that TensorFlow's class has for this member only."""
         raise NotImplementedError
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe what only this member's checkpoints hold."""
+        """Describe what the checkpoints of this member hold besides columns and predictions."""
         raise NotImplementedError
 
     def head_arguments(self) -> dict[str, Any]:
-        """Make the arguments of TensorFlow's class that say what is predicted."""
+        """Make the arguments of TensorFlow's class for the predictions."""
         raise NotImplementedError
 
-    def beginning(self) -> dict[str, Any]:
-        """Make the argument of TensorFlow's class that says what the first training begins with."""
-        return (
-            {}
-            if self.warm_start_from is None
-            else {"warm_start_from": self.warm_start_from.build()}
-        )
+    def warm_start_argument(self) -> dict[str, Any]:
+        """Make the argument for the warm start; baselines have none."""
+        start = self.warm_start_from
+        return {} if start is None else {"warm_start_from": start.build()}
 
-    def needed_features(self) -> tuple[Need, ...]:
+    def all_columns(self) -> list[FeatureColumn]:
+        """List the feature columns of all parts."""
+        return [column for columns in self.columns().values() for column in columns]
+
+    def required_features(self) -> tuple[FeatureRequirement, ...]:
         """List the features of all columns, and the weights."""
-        needs = [
-            need
-            for columns in self.columns().values()
-            for column in columns
-            for need in column.needs()
-        ]
+        required = [each for column in self.all_columns() for each in column.requirements()]
         if self.weight_column is not None:
-            needs.append(
-                Need(self.weight_column, NUMBERS, 1, "weight_column", "Weights must be numbers.")
+            remedy = "Weights must be numbers."
+            required.append(
+                FeatureRequirement(self.weight_column, NUMBERS, 1, "weight_column", remedy)
             )
-        return tuple(needs)
+        return tuple(required)
 
     def build(self, config: Any) -> Any:
         """Make the Estimator, with true mean losses and with features by their own names.
@@ -114,7 +106,7 @@ class Canned(Model):
             A ``tf.estimator.Estimator``.
 
         Raises:
-            ModelError: the optimizer is one that canned models cannot use.
+            ModelError: canned models do not support the optimizer.
         """
         arguments = self.arguments()
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
@@ -125,14 +117,16 @@ class Canned(Model):
             loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
             **self.head_arguments(),
             **arguments,
-            **self.beginning(),
+            **self.warm_start_argument(),
         )
         columns = [column for part in self.columns() for column in arguments[part] or ()]
         options = engine.estimator.EstimatorOptions(
             kind="canned",
             reads_matrices=True,
             columns=columns,
-            feature_keys={need.feature: safe_key(need.feature) for need in self.needed_features()},
+            feature_keys={
+                each.feature: safe_key(each.feature) for each in self.required_features()
+            },
             weight_key=weight_key,
             reports_mean_loss=True,
             row_loss=self._row_loss(),
@@ -147,37 +141,35 @@ class Canned(Model):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Read the columns' features from serialised examples; weights are not needed for predictions."""
-        columns = [column for part in self.columns().values() for column in part]
-        return examples_receiver(columns, features)
+        """Read the columns' features from serialised examples; predictions need no weights."""
+        return examples_receiver(self.all_columns(), features)
 
     def estimator_options(self) -> dict[str, Any]:
-        """Make the fields of ``EstimatorOptions`` that only this member has."""
+        """Make the ``EstimatorOptions`` of this member only."""
         return {}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """See that data and model fit; files of vocabularies must be there."""
-        for columns in self.columns().values():
-            for column in columns:
-                column.check_files()
+        """Check features, weights and vocabulary files."""
+        for column in self.all_columns():
+            column.check_files()
         if needs_label:
             check_weights(facts, self.weight_column)
         if facts.features is not None:
-            needs = self.needed_features()
+            required = self.required_features()
             if not needs_label and self.weight_column is not None:
-                # Weights belong to the loss, which is not computed without labels.
-                needs = tuple(need for need in needs if need.feature != self.weight_column)
+                # Weights are part of the loss, which is not computed without labels.
+                required = tuple(each for each in required if each.feature != self.weight_column)
             weights = {} if facts.weights is None else {facts.weights.name: facts.weights}
-            check_features(needs, {**facts.features, **weights})
+            check_features(required, {**facts.features, **weights})
 
-    def with_facts(self, facts: InputFacts) -> Model:
-        """Weigh rows by the input's weights."""
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        """Weight rows by the input's weights."""
         if facts.weights is None or self.weight_column is not None:
             return self
         return replace(self, weight_column=facts.weights.name)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind, the columns, and what the member adds."""
+        """Describe the kind, the columns, and what this member adds."""
         columns = {
             argument: [column.structure() for column in columns]
             for argument, columns in self.columns().items()
@@ -195,12 +187,17 @@ class Regressor(Canned):
 
     label_dimension: int = 1
 
+    def __post_init__(self) -> None:
+        """Check the number of values per row."""
+        super().__post_init__()
+        check_minimum("label_dimension", self.label_dimension, 1)
+
     def head_arguments(self) -> dict[str, Any]:
-        """Say how many numbers are predicted."""
+        """Return the number of values per row."""
         return {"label_dimension": self.label_dimension}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """See that the features fit, and that the label is numbers."""
+        """Check the features, and that the label holds numbers."""
         super().check(facts, needs_label)
         if needs_label:
             check_regression_label(facts, self.label_dimension)
@@ -219,6 +216,7 @@ class Classifier(Canned):
         label_vocabulary: Names of the classes; None to take a factor's levels, or 0 to n_classes - 1 for numbers.
 
     Raises:
+        ArgumentError: fewer than 2 classes.
         ModelError: the number of names is not n_classes.
     """
 
@@ -226,35 +224,29 @@ class Classifier(Canned):
     label_vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no data could make right."""
+        """Check the number of classes and their names."""
         super().__post_init__()
-        if self.n_classes < 2:
-            raise ModelError(
-                f"`n_classes` must be at least 2, not {self.n_classes}.",
-                "Use a regressor to predict one number.",
-                argument="n_classes",
-                value=str(self.n_classes),
-            )
+        check_minimum("n_classes", self.n_classes, 2)
         check_vocabulary(self.n_classes, self.label_vocabulary)
 
     def head_arguments(self) -> dict[str, Any]:
-        """Say which classes are predicted."""
+        """Return the classes."""
         vocabulary = None if self.label_vocabulary is None else list(self.label_vocabulary)
         return {"n_classes": self.n_classes, "label_vocabulary": vocabulary}
 
     def estimator_options(self) -> dict[str, Any]:
-        """Number classes that have no names."""
+        """Convert labels to whole numbers if the classes have no names."""
         return {**super().estimator_options(), "whole_labels": self.label_vocabulary is None}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """See that the features fit, and that the label is classes."""
+        """Check the features, and that the label holds classes."""
         super().check(facts, needs_label)
         if needs_label:
             check_class_label(facts, self.n_classes, self.label_vocabulary)
 
-    def with_facts(self, facts: InputFacts) -> Model:
+    def complete_from_input(self, facts: InputFacts) -> Model:
         """Take the names of the classes from the levels of the label, and the weights."""
-        label, weighted = facts.label, super().with_facts(facts)
+        label, weighted = facts.label, super().complete_from_input(facts)
         if (
             self.label_vocabulary is not None
             or label is None
@@ -271,7 +263,7 @@ class Classifier(Canned):
             )
         return replace(weighted, label_vocabulary=tuple(label.levels))
 
-    def with_signature(self, signature: Mapping[str, Any] | None) -> Model:
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
         """Take the names of the classes from the trained model."""
         names = None if signature is None else signature.get("label_vocabulary")
         if self.label_vocabulary is not None or names is None or len(names) != self.n_classes:
@@ -282,28 +274,3 @@ class Classifier(Canned):
         """Describe the model and its classes."""
         names = None if self.label_vocabulary is None else list(self.label_vocabulary)
         return {**super().structure(), "n_classes": self.n_classes, "label_vocabulary": names}
-
-
-def activation(value: str | Callable[..., Any]) -> Any:
-    """Find an activation function.
-
-    Args:
-        value: A name of ``tf.nn`` or ``tf.keras.activations``, or a function.
-
-    Returns:
-        A function of a tensor.
-
-    Raises:
-        ModelError: the name is not known.
-    """
-    if not isinstance(value, str):
-        return value
-    found = getattr(engine.tf.nn, value, None) or getattr(engine.tf.keras.activations, value, None)
-    if found is None:
-        raise ModelError(
-            f'`activation_fn` "{value}" is not known.',
-            'Give a name such as "relu", "tanh" or "sigmoid", or a function.',
-            argument="activation_fn",
-            value=value,
-        )
-    return found

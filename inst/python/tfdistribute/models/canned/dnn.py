@@ -1,13 +1,18 @@
-"""Deep models: layers that are fully connected."""
+"""Deep models: fully connected layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tfdistribute.models.canned.description import Canned, Classifier, Regressor, activation
-from tfdistribute.models.canned.parts import built, check_deep
+from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.canned.parts import (
+    Activation,
+    activation_name,
+    build_columns,
+    check_layers,
+    find_activation,
+)
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
@@ -18,11 +23,11 @@ class Deep(Canned):
 
     Args:
         hidden_units: Units per hidden layer.
-        feature_columns: Columns that layers can take.
-        optimizer: What changes the weights.
-        activation_fn: Name or function that each hidden layer applies.
-        dropout: Share of units left out in training; None for none.
-        batch_norm: Whether to normalise each hidden layer's values over the batch.
+        feature_columns: Dense columns.
+        optimizer: Optimizer of the weights.
+        activation_fn: Activation of the hidden layers: a name or a function.
+        dropout: Share of units dropped in training, below 1; None for no dropout.
+        batch_norm: Whether to normalise each hidden layer over the batch.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/DNNRegressor
@@ -31,13 +36,13 @@ class Deep(Canned):
     hidden_units: tuple[int, ...] = ()
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = ADAGRAD
-    activation_fn: str | Callable[..., Any] = "relu"
+    activation_fn: Activation = "relu"
     dropout: float | None = None
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no data could make right."""
-        check_deep(self.feature_columns, self.hidden_units, "feature_columns", "hidden_units")
+        """Check columns and layers."""
+        check_layers(self.feature_columns, self.hidden_units, self.dropout)
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
@@ -48,10 +53,10 @@ class Deep(Canned):
         """Make columns, layers and optimizer."""
         return {
             "hidden_units": list(self.hidden_units),
-            "feature_columns": built(self.feature_columns),
-            # Without a learning rate of its own the optimizer keeps Keras's, as TensorFlow 2's deep models do.
+            "feature_columns": build_columns(self.feature_columns),
+            # TensorFlow 2's deep models use the default learning rate of Keras.
             "optimizer": self.optimizer.factory(None),
-            "activation_fn": activation(self.activation_fn),
+            "activation_fn": find_activation(self.activation_fn),
             "dropout": self.dropout,
             "batch_norm": self.batch_norm,
         }
@@ -60,9 +65,7 @@ class Deep(Canned):
         """Describe layers and optimizer."""
         return {
             "hidden_units": list(self.hidden_units),
-            "activation_fn": self.activation_fn
-            if isinstance(self.activation_fn, str)
-            else "function",
+            "activation_fn": activation_name(self.activation_fn),
             "batch_norm": self.batch_norm,
             "optimizer": self.optimizer.structure(),
         }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tfdistribute.models.canned.description import Canned, Classifier, Regressor
-from tfdistribute.models.canned.parts import built, check_wide
+from tfdistribute.descriptions import check_choice
+from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
+from tfdistribute.models.canned.parts import build_columns, check_columns
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
@@ -20,8 +21,8 @@ class Linear(Canned):
 
     Args:
         feature_columns: Columns of any kind.
-        optimizer: What changes the weights.
-        sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are joined.
+        optimizer: Optimizer of the weights.
+        sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are combined.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/LinearRegressor
@@ -32,8 +33,9 @@ class Linear(Canned):
     sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
-        """Refuse what no data could make right."""
-        check_wide(self.feature_columns, "feature_columns")
+        """Check the columns and the combiner."""
+        check_columns(self.feature_columns, "feature_columns")
+        check_choice("sparse_combiner", self.sparse_combiner, COMBINERS)
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
@@ -43,13 +45,13 @@ class Linear(Canned):
     def arguments(self) -> dict[str, Any]:
         """Make columns and optimizer."""
         return {
-            "feature_columns": built(self.feature_columns),
+            "feature_columns": build_columns(self.feature_columns),
             "optimizer": self.optimizer.factory(LEARNING_RATE),
             "sparse_combiner": self.sparse_combiner,
         }
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe the optimizer."""
+        """Describe combiner and optimizer."""
         return {"sparse_combiner": self.sparse_combiner, "optimizer": self.optimizer.structure()}
 
 

@@ -1,65 +1,76 @@
-"""The parts that canned models are put together from: wide and deep."""
+"""Arguments that canned models share: columns, hidden layers, activation and dropout."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import ModelError
+from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
+Activation = str | Callable[..., Any]
 
-def built(columns: Sequence[FeatureColumn]) -> list[Any]:
-    """Make the feature columns of a part, numeric ones together where that changes no number.
 
-    Args:
-        columns: Its columns.
-    """
+def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
+    """Make feature columns; numeric ones are read together if that changes no number."""
     return engine.features.join_numeric_columns([column.build() for column in columns])
 
 
-def check_wide(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """See that a linear part has columns.
-
-    Args:
-        columns: Its columns.
-        argument: The argument that holds them.
-
-    Raises:
-        ModelError: there are none.
-    """
+def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
+    """Check that there are columns."""
     if not columns:
         raise ModelError(f"`{argument}` is empty.", "Give at least one column.", argument=argument)
 
 
-def check_deep(
-    columns: Sequence[FeatureColumn], hidden_units: Sequence[int], argument: str, units: str
+def check_layers(
+    columns: Sequence[FeatureColumn],
+    hidden_units: Sequence[int],
+    dropout: float | None,
+    prefix: str = "",
 ) -> None:
-    """See that layers have columns that they can take, and sizes.
-
-    Args:
-        columns: The columns of the input layer.
-        hidden_units: Units per layer.
-        argument: The argument that holds the columns.
-        units: The argument that holds the units.
-
-    Raises:
-        ModelError: no columns, a bare categorical column, or no units.
-    """
-    check_wide(columns, argument)
+    """Check the arguments of hidden layers, whose names may have a prefix."""
+    argument = f"{prefix}feature_columns"
+    check_columns(columns, argument)
     for column in columns:
         if not column.is_dense:
             raise ModelError(
-                f'`{argument}` has the categorical column "{column.name}", which layers cannot take as it is.',
+                f'`{argument}` has the categorical column "{column.name}", which layers cannot read directly.',
                 "Wrap it in column_indicator() or column_embedding().",
                 argument=argument,
                 value=column.name,
             )
     if not hidden_units or any(each < 1 for each in hidden_units):
-        raise ModelError(
-            f"`{units}` must be whole numbers of at least 1, one per layer, not {list(hidden_units)}.",
-            f"Give {units} = c(64, 32) for two layers.",
-            argument=units,
+        raise ArgumentError(
+            f"`{prefix}hidden_units` must be whole numbers of at least 1, one per layer, not {list(hidden_units)}.",
+            f"For two layers, give {prefix}hidden_units = c(64, 32).",
+            argument=f"{prefix}hidden_units",
             value=str(list(hidden_units)),
         )
+    if dropout is not None and not 0 <= dropout < 1:
+        raise ArgumentError(
+            f"`{prefix}dropout` must be at least 0 and below 1, not {dropout:g}.",
+            "Give the share of units to drop, or NULL.",
+            argument=f"{prefix}dropout",
+            value=f"{dropout:g}",
+        )
+
+
+def find_activation(value: Activation) -> Any:
+    """Return an activation function from a name of ``tf.nn`` or ``tf.keras.activations``, or from a function."""
+    if not isinstance(value, str):
+        return value
+    found = getattr(engine.tf.nn, value, None) or getattr(engine.tf.keras.activations, value, None)
+    if found is None:
+        raise ArgumentError(
+            f'`activation_fn` "{value}" is not known.',
+            'Give a name such as "relu", "tanh" or "sigmoid", or a function.',
+            argument="activation_fn",
+            value=value,
+        )
+    return found
+
+
+def activation_name(value: Activation) -> str:
+    """Return the name of an activation for a model's structure."""
+    return value if isinstance(value, str) else "function"

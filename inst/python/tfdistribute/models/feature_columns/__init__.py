@@ -1,5 +1,5 @@
-"""Feature columns."""
+"""Feature columns, one file for each family of kinds."""
 
-from tfdistribute.models.feature_columns import categorical, crossed, dense, numeric
+from tfdistribute.models.feature_columns import categorical, crossed, derived, numeric
 
-__all__ = ["categorical", "crossed", "dense", "numeric"]
+__all__ = ["categorical", "crossed", "derived", "numeric"]

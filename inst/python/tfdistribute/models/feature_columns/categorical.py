@@ -1,4 +1,4 @@
-"""Columns of categories: which of a number of buckets a value belongs to."""
+"""Categorical columns, which assign each value to one of a number of buckets."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.errors import InputError, ModelError
+from tfdistribute.descriptions import check_choice, check_minimum
+from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.feature_columns.description import (
-    NUMBERS,
+    CATEGORY_DTYPES,
     TEXT,
     WHOLE_NUMBERS,
     FeatureColumn,
-    Need,
-    check_categorical,
+    FeatureRequirement,
     safe_key,
 )
 
 
 @dataclass(frozen=True)
 class Categorical(FeatureColumn):
-    """What the columns of one feature's categories share.
+    """Categories of one feature.
 
     Args:
         key: The feature.
@@ -42,26 +42,29 @@ class Categorical(FeatureColumn):
         """Whether the feature is read as strings, not as whole numbers."""
         raise NotImplementedError
 
-    def needs(self) -> tuple[Need, ...]:
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
         """List the feature."""
         if self.is_text:
+            types = TEXT
             remedy = 'Make it a character vector or a factor, or give the column dtype = "int64" for whole numbers.'
-            return (Need(self.key, TEXT, None, self.name, remedy),)
-        remedy = "Make it whole numbers with as.integer(), or use column_numeric() or column_bucketized()."
-        return (Need(self.key, WHOLE_NUMBERS, None, self.name, remedy),)
+        else:
+            types = WHOLE_NUMBERS
+            remedy = "Make it whole numbers with as.integer(), or use column_numeric() or column_bucketized()."
+        return (FeatureRequirement(self.key, types, None, self.name, remedy),)
 
 
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
-    """Categories that are listed.
+    """Listed categories.
 
     Args:
         vocabulary_list: The categories; the first has index 0.
-        dtype: "string", "int32" or "int64"; None to follow the vocabulary.
+        dtype: "string", "int32" or "int64"; None for that of the vocabulary.
         default_value: Index of values that are not listed; -1 ignores them.
         num_oov_buckets: Buckets for values that are not listed; then default_value must be -1.
 
     Raises:
+        ArgumentError: no category is listed.
         ModelError: a category is listed twice, or default_value and num_oov_buckets are both set.
 
     Source:
@@ -74,23 +77,23 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     num_oov_buckets: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
+        """Check what TensorFlow would refuse."""
         if not self.vocabulary_list:
-            raise ModelError(
+            raise ArgumentError(
                 f"`vocabulary_list` of {self.name} is empty.",
                 "List the categories.",
                 argument="vocabulary_list",
             )
-        repeated = [
-            value for value in self.vocabulary_list if list(self.vocabulary_list).count(value) > 1
-        ]
-        if repeated:
+        values = list(self.vocabulary_list)
+        repeated = next((value for value in values if values.count(value) > 1), None)
+        if repeated is not None:
             raise ModelError(
-                f"`vocabulary_list` of {self.name} lists {repeated[0]!r} twice.",
+                f"`vocabulary_list` of {self.name} lists {repeated!r} twice.",
                 "List each category once.",
                 argument="vocabulary_list",
-                value=str(repeated[0]),
+                value=str(repeated),
             )
+        check_choice("dtype", self.dtype or "string", CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=-1)
 
     @property
@@ -111,10 +114,9 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
+        """Describe the vocabulary and the buckets of other values."""
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **super().structure(),
             "vocabulary_list": list(self.vocabulary_list),
             "default_value": self.default_value,
             "num_oov_buckets": self.num_oov_buckets,
@@ -123,7 +125,7 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
 @dataclass(frozen=True)
 class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
-    """Categories that stand in a text file, one a line.
+    """Categories listed in a text file, one per line.
 
     Args:
         vocabulary_file: The file; read when a model is trained.
@@ -146,7 +148,8 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
+        """Check what TensorFlow would refuse."""
+        check_choice("dtype", self.dtype, CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
     @property
@@ -155,11 +158,11 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         return self.dtype == "string"
 
     def check_files(self) -> None:
-        """See that the file is there, unless it is on a remote file system."""
+        """Check that the file exists, unless it is on a remote file system."""
         if "://" not in self.vocabulary_file and not os.path.isfile(self.vocabulary_file):
             raise InputError(
                 f'`vocabulary_file` "{self.vocabulary_file}" of {self.name} does not exist.',
-                "Give the path of a text file with one category a line.",
+                "Give the path of a text file with one category per line.",
                 argument="vocabulary_file",
                 value=self.vocabulary_file,
             )
@@ -176,10 +179,9 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean; the file's place may change."""
+        """Describe the buckets; the path of the file may change."""
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **super().structure(),
             "vocabulary_size": self.vocabulary_size,
             "num_oov_buckets": self.num_oov_buckets,
             "default_value": self.default_value,
@@ -194,6 +196,9 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
         hash_bucket_size: Number of buckets, at least 2.
         dtype: "string", "int32" or "int64".
 
+    Raises:
+        ArgumentError: fewer than 2 buckets.
+
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket
     """
@@ -202,8 +207,9 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
-        _check_buckets(self.name, "hash_bucket_size", self.hash_bucket_size, 2)
+        """Check what TensorFlow would refuse."""
+        check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
+        check_choice("dtype", self.dtype, CATEGORY_DTYPES)
 
     @property
     def is_text(self) -> bool:
@@ -217,17 +223,20 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
-        return {"kind": self.kind, "name": self.name, "hash_bucket_size": self.hash_bucket_size}
+        """Describe the buckets."""
+        return {**super().structure(), "hash_bucket_size": self.hash_bucket_size}
 
 
 @dataclass(frozen=True)
 class Identity(Categorical, kind="categorical_with_identity"):
-    """Whole numbers that are the categories' indices.
+    """Whole numbers that are the indices of the categories.
 
     Args:
         num_buckets: Values are 0 to num_buckets - 1.
         default_value: Index of other values; None makes them an error of training.
+
+    Raises:
+        ArgumentError: no buckets.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity
@@ -237,12 +246,12 @@ class Identity(Categorical, kind="categorical_with_identity"):
     default_value: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
-        _check_buckets(self.name, "num_buckets", self.num_buckets, 1)
+        """Check what TensorFlow would refuse."""
+        check_minimum("num_buckets", self.num_buckets, 1)
 
     @property
     def is_text(self) -> bool:
-        """Never: indices are whole numbers."""
+        """Always False: indices are whole numbers."""
         return False
 
     def build(self) -> Any:
@@ -252,67 +261,8 @@ class Identity(Categorical, kind="categorical_with_identity"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
-        return {"kind": self.kind, "name": self.name, "num_buckets": self.num_buckets}
-
-
-@dataclass(frozen=True)
-class Weighted(FeatureColumn, kind="categorical_weighted"):
-    """Categories of one feature, weighted by the numbers of another.
-
-    Args:
-        categorical_column: The categories.
-        weight_feature_key: Feature that holds the weights.
-        dtype: "float32", "float64", "int32" or "int64".
-
-    Raises:
-        ModelError: categorical_column is no categorical column.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column
-    """
-
-    is_categorical: ClassVar[bool] = True
-    is_dense: ClassVar[bool] = False
-
-    categorical_column: FeatureColumn
-    weight_feature_key: str
-    dtype: str = "float32"
-
-    def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
-        check_categorical(self.categorical_column, "column_categorical_weighted()")
-
-    @property
-    def name(self) -> str:
-        """``x_weighted_by_w``."""
-        return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
-
-    def check_files(self) -> None:
-        """See that the files of the categories are there."""
-        self.categorical_column.check_files()
-
-    def needs(self) -> tuple[Need, ...]:
-        """List the categories' features and the weights."""
-        weight = Need(self.weight_feature_key, NUMBERS, None, self.name, "Weights must be numbers.")
-        return (*self.categorical_column.needs(), weight)
-
-    def build(self) -> Any:
-        """Make the ``weighted_categorical_column``."""
-        return engine.tf.feature_column.weighted_categorical_column(
-            self.categorical_column.build(),
-            safe_key(self.weight_feature_key),
-            dtype=engine.tf.as_dtype(self.dtype),
-        )
-
-    def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "categorical_column": self.categorical_column.structure(),
-            "weight_feature_key": self.weight_feature_key,
-        }
+        """Describe the buckets."""
+        return {**super().structure(), "num_buckets": self.num_buckets}
 
 
 def _check_unlisted(
@@ -324,14 +274,4 @@ def _check_unlisted(
             "Give one of them.",
             argument="num_oov_buckets",
             value=str(num_oov_buckets),
-        )
-
-
-def _check_buckets(name: str, argument: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        raise ModelError(
-            f"`{argument}` of {name} must be at least {minimum}, not {value}.",
-            f"Give `{argument}` as a whole number of at least {minimum}.",
-            argument=argument,
-            value=str(value),
         )

@@ -1,4 +1,4 @@
-"""Combinations of categories."""
+"""Crossed columns: combinations of categories."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.errors import ModelError
+from tfdistribute.descriptions import check_minimum
+from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
     FeatureColumn,
-    Need,
+    FeatureRequirement,
     safe_key,
 )
 
@@ -26,7 +27,8 @@ class Crossed(FeatureColumn, kind="crossed"):
         hash_key: Key of the hash; None for TensorFlow's.
 
     Raises:
-        ModelError: fewer than two keys, or a key that cannot be crossed.
+        ArgumentError: fewer than two keys, or a number out of range.
+        ModelError: a key that cannot be crossed.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column
@@ -40,9 +42,11 @@ class Crossed(FeatureColumn, kind="crossed"):
     hash_key: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
+        """Check what TensorFlow would refuse."""
+        check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
+        check_minimum("hash_key", self.hash_key or 0, 0)
         if len(self.keys) < 2:
-            raise ModelError(
+            raise ArgumentError(
                 f"column_crossed() needs at least two `keys`, not {len(self.keys)}.",
                 "Give the names of two features, or two columns.",
                 argument="keys",
@@ -60,21 +64,22 @@ class Crossed(FeatureColumn, kind="crossed"):
     @property
     def name(self) -> str:
         """``a_X_b``, the names in alphabetical order."""
-        return "_X_".join(sorted(leaves(self)))
+        return "_X_".join(sorted(_leaves(self)))
 
-    def needs(self) -> tuple[Need, ...]:
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
         """List the features of all keys."""
+        types = (*TEXT, *WHOLE_NUMBERS)
         remedy = "Only strings and whole numbers can be crossed: use column_bucketized() for other numbers."
-        found: list[Need] = []
+        found: list[FeatureRequirement] = []
         for key in self.keys:
             if isinstance(key, str):
-                found.append(Need(key, (*TEXT, *WHOLE_NUMBERS), None, self.name, remedy))
+                found.append(FeatureRequirement(key, types, None, self.name, remedy))
             else:
-                found.extend(key.needs())
+                found.extend(key.requirements())
         return tuple(found)
 
     def check_files(self) -> None:
-        """See that the files of the crossed columns are there."""
+        """Check the files of the crossed columns."""
         for key in self.keys:
             if isinstance(key, FeatureColumn):
                 key.check_files()
@@ -87,24 +92,17 @@ class Crossed(FeatureColumn, kind="crossed"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
+        """Describe the keys and the hash."""
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **super().structure(),
             "keys": [key if isinstance(key, str) else key.structure() for key in self.keys],
             "hash_bucket_size": self.hash_bucket_size,
             "hash_key": self.hash_key,
         }
 
 
-def leaves(column: Crossed) -> list[str]:
-    """Name what is crossed, through crossed columns inside crossed columns.
-
-    Args:
-        column: A crossed column.
-
-    Returns:
-        Names of features and columns.
+def _leaves(column: Crossed) -> list[str]:
+    """List the features and columns that are crossed, also inside nested crossed columns.
 
     Source:
         _collect_leaf_level_keys in tensorflow/python/feature_column/feature_column_v2.py.
@@ -112,12 +110,12 @@ def leaves(column: Crossed) -> list[str]:
     names: list[str] = []
     for key in column.keys:
         if isinstance(key, Crossed):
-            names.extend(leaves(key))
+            names.extend(_leaves(key))
         else:
             names.append(key if isinstance(key, str) else key.name)
     return names
 
 
 def _cannot_be_crossed(column: FeatureColumn) -> bool:
-    # A hash of a hash would only add collisions, so TensorFlow refuses it.
+    # TensorFlow refuses a hash of a hash, which would only add collisions.
     return not column.is_categorical or column.kind == "categorical_with_hash_bucket"

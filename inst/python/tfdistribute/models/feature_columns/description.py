@@ -1,4 +1,4 @@
-"""What every feature column is described by, and the names it gives to variables."""
+"""Root of the feature column descriptions, and the names that columns give to variables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ NUMBERS = ("float", "integer", "integer64", "logical", "date", "datetime")
 WHOLE_NUMBERS = ("integer", "integer64", "logical")
 TEXT = ("string",)
 
+# TensorFlow's dtypes of numbers, and of categories.
+NUMBER_DTYPES = ("float32", "float64", "int32", "int64")
+CATEGORY_DTYPES = ("string", "int32", "int64")
+
 
 @dataclass(frozen=True)
-class Need:
-    """One feature that a column reads.
+class FeatureRequirement:
+    """A feature that a column reads, and what it must hold.
 
     Args:
         feature: Name of the feature, as in the data.
         types: Types of ``ColumnFacts`` that the column can read.
-        width: Numbers per row; None where any number of values will do.
+        width: Numbers per row; None for any.
         column: Name of the column, for errors.
-        remedy: What to do when the feature has another type.
+        remedy: What to do if the feature has another type.
     """
 
     feature: str
@@ -36,14 +40,13 @@ class Need:
 
 @dataclass(frozen=True)
 class FeatureColumn(Description):
-    """Root of the family: how features become numbers for a model.
+    """How features become numbers for a model.
 
-    Features are known inside TensorFlow's graph by safe keys (see ``safe_key``), because TensorFlow's scopes
-    accept only some characters.
+    TensorFlow's graph knows features by safe keys (see ``safe_key``), because its scopes allow only some characters.
 
     Attributes:
-        is_categorical: Whether the column says which bucket a value belongs to, so that it can be wrapped.
-        is_dense: Whether layers can take the column as it is.
+        is_categorical: Whether the column assigns values to buckets, so that another column can wrap it.
+        is_dense: Whether layers can read the column directly.
     """
 
     is_categorical: ClassVar[bool] = False
@@ -54,34 +57,34 @@ class FeatureColumn(Description):
         """The name that TensorFlow would give the column, with the features' own names."""
         raise NotImplementedError
 
-    def needs(self) -> tuple[Need, ...]:
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
         """List the features that the column reads."""
         raise NotImplementedError
 
     def check_files(self) -> None:
-        """See that the files that the column reads are there.
+        """Check that the files that the column reads exist.
 
         Raises:
             InputError: a file does not exist.
         """
 
     def build(self) -> Any:
-        """Make the ``tf.feature_column``, whose features are known by their safe keys."""
+        """Make the ``tf.feature_column``, whose features have their safe keys."""
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
         """Describe what the column's weights mean, as plain values.
 
         Returns:
-            A JSON-ready mapping: kind, name, and the settings without which trained weights are worthless.
+            A JSON-ready mapping: kind, name, and the settings without which trained weights are meaningless.
         """
-        raise NotImplementedError
+        return {"kind": self.kind, "name": self.name}
 
 
 def safe_key(name: str) -> str:
     """Turn a feature's name into one that TensorFlow accepts as a scope.
 
-    ASCII characters that scopes refuse become ``_``, as TensorFlow does with variable scopes. Other characters
+    ASCII characters that scopes do not allow become ``_``, as TensorFlow does with variable scopes. Other characters
     become their code point, so that "größe" and "grüße", or two names in Greek letters, stay different.
 
     Args:
@@ -99,7 +102,7 @@ def safe_key(name: str) -> str:
 
 
 def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """See that no two columns of one part of a model share a name or a variable scope.
+    """Check that no two columns of one part of a model share a name or a variable scope.
 
     Args:
         columns: Columns of the part.
@@ -111,13 +114,13 @@ def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
     check_names([column.name for column in columns], argument, "feature column")
 
 
-def check_names(names: Iterable[str], argument: str, word: str) -> None:
-    """See that names are distinct, as themselves and as variable scopes.
+def check_names(names: Iterable[str], argument: str, noun: str) -> None:
+    """Check that names are distinct, also as variable scopes.
 
     Args:
         names: Names of features or columns.
-        argument: The argument they come from.
-        word: What they name, for the error.
+        argument: The argument that holds them.
+        noun: What the names stand for, for the error.
 
     Raises:
         ModelError: two are the same.
@@ -129,34 +132,15 @@ def check_names(names: Iterable[str], argument: str, word: str) -> None:
             seen[key] = name
         elif seen[key] == name:
             raise ModelError(
-                f'`{argument}` has two {word}s with the name "{name}".',
+                f'`{argument}` has two {noun}s with the name "{name}".',
                 "Keep one of them.",
                 argument=argument,
                 value=name,
             )
         else:
             raise ModelError(
-                f'`{argument}` has {word}s "{seen[key]}" and "{name}", which both become "{key}" in TensorFlow.',
+                f'`{argument}` has {noun}s "{seen[key]}" and "{name}", which both become "{key}" in TensorFlow.',
                 "Rename one of them in the data.",
                 argument=argument,
                 value=name,
             )
-
-
-def check_categorical(column: FeatureColumn, function: str) -> None:
-    """See that a column that wraps categories was given categories.
-
-    Args:
-        column: The wrapped column.
-        function: The wrapping function's name in R, for the error.
-
-    Raises:
-        ModelError: the column is not categorical.
-    """
-    if not column.is_categorical:
-        raise ModelError(
-            f"{function} needs a categorical column, but {column.name} is {column.kind}.",
-            "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
-            argument="categorical_column",
-            value=column.name,
-        )

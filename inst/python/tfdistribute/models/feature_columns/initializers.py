@@ -1,16 +1,17 @@
-"""Starting values of variables."""
+"""Initial values of variables."""
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions import Description
+from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.errors import ArgumentError
 
-# Graph initializers: unlike Keras's own they follow the run configuration's `tf_random_seed`.
+# Graph initializers: unlike those of Keras they follow the run configuration's `tf_random_seed`.
 NAMES = {
     "constant": "constant_initializer",
     "glorot_normal": "glorot_normal_initializer",
@@ -31,14 +32,10 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Initializer(Description):
-    """Root of the family: how a variable's starting values are made."""
+    """How a variable's initial values are made."""
 
     def build(self) -> Any:
-        """Make what TensorFlow calls with a shape.
-
-        Returns:
-            A callable.
-        """
+        """Make the function of a shape that TensorFlow calls."""
         raise NotImplementedError
 
 
@@ -58,14 +55,8 @@ class NamedInitializer(Initializer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse unknown names."""
-        if self.name not in NAMES:
-            raise ArgumentError(
-                f'`initializer` "{self.name}" is not known.',
-                f"Use one of {', '.join(sorted(NAMES))}.",
-                argument="initializer",
-                value=self.name,
-            )
+        """Check the name."""
+        check_choice("initializer", self.name, NAMES)
 
     def build(self) -> Any:
         """Make the initializer.
@@ -73,15 +64,13 @@ class NamedInitializer(Initializer, kind="named"):
         Raises:
             ArgumentError: a setting is not known.
         """
-        made = engine.tf.compat.v1
-        for part in NAMES[self.name].split("."):
-            made = getattr(made, part)
+        make = operator.attrgetter(NAMES[self.name])(engine.tf.compat.v1)
         try:
-            return made(**self.settings)
+            return make(**self.settings)
         except TypeError as error:
             raise ArgumentError(
                 f'`initializer` "{self.name}" cannot take {", ".join(sorted(self.settings))}: {error}.',
-                "Name its settings as TensorFlow does.",
+                "Use TensorFlow's names of its settings.",
                 argument="initializer",
                 value=self.name,
             ) from error
@@ -95,7 +84,7 @@ class InitializerFunction(Initializer, kind="function"):
         function: The function.
 
     Raises:
-        ArgumentError: it cannot be called.
+        ArgumentError: it is not a function.
     """
 
     function: Any

@@ -1,4 +1,4 @@
-"""Columns of numbers, as they are or in ranges."""
+"""Numeric columns, as they are or in ranges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.errors import ModelError
-from tfdistribute.models.feature_columns.description import NUMBERS, FeatureColumn, Need, safe_key
+from tfdistribute.descriptions import check_choice
+from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.models.feature_columns.description import (
+    NUMBER_DTYPES,
+    NUMBERS,
+    FeatureColumn,
+    FeatureRequirement,
+    safe_key,
+)
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class Numeric(FeatureColumn, kind="numeric"):
     Args:
         key: The feature.
         shape: Dimensions of one row's value.
-        default_value: Numbers for rows without the feature when examples are parsed; None for an error.
+        default_value: Numbers for rows without the feature when examples are parsed; None makes them an error.
         dtype: "float32", "float64", "int32" or "int64".
         normalizer_fn: Function of a tensor that returns a tensor, or None.
 
@@ -34,15 +41,20 @@ class Numeric(FeatureColumn, kind="numeric"):
     dtype: str = "float32"
     normalizer_fn: Callable[..., Any] | None = None
 
+    def __post_init__(self) -> None:
+        """Check the dtype."""
+        check_choice("dtype", self.dtype, NUMBER_DTYPES)
+
     @property
     def name(self) -> str:
         """The feature's name."""
         return self.key
 
-    def needs(self) -> tuple[Need, ...]:
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
         """List the feature."""
         remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
-        return (Need(self.key, NUMBERS, math.prod(self.shape), self.name, remedy),)
+        width = math.prod(self.shape)
+        return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy),)
 
     def build(self) -> Any:
         """Make the ``numeric_column``."""
@@ -58,10 +70,9 @@ class Numeric(FeatureColumn, kind="numeric"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean; a function is only noted."""
+        """Describe the shape, and whether a function normalises the numbers."""
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **super().structure(),
             "shape": list(self.shape),
             "normalized": self.normalizer_fn is not None,
         }
@@ -69,29 +80,30 @@ class Numeric(FeatureColumn, kind="numeric"):
 
 @dataclass(frozen=True)
 class Bucketized(FeatureColumn, kind="bucketized"):
-    """Numbers of one feature, as the range that each falls into.
+    """Ranges that the numbers of one feature fall into.
 
     Args:
         source_column: A column of numbers, one per row.
         boundaries: Increasing bounds; each belongs to the range above it.
 
     Raises:
-        ModelError: boundaries do not increase, or the source has several numbers per row.
+        ArgumentError: boundaries do not increase.
+        ModelError: the source has several dimensions.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/bucketized_column
     """
 
-    # Also dense: layers take it as it is.
+    # Layers can read it directly, too.
     is_categorical: ClassVar[bool] = True
 
     source_column: Numeric
     boundaries: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what TensorFlow would refuse."""
+        """Check the boundaries and the source."""
         if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
-            raise ModelError(
+            raise ArgumentError(
                 f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",
                 "Sort them and drop repeated values.",
                 argument="boundaries",
@@ -111,9 +123,9 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         """``x_bucketized``."""
         return f"{self.source_column.name}_bucketized"
 
-    def needs(self) -> tuple[Need, ...]:
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
         """List the source's feature."""
-        return self.source_column.needs()
+        return self.source_column.requirements()
 
     def build(self) -> Any:
         """Make the ``bucketized_column``."""
@@ -122,10 +134,9 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the weights mean."""
+        """Describe the source and the boundaries."""
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **super().structure(),
             "source_column": self.source_column.structure(),
             "boundaries": list(self.boundaries),
         }

@@ -1,4 +1,4 @@
-"""Which features a Keras model's inputs read: plain checks, before a graph is built."""
+"""Matching of features to the inputs of a Keras model, before a graph is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KerasInput:
 
     Args:
         name: Name of the input.
-        shape: Shape of one example; None where a dimension may be of any size.
+        shape: Shape of one example; None for a dimension of any size.
         dtype: Name of the TensorFlow dtype, such as "float32".
     """
 
@@ -30,11 +30,11 @@ class KerasInput:
         return self.dtype == "string"
 
     def fits(self, feature: ColumnFacts) -> bool:
-        """Say whether a feature's shape is the input's, where a single value is as good as a row of one."""
+        """Return whether a feature has the input's shape; a single value counts as a row of one."""
         shape = feature.shape or ((1,) if self.shape else ())
         shape = () if self.shape == () and shape == (1,) else shape
         return len(shape) == len(self.shape) and all(
-            size is None or size == held for size, held in zip(self.shape, shape, strict=True)
+            size is None or size == given for size, given in zip(self.shape, shape, strict=True)
         )
 
     def __str__(self) -> str:
@@ -42,24 +42,25 @@ class KerasInput:
         return f'"{self.name}" ({sizes or "one value"} per row)'
 
 
-Routes = dict[str, tuple[str, ...]]
+# Names of the features that an input reads, by the input's name.
+FeaturesByInput = dict[str, tuple[str, ...]]
 
 
-def route(
+def match_inputs(
     inputs: Sequence[KerasInput],
     features: Mapping[str, ColumnFacts],
-    side_by_side: tuple[str, ...] | None,
-) -> Routes:
-    """Say which features each input reads.
+    matrix_features: tuple[str, ...] | None,
+) -> FeaturesByInput:
+    """Match features to inputs.
 
-    By name, where every input has a feature of its name; features that no input reads are left out. A model with
-    one input also reads the only feature, whatever its name, or all features side by side, in their order, where
-    together they have as many numbers per row as the input has units.
+    Features are matched by name if every input has a feature of its name; other features are not used. The only input
+    of a model also reads the only feature, whatever its name, or all features as one matrix, in their order, if they
+    have together as many numbers per row as the input has units.
 
     Args:
         inputs: The model's inputs.
         features: The input's features by name, in their order.
-        side_by_side: The features that the trained model reads side by side; None where that is not known.
+        matrix_features: The features that the trained model reads as one matrix; None if not known.
 
     Returns:
         Names of features by the input's name.
@@ -67,34 +68,35 @@ def route(
     Raises:
         InputError: an input has no feature.
     """
-    wanted = side_by_side or tuple(item.name for item in inputs)
+    wanted = matrix_features or tuple(item.name for item in inputs)
     missing = [name for name in wanted if name not in features]
-    if side_by_side is not None and not missing:
-        return {inputs[0].name: side_by_side}
-    if side_by_side is None and not missing:
+    if matrix_features is not None and not missing:
+        return {inputs[0].name: matrix_features}
+    if matrix_features is None and not missing:
         return {item.name: (item.name,) for item in inputs}
-    alone = side_by_side is None and len(inputs) == 1
+    alone = matrix_features is None and len(inputs) == 1
     if alone and (len(features) == 1 or _fit_together(inputs[0], features)):
         return {inputs[0].name: tuple(features)}
-    raise _unread(inputs, features, missing[0])
+    raise _unmatched(inputs, features, missing[0])
 
 
 def check_fit(
-    inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], routes: Routes
+    inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], matched: FeaturesByInput
 ) -> None:
-    """See that features have the types and shapes of the inputs that read them.
+    """Check that features have the types and shapes of the inputs that read them.
 
     Args:
         inputs: The model's inputs.
         features: The input's features by name.
-        routes: What ``route`` returned.
+        matched: Result of ``match_inputs``.
 
     Raises:
-        InputError: a feature is of another type or shape.
+        InputError: a feature has another type or shape.
     """
     for item in inputs:
-        _check_types(item, [features[name] for name in routes[item.name]])
-        _check_shapes(item, [features[name] for name in routes[item.name]])
+        read = [features[name] for name in matched[item.name]]
+        _check_types(item, read)
+        _check_shapes(item, read)
 
 
 def _width(features: Sequence[ColumnFacts]) -> int:
@@ -112,7 +114,7 @@ def _listed(features: Mapping[str, ColumnFacts]) -> str:
     return ", ".join(shown) + (", ..." if len(features) > 20 else "")
 
 
-def _unread(
+def _unmatched(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], missing: str
 ) -> InputError:
     if len(inputs) > 1:
@@ -132,15 +134,15 @@ def _unread(
         )
     texts = [name for name, feature in features.items() if feature.type == "string"]
     why = (
-        f'"{texts[0]}" holds strings, which cannot be put side by side with others'
+        f'"{texts[0]}" holds strings, which cannot be joined with other features into one matrix'
         if texts
         else f"together they have {_width(list(features.values()))} values per row"
     )
     return InputError(
         f"The Keras model reads {inputs[0]}. None of the features {_listed(features)} has this name, and {why}.",
-        "Give the model an input for each feature, by the features' names."
+        "Give the model one input per feature, with the feature's name."
         if texts
-        else "Give features with as many values as the model's input, or make the model with an input of theirs.",
+        else "Give features with as many values as the model's input, or change the shape of the input.",
         argument="features",
         value=missing,
     )
@@ -174,7 +176,7 @@ def _check_shapes(item: KerasInput, features: Sequence[ColumnFacts]) -> None:
     raise InputError(
         f"The feature{'s' if len(features) > 1 else ''} {names} ha{'ve' if len(features) > 1 else 's'} {held}, "
         f"but the Keras model reads {item}.",
-        "Make the model with an input of the features' shape, or give features of the input's.",
+        "Give the model an input of the features' shape, or features of the input's.",
         argument="features",
         value=names,
     )

@@ -1,0 +1,198 @@
+"""Columns derived from another column's categories: weighted categories, indicators and embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfdistribute import engine
+from tfdistribute.descriptions import check_choice, check_minimum
+from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.models.feature_columns.description import (
+    NUMBER_DTYPES,
+    NUMBERS,
+    FeatureColumn,
+    FeatureRequirement,
+    safe_key,
+)
+from tfdistribute.models.feature_columns.initializers import Initializer
+
+COMBINERS = ("mean", "sqrtn", "sum")
+
+
+@dataclass(frozen=True)
+class WrapsCategories(FeatureColumn):
+    """A column made from another one's categories.
+
+    Args:
+        categorical_column: The categories.
+
+    Raises:
+        ModelError: categorical_column is not categorical.
+    """
+
+    categorical_column: FeatureColumn
+
+    def __post_init__(self) -> None:
+        """Check that the wrapped column is categorical."""
+        column = self.categorical_column
+        if not column.is_categorical:
+            raise ModelError(
+                f"column_{self.kind}() needs a categorical column, but {column.name} is {column.kind}.",
+                "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
+                argument="categorical_column",
+                value=column.name,
+            )
+
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
+        """List the features of the categories."""
+        return self.categorical_column.requirements()
+
+    def check_files(self) -> None:
+        """Check the files of the categories."""
+        self.categorical_column.check_files()
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the categories."""
+        return {
+            **super().structure(),
+            "categorical_column": self.categorical_column.structure(),
+        }
+
+
+@dataclass(frozen=True)
+class Weighted(WrapsCategories, kind="categorical_weighted"):
+    """Categories of one feature, weighted by the numbers of another.
+
+    Args:
+        weight_feature_key: Feature that holds the weights.
+        dtype: "float32", "float64", "int32" or "int64".
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column
+    """
+
+    is_categorical: ClassVar[bool] = True
+    is_dense: ClassVar[bool] = False
+
+    weight_feature_key: str
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        """Check the categories and the dtype."""
+        super().__post_init__()
+        check_choice("dtype", self.dtype, NUMBER_DTYPES)
+
+    @property
+    def name(self) -> str:
+        """``x_weighted_by_w``."""
+        return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
+
+    def requirements(self) -> tuple[FeatureRequirement, ...]:
+        """List the features of the categories, and the weights."""
+        weights = FeatureRequirement(
+            self.weight_feature_key, NUMBERS, None, self.name, "Weights must be numbers."
+        )
+        return (*super().requirements(), weights)
+
+    def build(self) -> Any:
+        """Make the ``weighted_categorical_column``."""
+        return engine.tf.feature_column.weighted_categorical_column(
+            self.categorical_column.build(),
+            safe_key(self.weight_feature_key),
+            dtype=engine.tf.as_dtype(self.dtype),
+        )
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the categories, and the feature of the weights."""
+        return {**super().structure(), "weight_feature_key": self.weight_feature_key}
+
+
+@dataclass(frozen=True)
+class Indicator(WrapsCategories, kind="indicator"):
+    """One number per category: how often it occurs in the row.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column
+    """
+
+    @property
+    def name(self) -> str:
+        """``x_indicator``."""
+        return f"{self.categorical_column.name}_indicator"
+
+    def build(self) -> Any:
+        """Make the ``indicator_column``."""
+        return engine.tf.feature_column.indicator_column(self.categorical_column.build())
+
+
+@dataclass(frozen=True)
+class Embedding(WrapsCategories, kind="embedding"):
+    """A learned vector per category.
+
+    Args:
+        dimension: Length of the vectors, at least 1.
+        combiner: "mean", "sqrtn" or "sum": how several categories of a row are combined.
+        initializer: Initial values; None for a truncated normal with standard deviation 1 / sqrt(dimension).
+        ckpt_to_load_from: Checkpoint that holds trained vectors, or None.
+        tensor_name_in_ckpt: Their name in that checkpoint.
+        max_norm: Longest vector; None for no limit.
+        trainable: Whether training changes the vectors.
+
+    Raises:
+        ArgumentError: dimension or combiner is not allowed, or ckpt_to_load_from and tensor_name_in_ckpt are not
+            given together.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column
+    """
+
+    dimension: int
+    combiner: str = "mean"
+    initializer: Initializer | None = None
+    ckpt_to_load_from: str | None = None
+    tensor_name_in_ckpt: str | None = None
+    max_norm: float | None = None
+    trainable: bool = True
+
+    def __post_init__(self) -> None:
+        """Check what TensorFlow would refuse."""
+        super().__post_init__()
+        check_minimum("dimension", self.dimension, 1)
+        check_choice("combiner", self.combiner, COMBINERS)
+        if (self.ckpt_to_load_from is None) != (self.tensor_name_in_ckpt is None):
+            given = (
+                "ckpt_to_load_from" if self.tensor_name_in_ckpt is None else "tensor_name_in_ckpt"
+            )
+            raise ArgumentError(
+                f"`{given}` was given alone.",
+                "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.",
+                argument=given,
+            )
+
+    @property
+    def name(self) -> str:
+        """``x_embedding``."""
+        return f"{self.categorical_column.name}_embedding"
+
+    def build(self) -> Any:
+        """Make the ``embedding_column``."""
+        return engine.tf.feature_column.embedding_column(
+            self.categorical_column.build(),
+            self.dimension,
+            combiner=self.combiner,
+            initializer=None if self.initializer is None else self.initializer.build(),
+            ckpt_to_load_from=self.ckpt_to_load_from,
+            tensor_name_in_ckpt=self.tensor_name_in_ckpt,
+            max_norm=self.max_norm,
+            trainable=self.trainable,
+        )
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the categories and the vectors."""
+        return {
+            **super().structure(),
+            "dimension": self.dimension,
+            "combiner": self.combiner,
+            "trainable": self.trainable,
+        }
