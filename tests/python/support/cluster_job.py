@@ -1,4 +1,4 @@
-"""Starts the tasks of a cluster as plain processes on the loopback, and ends them whatever happens."""
+"""Tasks of a cluster as plain processes on the loopback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Job:
     """The tasks of one cluster in one directory.
 
     Args:
-        directory: Where tasks leave what they did, and the model's directory.
+        directory: Directory of the answers, logs and models of the tasks.
         options: What ``cluster_task`` takes.
         workers: Tasks that train, the chief among them.
         ps: Parameter servers.
@@ -81,7 +81,7 @@ class Job:
         self.processes[name].wait()
 
     def answer(self, name: str, model: str) -> dict[str, Any]:
-        """What a verb gave in a task: a mapping with ``value`` or ``error``."""
+        """The answer of a verb in a task: a mapping with ``value`` or ``error``."""
         path = self.directory / f"answer-{name}.json"
         assert path.exists(), self.logs()
         return json.loads(path.read_text(encoding="utf-8"))[model]
@@ -97,13 +97,13 @@ class Job:
         return answer["error"]
 
     def await_event(self, name: str, event: str, timeout_s: float = 90, **fields: Any) -> None:
-        """Wait until a task has told an event with at least these numbers."""
+        """Wait until a task has emitted an event with at least these numbers."""
         end = time.monotonic() + timeout_s
         while not any(
             all(each.get(key, -1) >= least for key, least in fields.items())
             for each in self.events(name, event)
         ):
-            assert time.monotonic() < end, f"{name} told no {event}.\n{self.logs()}"
+            assert time.monotonic() < end, f"{name} did not emit {event}.\n{self.logs()}"
             assert self.processes[name].poll() is None, f"{name} ended.\n{self.logs()}"
             time.sleep(0.1)
 

@@ -1,4 +1,4 @@
-"""One task of a cluster, as a script that anybody may start with TF_CONFIG; also the data and models of the tests.
+"""One task of a cluster as a script to be started with TF_CONFIG; also the data and models of the tests.
 
 Run as ``python cluster_task.py DIRECTORY OPTIONS``. For each model in the options it calls the bridge as R does, and
 writes what the verbs gave to ``DIRECTORY/answer-<task>.json`` and the rows that it trained on to

@@ -1,4 +1,4 @@
-"""Model functions whose training must be the same, to the bit, however replicas are run.
+"""Model functions with the same training, to the bit, however replicas are run.
 
 Each meets the other replicas in its own way: once per variable, once per optimizer, inside the forward
 pass, with dense gradients or with rows of an embedding. Initial values are seeded, because without a

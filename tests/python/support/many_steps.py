@@ -1,4 +1,4 @@
-"""Small trainings that can be taken many steps at a time, and what they leave."""
+"""Small trainings that can take many steps per run, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators that were made elsewhere, under this package's verbs and configurations."""
+"""Estimators made by other code, under this package's verbs and configurations."""
 
 from __future__ import annotations
 

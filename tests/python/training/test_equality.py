@@ -1,4 +1,4 @@
-"""The same model, seed and global batch give the same numbers under every strategy, and as TensorFlow alone."""
+"""The same numbers under every strategy as TensorFlow gives alone, for the same model, seed and global batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation counts every row once and predictions keep their order, whatever divides them."""
+"""Evaluation and prediction: every row counts once, in its order, on any devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported, loaded again by TensorFlow alone, gives the numbers of predict()."""
+"""Exports: TensorFlow alone loads them and gives the numbers of predict()."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_a_function_says_what_a_request_holds(
     same(answers(tensorflow, answer["value"], **request), predictions(model))
 
 
-def test_versions_stand_beside_each_other_also_within_one_second(
+def test_versions_are_kept_apart_also_within_one_second(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path
 ) -> None:
     model, base = trained("linear", feature_columns=[LENGTH]), tmp_path / "exports"

@@ -8,16 +8,16 @@ from typing import Any
 from tfdistribute.training.history import History
 
 
-def test_only_steps_of_the_record_are_kept_but_all_are_told():
-    told: list[dict[str, Any]] = []
-    history = History(global_batch_size=8, listener=told.append, last_step=30)
+def test_only_steps_of_the_record_are_kept_but_all_reach_the_listener():
+    events: list[dict[str, Any]] = []
+    history = History(global_batch_size=8, listener=events.append, last_step=30)
     history.note_step(1, 0.5, in_record=True)
     history.note_step(7, 0.4, in_record=False)
     history.note_step(10, 0.3, in_record=True)
     assert history.steps == [1, 10]
     assert history.losses == [0.5, 0.3]
-    assert [event["step"] for event in told] == [1, 7, 10]
-    assert told[0]["last_step"] == 30
+    assert [event["step"] for event in events] == [1, 7, 10]
+    assert events[0]["last_step"] == 30
 
 
 def test_speed_counts_from_the_end_of_the_first_step():

@@ -1,4 +1,4 @@
-"""Ctrl-C while training."""
+"""Ctrl-C during training."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def test_an_error_inside_puts_the_handler_back():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_embedding_programs_own_handler_is_told():
-    told: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
+def test_the_embedding_programs_own_handler_is_called():
+    called: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: called.append(number))
     try:
         with pytest.raises(KeyboardInterrupt), finish_step_on_interrupt():
             interrupt()
     finally:
         signal.signal(signal.SIGINT, before)
-    assert told == [signal.SIGINT]
+    assert called == [signal.SIGINT]
 
 
 def test_another_thread_trains_without_touching_signals():

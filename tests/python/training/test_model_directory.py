@@ -29,7 +29,7 @@ def test_the_newest_checkpoint_is_found_without_tensorflow(tmp_path: Path):
     assert with_checkpoint(tmp_path) == latest_checkpoint(str(tmp_path))
 
 
-def test_a_checkpoint_whose_files_are_gone_is_none(tmp_path: Path):
+def test_a_checkpoint_without_its_files_is_none(tmp_path: Path):
     with_checkpoint(tmp_path)
     (tmp_path / "model.ckpt-10.index").unlink()
     assert latest_checkpoint(str(tmp_path)) is None
@@ -61,7 +61,7 @@ def test_another_models_directory_is_refused_by_the_field_that_differs(tmp_path:
         )
 
 
-def test_a_directory_without_checkpoints_belongs_to_nobody(tmp_path: Path):
+def test_a_directory_without_checkpoints_belongs_to_no_model(tmp_path: Path):
     ModelDirectory(str(tmp_path)).sign(STRUCTURE)
     ModelDirectory(str(tmp_path)).check_owner({"kind": "linear_regressor"}, for_training=True)
 

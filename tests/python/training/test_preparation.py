@@ -1,4 +1,4 @@
-"""What a verb refuses before it trains, and the order that it trains in."""
+"""Refusals before a training, and the seed of its order."""
 
 from __future__ import annotations
 

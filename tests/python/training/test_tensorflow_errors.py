@@ -1,4 +1,4 @@
-"""What TensorFlow raises, as errors that say what failed."""
+"""Translation of TensorFlow's exceptions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WITH_ROOTS = """2 root error(s) found.
 """
 
 
-def test_what_failed_in_a_session_is_told_and_not_where_its_operations_were_made():
+def test_the_failure_in_a_session_is_shown_and_not_the_traceback_of_its_operations():
     assert (
         "indices[0] = 4 is not in [0, 2)" in translated(ValueError(IN_A_SESSION), "train").problem
     )
     assert "bridge" not in translated(ValueError(IN_A_SESSION), "train").problem
 
 
-def test_of_several_root_errors_the_first_is_told():
-    told = translated(ValueError(WITH_ROOTS), "train").problem
-    assert "Labels must be <= n_classes - 1" in told
-    assert "CANCELLED" not in told
+def test_of_several_root_errors_the_first_is_shown():
+    problem = translated(ValueError(WITH_ROOTS), "train").problem
+    assert "Labels must be <= n_classes - 1" in problem
+    assert "CANCELLED" not in problem
 
 
 def test_a_full_disk_and_another_models_checkpoint_have_their_own_words():

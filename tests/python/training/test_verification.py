@@ -1,4 +1,4 @@
-"""Whether trainings agree, and the reasons why they may not."""
+"""Comparison of trainings, and reasons of a difference."""
 
 from __future__ import annotations
 

@@ -15,12 +15,7 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 def check_training(
     model: Model, source: Input, steps: int | None, max_steps: int | None, hooks: Sequence[Any]
 ) -> None:
-    """Check the arguments of ``train()``.
-
-    Raises:
-        ArgumentError: both steps and max_steps are given, or a hook does not work here.
-        InputError: the input never ends and no step count ends the training.
-    """
+    """Check the arguments of ``train()``."""
     if steps is not None and max_steps is not None:
         raise ArgumentError(
             f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
@@ -34,12 +29,7 @@ def check_training(
 
 
 def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    """Check the arguments of ``train_and_evaluate()``.
-
-    Raises:
-        ArgumentError: a hook does not work here.
-        InputError: an input never ends and no step count ends it.
-    """
+    """Check the arguments of ``train_and_evaluate()``."""
     check_hooks(train_spec.hooks, HookContext.here("train_and_evaluate", model.model_dir))
     check_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir))
     if train_spec.max_steps is None and not may_end(train_spec.hooks):
@@ -49,16 +39,7 @@ def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> Non
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:
-    """Check that an input ends by itself.
-
-    Args:
-        source: The input.
-        verb: The verb that would never end.
-        argument: The argument that would end it.
-
-    Raises:
-        InputError: the input repeats without end.
-    """
+    """Check that an input ends by itself, or that an argument of the verb ends it."""
     facts = source.facts()
     if facts.rows is not None and facts.epochs is None:
         raise InputError(

@@ -24,14 +24,7 @@ class StopRequest:
         return self.requested
 
     def on_interrupt_of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Turn an interrupt inside a function into a request, as everywhere else in a training.
-
-        Args:
-            function: A function of one argument that may be interrupted, such as a progress display in R.
-
-        Returns:
-            The function; it raises KeyboardInterrupt only if the stop was requested before.
-        """
+        """Turn the first interrupt inside a function of one argument, such as a progress display, into a request."""
 
         def interruptible(argument: Any) -> Any:
             try:

@@ -41,19 +41,7 @@ def latest_checkpoint(model_dir: str) -> str | None:
 
 
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
-    """Find the checkpoint that a verb uses.
-
-    Args:
-        model_dir: Directory of the model.
-        checkpoint_path: A checkpoint's prefix chosen by the user, or None for the newest.
-        verb: The verb, for the error.
-
-    Returns:
-        The checkpoint's prefix.
-
-    Raises:
-        ModelDirectoryError: there is no such checkpoint.
-    """
+    """Return the prefix of a chosen checkpoint, or of the newest; raise ModelDirectoryError if there is none."""
     if checkpoint_path is not None:
         if not os.path.exists(checkpoint_path + ".index"):
             raise ModelDirectoryError(
@@ -101,11 +89,7 @@ class ModelDirectory:
         return {feature.name: feature for feature in features}
 
     def check_writable(self) -> None:
-        """Create the directory and check that files can be written there.
-
-        Raises:
-            ModelDirectoryError: it cannot be created or written.
-        """
+        """Create the directory and check that files can be written there."""
         try:
             os.makedirs(self.path, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
@@ -119,15 +103,7 @@ class ModelDirectory:
             ) from error
 
     def check_owner(self, structure: Mapping[str, Any], *, for_training: bool) -> None:
-        """Check that the checkpoints belong to a model.
-
-        Args:
-            structure: Plain values that identify what a checkpoint of the model holds.
-            for_training: Whether the optimizer matters; only training reads its variables.
-
-        Raises:
-            ModelDirectoryError: they belong to a model of another structure.
-        """
+        """Check that the checkpoints belong to a model; the optimizer matters only for training."""
         known = self.structure
         if known is None or latest_checkpoint(self.path) is None:
             return
@@ -148,12 +124,7 @@ class ModelDirectory:
     def sign(
         self, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
     ) -> None:
-        """Write the signature of the model that trains here; complete or not at all.
-
-        Args:
-            structure: Plain values that identify what a checkpoint of the model holds.
-            features: The features that the model is trained on; None keeps those that are known.
-        """
+        """Write the signature of the model that trains here; features of None keep those that are known."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
         known = features if features is not None else self.features
         if known is not None:

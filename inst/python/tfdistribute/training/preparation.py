@@ -63,27 +63,11 @@ class Prepared:
     def input_fn(
         self, source: Input, purpose: Purpose, job: str | None = None
     ) -> Callable[..., Any]:
-        """Make the input function of the Estimator.
-
-        Args:
-            source: The input.
-            purpose: "train", "evaluate" or "predict".
-            job: Name of the job whose tasks all need the same seed; None outside of a job.
-
-        Returns:
-            A function that returns a ``tf.data.Dataset``.
-        """
+        """Make the input function of the Estimator; the tasks of a job use the same seed."""
         return source.input_fn(purpose, run_seed(self.settings, job), packed=True)
 
     def many_steps(self, note: Callable[[str], Any]) -> Any:
-        """Return the context in which the Estimator takes many steps per run.
-
-        Args:
-            note: Called with the reason if it takes one step per run after all.
-
-        Returns:
-            A context manager.
-        """
+        """Return the context in which the Estimator takes many steps per run; note is called with a reason if not."""
         settings = self.settings
         return engine.many_steps.many_steps_per_run(
             self.estimator,
@@ -100,17 +84,7 @@ class Prepared:
     def training_hooks(
         self, verb: str, history: History, stop: StopRequest, hooks: Sequence[Any]
     ) -> list[Any]:
-        """Make all hooks of a training: those of the session, the record, the stop on request and the user's.
-
-        Args:
-            verb: "train" or "train_and_evaluate".
-            history: The record of the training.
-            stop: The request that ends the training.
-            hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
-
-        Returns:
-            ``tf.estimator.SessionRunHook`` objects.
-        """
+        """Make all hooks of a training: those of the session, the record, the stop on request and the user's."""
         self.model_hooks.history = history
         if history.listener is not None:
             history.listener = stop.on_interrupt_of(history.listener)
@@ -130,17 +104,7 @@ def prepare_training(
     source: Input,
     member: Member | None = None,
 ) -> Prepared:
-    """Check a training and make its Estimator.
-
-    Args:
-        verb: "train" or "train_and_evaluate".
-        model: The model.
-        settings: The run configuration.
-        source: The data.
-        member: The task of a cluster that this process trains as; None if it trains alone.
-
-    Returns:
-        The Estimator; the chief has signed its model_dir.
+    """Check a training and make its Estimator; the chief repairs and signs the model directory.
 
     Raises:
         InputError: data and model do not fit.
@@ -167,20 +131,7 @@ def prepare_training(
 
 
 def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
-    """Make an Estimator for other code, and check what can be checked without data.
-
-    Args:
-        verb: The verb with the most requirements that it will be used for.
-        model: The model.
-        settings: The run configuration.
-
-    Returns:
-        A ``tf.estimator.Estimator``.
-
-    Raises:
-        RunConfigError: a preflight rule refuses the settings.
-        StrategyError: a device does not exist.
-    """
+    """Make an Estimator for other code, and check what can be checked without data."""
     directory = ModelDirectory(model.model_dir)
     return _build(verb, model, directory, settings, None, alone=False).estimator
 
@@ -192,17 +143,7 @@ def prepare_use(
     source: Input | None,
     checkpoint_path: str | None,
 ) -> tuple[Prepared, str]:
-    """Check an evaluation, a prediction or an export, and make its Estimator.
-
-    Args:
-        verb: "evaluate", "predict" or "export".
-        model: A trained model.
-        settings: The run configuration.
-        source: The data; None for a verb that takes none.
-        checkpoint_path: A checkpoint's prefix, or None for the newest.
-
-    Returns:
-        The Estimator and the checkpoint's prefix.
+    """Check an evaluation, a prediction or an export; return its Estimator and the checkpoint's prefix.
 
     Raises:
         ModelDirectoryError: there is no checkpoint, or it belongs to another model.
@@ -219,16 +160,7 @@ def prepare_use(
 
 
 def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
-    """Check the evaluation of a train_and_evaluate, which has an input of its own.
-
-    Args:
-        prepared: The training.
-        facts: Facts of the evaluation's input.
-
-    Raises:
-        InputError: data and model do not fit.
-        RunConfigError: a preflight rule refuses the evaluation.
-    """
+    """Check the evaluation of a train_and_evaluate, which has an input of its own."""
     prepared.model.check(facts)
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
@@ -236,15 +168,7 @@ def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
 
 
 def run_seed(settings: RunSettings, job: str | None = None) -> int:
-    """Choose the seed of the order of rows, for inputs without one of their own.
-
-    Args:
-        settings: The run configuration.
-        job: Name of the job, which all of its tasks know; None in a process that trains alone.
-
-    Returns:
-        ``tf_random_seed``; without one, a seed made from the job's name, or another in each run.
-    """
+    """Choose the seed of inputs without one of their own; a job's name makes it the same in all of its tasks."""
     if settings.tf_random_seed is not None:
         return settings.tf_random_seed
     return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())

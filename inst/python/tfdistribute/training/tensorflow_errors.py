@@ -65,15 +65,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def translated(error: Exception, verb: str) -> TfdistributeError:
-    """Translate an exception of TensorFlow into an error of this package.
-
-    Args:
-        error: The exception.
-        verb: The verb that failed, such as "train".
-
-    Returns:
-        The package's own error if one is in the chain, else one with the verb and TensorFlow's own words.
-    """
+    """Return the package's own error in the chain of an exception, or make one with TensorFlow's own words."""
     for link in _chain(error):
         if isinstance(link, TfdistributeError):
             return link

@@ -1,4 +1,4 @@
-"""Hooks: read from descriptions, made for TensorFlow, at work under every strategy of one machine."""
+"""Session hooks: descriptions, TensorFlow's objects, and their work under every strategy of one machine."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_last_history_saver_sets_the_interval():
     assert record_interval([hook("progress_bar")], 10) == 10
 
 
-def test_only_hooks_that_can_end_a_training_stand_for_its_steps():
+def test_only_hooks_that_can_end_a_training_replace_its_steps():
     assert may_end([hook("stop_at_step", num_steps=5)])
     assert may_end([object()])
     assert not may_end([hook("progress_bar"), hook("step_counter", every_n_steps=5)])
@@ -192,7 +192,7 @@ def test_the_loss_of_training_is_the_mean_since_the_last_look():
 
 def test_steps_before_min_steps_do_not_count():
     watch = Watch(early(patience_steps=2, every_n_steps=1, min_steps=10), HookContext("train"))
-    # The best value of all, before step 10, must not stand against the later ones.
+    # The best value of all, before step 10, must not count against the later ones.
     assert not any(watch(step, 0.0) for step in range(1, 10))
     assert not watch(10, 5.0)
     assert not watch(11, 4.0)
@@ -385,7 +385,7 @@ def test_an_error_in_a_function_ends_training_and_is_raised(
     with pytest.raises(CallbackError, match="the sky fell"):
         trained(tmp_path, [described], strategy, save_checkpoints_steps=5)
     if moment in ("before_run", "after_run"):
-        # What was saved before stays, and training goes on from there.
+        # What was saved before stays, and training continues from there.
         assert global_step(str(tmp_path)) == 5
     trained(tmp_path, [], strategy, steps=1)
 
@@ -535,7 +535,7 @@ def test_a_loss_that_is_not_a_number_fails_or_ends_training(
 
 
 @pytest.mark.usefixtures("tensorflow")
-def test_waiting_for_a_step_that_nobody_else_brings_is_an_error_and_no_wait(tmp_path: Path):
+def test_waiting_for_a_step_that_no_other_task_reaches_is_an_error_at_once(tmp_path: Path):
     with pytest.raises(TrainingError, match="waits for step 100, and no other task trains"):
         trained(tmp_path, [hook("global_step_waiter", wait_until_step=100)])
     trained(tmp_path, [], steps=5)

@@ -1,4 +1,4 @@
-"""Early stopping between processes: workers that see the same losses end at the same step."""
+"""Early stopping in a cluster: workers that see the same losses end at the same step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks of a cluster do when another is gone, never comes, or has other data: they name it, and heal."""
+"""Tasks of a cluster with a lost peer or uneven data: the error names the peer, and a restart heals."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_task_that_runs_out_of_data_first_is_named(
     tmp_path: Path, short: str, steps_per_run: int
 ) -> None:
     with job_of_uneven_data(tmp_path, steps_per_run) as running:
-        # The process of the short task goes on: its connections stay.
+        # The process of the short task stays, and so do its connections.
         running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
         running.await_event("worker-0", "failed", timeout_s=100)
         assert running.runs("worker-0") == ([] if steps_per_run == 1 else [7])

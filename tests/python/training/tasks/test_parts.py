@@ -76,9 +76,9 @@ def test_waiting_ends_when_all_answer_or_at_the_deadline() -> None:
         there = (Task("chief"), f"127.0.0.1:{server.getsockname()[1]}")
         missing = (Task("worker"), "127.0.0.1:1")
         assert peers.wait_for([there], 5) == []
-        told: list[Any] = []
-        assert peers.wait_for([there, missing], 0.3, told.append) == [missing]
-        assert told == [[missing]]
+        reported: list[Any] = []
+        assert peers.wait_for([there, missing], 0.3, reported.append) == [missing]
+        assert reported == [[missing]]
         began = time.monotonic()
         peers.wait_for([missing], 60, should_stop=lambda: True)
         assert time.monotonic() - began < 5

@@ -1,4 +1,4 @@
-"""Training as the tasks of a cluster, each a process of its own: the same numbers as one process, and nothing twice."""
+"""Training with a cluster of processes: the same numbers as one process, and each row read once."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def assert_that_each_row_was_read_once_per_epoch(running: Job, names: list[str])
     assert set(collections.Counter(itertools.chain(*read)).values()) == {3}
 
 
-def assert_that_each_task_told_its_part(
+def assert_that_each_task_reported_its_part(
     running: Job, names: list[str], workers: int, models: int
 ) -> None:
     for name in names[:workers]:
         about = (running.directory / "custom" / f"config-{name}.txt").read_text(encoding="utf-8")
         assert json.loads(about) == {"is_chief": name == "chief-0", "task": name}
 
-    # What the tasks told on their way.
+    # Events of the tasks during the training.
     assert {each["step"] for each in running.events("chief-0", "checkpoint")} == {0, 10, 20, 24}
     assert [each["step"] for each in running.events("chief-0", "record")][:4] == [1, 10, 20, 24]
     for name in names[1:workers]:
-        # Ten steps a second at most are told; the end is told by another event.
+        # At most ten steps a second are reported; the end is another event.
         assert {each["step"] for each in running.events(name, "step")} <= set(range(1, 25))
         assert any("examples_per_second" in each for each in running.events(name, "step"))
         assert running.events(name, "record") == running.events(name, "checkpoint") == []
@@ -161,7 +161,7 @@ def test_workers_in_step_train_as_one_process(
             evaluation = running.value("evaluator-0", model)["evaluation"][-1]
             assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
     assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
-    assert_that_each_task_told_its_part(running, names, workers, len(models))
+    assert_that_each_task_reported_its_part(running, names, workers, len(models))
     assert_that_the_tasks_took_the_same_runs(running, names[:workers], looks_at_every_step)
     takes_many = steps_per_run == "auto" and looks_at_every_step is None
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
@@ -194,7 +194,7 @@ def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
         assert [path.name for path in directory.iterdir() if path.is_dir()] == ["eval"]
         assert len([name for name in files(directory) if "tfevents" in name]) == 1
         evaluated = running.value("evaluator-0", model)["evaluation"]
-        # Without max_steps the chief's mark tells which checkpoint is the last.
+        # Without max_steps, the chief's progress file shows the last checkpoint.
         assert evaluated[-1]["global_step"] == 16
     means = variables(tensorflow, running.model_dir("normalised"))
     assert abs(means["batch_normalization/moving_mean"][0]) > 0

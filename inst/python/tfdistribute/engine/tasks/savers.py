@@ -73,17 +73,7 @@ def worker_savers(config: Any, scaffold: Any) -> list[Any]:
 
 
 def summary_hooks(config: Any, scaffold: Any, in_step: bool, is_chief: bool) -> list[Any]:
-    """Create the hooks that write summaries and speed.
-
-    Args:
-        config: A ``tf.estimator.RunConfig``.
-        scaffold: The scaffold of the training.
-        in_step: Whether all tasks must compute a summary together.
-        is_chief: Whether this task writes them.
-
-    Returns:
-        ``tf.estimator.SessionRunHook`` objects.
-    """
+    """Create the hooks that write summaries and speed; only the chief has a writer."""
     hooks: list[Any] = []
     output = {"output_dir": config.model_dir} if is_chief else {"summary_writer": _NoWriter()}
     if config.save_summary_steps and (in_step or is_chief):
@@ -94,14 +84,7 @@ def summary_hooks(config: Any, scaffold: Any, in_step: bool, is_chief: bool) -> 
 
 
 def silence(hooks: Sequence[Any]) -> list[Any]:
-    """Keep the hooks of a task that is not the chief from writing files.
-
-    Args:
-        hooks: ``tf.estimator.SessionRunHook`` objects.
-
-    Returns:
-        The hooks without those that write checkpoints; those that write summaries have no writer.
-    """
+    """Keep the hooks of a task that is not the chief from writing checkpoints and summaries."""
     for hook in hooks:
         if isinstance(hook, (tf.estimator.SummarySaverHook, tf.estimator.StepCounterHook)):
             hook._summary_writer = _NoWriter()

@@ -50,16 +50,7 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 
 
 def worker_context(member: Member, strategy: Any, session_config: Any) -> Any:
-    """Create TensorFlow's worker context, which identifies the task to the code that builds a graph.
-
-    Args:
-        member: The task.
-        strategy: The strategy of the training.
-        session_config: A ``tf.compat.v1.ConfigProto``, or None.
-
-    Returns:
-        A context manager.
-    """
+    """Create TensorFlow's worker context, which identifies the task to the code that builds a graph."""
     return distribute_coordinator._WorkerContext(
         strategy,
         util.normalize_cluster_spec(member.cluster),

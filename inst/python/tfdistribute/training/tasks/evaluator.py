@@ -26,19 +26,7 @@ _completed: set[float] = set()
 
 
 def evaluate_checkpoints(assignment: TaskAssignment) -> History:
-    """Evaluate until the last checkpoint of the training has been evaluated.
-
-    Args:
-        assignment: The part of an evaluator; without an evaluation there is nothing to do.
-
-    Returns:
-        The evaluations.
-
-    Raises:
-        KeyboardInterrupt: interrupted.
-        LostPeerError: no chief came, or it is gone and has not ended its training.
-        ModelDirectoryError: the training has ended and left no checkpoint.
-    """
+    """Evaluate until the last checkpoint of the training has been evaluated."""
     history = TaskHistory(None, assignment.listener, None, is_chief=False, own_batch_size=None)
     if assignment.evaluation is None:
         history.note("train() does not evaluate: this evaluator has nothing to do.")

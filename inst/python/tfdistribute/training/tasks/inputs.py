@@ -25,17 +25,8 @@ def is_sharded(source: Input) -> bool:
 
 
 def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
-    """Call an input function with the context that TensorFlow does not give to classic parameter server tasks.
-
-    Without a context, every task would read all rows.
-
-    Args:
-        input_fn: Takes ``input_context``, or nothing.
-        member: The task.
-
-    Returns:
-        A function without arguments.
-    """
+    """Call an input function with the context that TensorFlow does not give to classic parameter server tasks."""
+    # Without a context, every task would read all rows.
     context = engine.tf.distribute.InputContext(
         num_input_pipelines=len(member.training_tasks), input_pipeline_id=member.rank
     )
@@ -47,16 +38,7 @@ def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
 
 
 def skip_steps(input_fn: InputFunction, steps: int, replicas: int) -> InputFunction:
-    """Skip the steps that a job has done, so that a restart does not read them again.
-
-    Args:
-        input_fn: Makes the dataset, in the same order each time.
-        steps: Steps of this pipeline to skip.
-        replicas: Batches that this pipeline reads in a step.
-
-    Returns:
-        A function with the same parameters.
-    """
+    """Skip the steps that a job has done, so that a restart does not read them again."""
     if steps <= 0:
         return input_fn
 

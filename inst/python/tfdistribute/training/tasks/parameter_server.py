@@ -24,16 +24,7 @@ _served: dict[str, float] = {}
 
 
 def start_server(member: Member, config: Any = None) -> None:
-    """Start the server of a task, unless the task trains alone.
-
-    Args:
-        member: The task.
-        config: The ``tf.estimator.RunConfig`` of its training; None for a parameter server.
-
-    Raises:
-        ClusterError: the server cannot listen at the task's address.
-        PortError: another program listens there.
-    """
+    """Start the server of a task, unless it trains alone; a parameter server has no ``tf.estimator.RunConfig``."""
     if member.is_alone:
         return
     strategy = None if config is None else config.train_distribute
@@ -64,17 +55,6 @@ def serve_variables(assignment: TaskAssignment) -> History:
 
     Under a supervisor this never returns: the supervisor ends the process. Otherwise the chief's progress file in
     model_dir shows the end. A parameter server that cannot read model_dir must be ended by hand.
-
-    Args:
-        assignment: The part of a parameter server.
-
-    Returns:
-        An empty history.
-
-    Raises:
-        KeyboardInterrupt: interrupted.
-        LostPeerError: the chief never came, or has not answered for longer than the timeout.
-        PortError: another program listens at the task's address.
     """
     member, timeout_s = assignment.member, assignment.peer_timeout_s
     start_server(member)

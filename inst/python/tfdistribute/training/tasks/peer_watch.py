@@ -72,12 +72,7 @@ class PeerWatch:
         self._run_steps = steps
 
     def before_session(self) -> None:
-        """Wait for the tasks that this one needs.
-
-        Raises:
-            KeyboardInterrupt: this task was asked to end.
-            LostPeerError: a task did not come or is gone, or no step follows however often a session is created.
-        """
+        """Wait for the tasks that this one needs; give up if no step follows however often a session is created."""
         self._sessions += 1
         trained = self._steps > 0
         if self._sessions == 1 and not trained:
@@ -96,11 +91,7 @@ class PeerWatch:
                 raise self.broken()
 
     def before_close(self) -> None:
-        """Wait for the parameter servers, which TensorFlow tells when a session is closed.
-
-        Raises:
-            LostPeerError: one is gone, and did not come back before the deadline.
-        """
+        """Wait for the parameter servers, which TensorFlow notifies when a session is closed."""
         missing = self._wait_for(self._member.servers)
         if missing:
             raise self.gone(missing)
@@ -134,11 +125,7 @@ class PeerWatch:
         }
 
     def check_that_chief_has_ended(self) -> None:
-        """Check, at the end of this task's data, that the chief's data has ended too.
-
-        Raises:
-            InputError: the chief continues.
-        """
+        """Check, at the end of this task's data, that the chief's data has ended too."""
         step = self.step
         is_watched = self._member.in_step and not self._member.is_chief
         if not is_watched or step is None or step == self._last_step:
@@ -223,17 +210,7 @@ def watch_peers(
     stopped: Callable[[], bool],
     last_step: int | None = None,
 ) -> Iterator[PeerWatch]:
-    """Translate TensorFlow's errors about a lost task into one that names the task.
-
-    The arguments are those of ``PeerWatch``.
-
-    Yields:
-        The watch, for the session.
-
-    Raises:
-        InputError: the chief ran out of data while this task had more.
-        LostPeerError: a connection broke, or a step failed while a task is gone.
-    """
+    """Translate TensorFlow's errors about a lost task into one that names the task; arguments as ``PeerWatch``."""
     watch = PeerWatch(member, model_dir, timeout_s, stopped, last_step)
     errors = engine.tf.errors
     try:
