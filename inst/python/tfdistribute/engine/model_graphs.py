@@ -53,12 +53,6 @@ def layer_seeds(seed: int | None) -> Iterator[None]:
 
     Layers of Keras and tf.compat.v1.layers ignore the graph's seed. Keras has a generator per thread, so every replica
     begins with the same seed, on its own thread or not.
-
-    Args:
-        seed: Seed of the generator; None to change nothing.
-
-    Yields:
-        Nothing.
     """
     if seed is None:
         yield

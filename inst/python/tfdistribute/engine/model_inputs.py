@@ -9,12 +9,7 @@ import tensorflow as tf
 
 
 def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
-    """Give features the names that they have inside the model.
-
-    Args:
-        features: Features by their names in the data.
-        keys: Names inside the model, by names in the data.
-    """
+    """Rename features from their names in the data to the keys that they have inside the model."""
     if all(name == key for name, key in keys.items()):
         return features
     # A feature that the model does not read must not take the name of a renamed one.
@@ -29,10 +24,6 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
     TensorFlow's baseline compares the features' numbers of rows, and makes its variable depend on that: the variable
     would have to be initialised after the first batch, which is read after all variables are initialised.
 
-    Args:
-        features: Features by their names inside the model.
-        weight_key: Name of the feature that holds the weights, or None.
-
     Source:
         ``_baseline_model_fn_builder_v2`` in tensorflow_estimator/python/estimator/canned/baseline.py.
     """
@@ -43,11 +34,7 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
 
 
 def cast_labels(labels: Any) -> Any:
-    """Cast classes that are TRUE and FALSE, or floating point as R's numbers are, to integers.
-
-    Args:
-        labels: A tensor, or None. Numbers that are not whole stop the training with an error.
-    """
+    """Cast classes that are TRUE and FALSE, or R's numbers, to integers; other numbers stop the training."""
     if labels is None or not (labels.dtype.is_floating or labels.dtype.is_bool):
         return labels
     whole = tf.cast(labels, tf.int64)

@@ -16,13 +16,6 @@ def provide_named_cpus(graph: Any, config: Any) -> None:
 
     Call it before the session is made.
 
-    Args:
-        graph: The graph that a model function has built.
-        config: The Estimator's ``tf.estimator.RunConfig``; its session configuration is changed in place.
-
-    Raises:
-        RunConfigError: there are too few, and the servers of a cluster have started already.
-
     Source:
         ``allow_soft_placement`` of https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
     """

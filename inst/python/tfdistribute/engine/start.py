@@ -13,9 +13,6 @@ def reduce_warnings(tensorflow: Any) -> None:
     """Silence TensorFlow's deprecation warnings and informational logs; other warnings and errors stay.
 
     Estimators are deprecated as a whole, so a line for each of their parts tells users nothing.
-
-    Args:
-        tensorflow: The imported module.
     """
     logger = tensorflow.get_logger()
     logger.setLevel(logging.WARNING)

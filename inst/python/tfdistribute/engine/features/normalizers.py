@@ -44,15 +44,7 @@ class Normalizer:
 
 
 def recognize(function: Callable[[Any], Any], shape: Sequence[int]) -> Normalizer | None:
-    """Trace the normalizer function of a column.
-
-    Args:
-        function: Function of a tensor that returns a tensor; it is called once.
-        shape: Shape of one row's value.
-
-    Returns:
-        The normalizer; None if the function is not elementwise.
-    """
+    """Trace the normalizer function of a column; None if it is not elementwise."""
     graph = tf.Graph()
     try:
         with graph.as_default():
@@ -87,16 +79,7 @@ def _of_graph(graph: Any, output: str) -> Normalizer | None:
 
 
 def apply(values: Any, normalizers: Sequence[Normalizer], widths: Sequence[int]) -> Any:
-    """Apply the normalizers of several columns to a matrix of these columns.
-
-    Args:
-        values: A float32 tensor of shape [examples, numbers].
-        normalizers: One for each column, all of one structure.
-        widths: Numbers of each column.
-
-    Returns:
-        A tensor of the same shape.
-    """
+    """Apply the normalizers of several columns to a matrix of these columns."""
     first = normalizers[0]
     inputs = {f"{_INPUT}:0": values}
     for index, (name, _) in enumerate(first.constants):

@@ -123,16 +123,7 @@ def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
 def add_joint_columns(
     features: Features, columns: Sequence[Any], keys: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Add the matrices that joint columns read.
-
-    Args:
-        features: Features by their names in the data.
-        columns: The feature columns of a model.
-        keys: Names of features inside the model, by their names in the data.
-
-    Returns:
-        The same features, and a matrix by the ``key`` of each joint column if all its members came packed.
-    """
+    """Add the matrices that joint columns read."""
     wanted = {each.key: each for each in columns if isinstance(each, JointNumericColumn)}
     if not wanted:
         return features

@@ -86,13 +86,7 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
 def checkpoints(
     config: Any, scaffold: Any, make: Callable[..., Any] = tf.estimator.CheckpointSaverHook
 ) -> list[Any]:
-    """Make the hook that writes checkpoints, if the run configuration has an interval for it.
-
-    Args:
-        config: A ``tf.estimator.RunConfig``.
-        scaffold: The ``tf.compat.v1.train.Scaffold`` of the training.
-        make: Class of the hook.
-    """
+    """Make the hook that writes checkpoints, if the run configuration has an interval for it."""
     secs, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
     if not (secs or steps):
         return []

@@ -50,12 +50,7 @@ EVERY_STEP = StepRequirements(every_step=True)
 
 
 def requirements_of(hook: Any, loss: Any) -> StepRequirements:
-    """Return the steps that a hook must see: every step for a hook of unknown class.
-
-    Args:
-        hook: A ``tf.estimator.SessionRunHook`` after its ``begin()``.
-        loss: The loss of the training, which is checked for NaN in every step anyway.
-    """
+    """Return the steps that a hook must see: every step for a hook of unknown class."""
     if hasattr(hook, "required_steps"):
         return hook.required_steps(loss)
     known = _KNOWN.get(type(hook))

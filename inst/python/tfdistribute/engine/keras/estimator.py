@@ -236,14 +236,7 @@ def _copies(variable: Any) -> Sequence[Any]:
 
 @contextlib.contextmanager
 def _naming_errors() -> Iterator[None]:
-    """Report the error of a user's function without the frames that AutoGraph adds.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        CallbackError: a loss, metric or layer of the user failed.
-    """
+    """Report the error of a user's function without the frames that AutoGraph adds."""
     try:
         yield
     except TfdistributeError:

@@ -147,14 +147,7 @@ def _check(model: Any) -> None:
 
 
 def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
-    """Make the function that receives requests with a tensor for each input of the model.
-
-    Args:
-        known: The model and its facts.
-
-    Returns:
-        A function that returns a ``ServingInputReceiver`` with the names of the model's inputs.
-    """
+    """Make the function that receives requests with a tensor for each input of the model."""
 
     def receive() -> Any:
         tensors = {
@@ -172,9 +165,6 @@ def _fresh_names() -> Iterator[None]:
 
     Keras counts the layers of a process: the second call of a function would name "dense_1" what the first named
     "dense", and a checkpoint's variables would not be found again.
-
-    Yields:
-        Nothing.
     """
     counters, observed = backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES
     backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES = weakref.WeakKeyDictionary(), set()
@@ -186,11 +176,7 @@ def _fresh_names() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Hide the warning that Keras does not restore a saved optimizer's variables; Estimators make new ones anyway.
-
-    Yields:
-        Nothing.
-    """
+    """Hide the warning that Keras does not restore a saved optimizer's variables; Estimators make new ones anyway."""
     level = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
@@ -201,11 +187,7 @@ def _without_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed all generators of weights inside the block, and restore the user's.
-
-    Yields:
-        Nothing.
-    """
+    """Seed all generators of weights inside the block, and restore the user's."""
     state, eager = random.getstate(), context.context()
     before = eager._seed, getattr(eager, "_rng", None)
     random.seed(seed)

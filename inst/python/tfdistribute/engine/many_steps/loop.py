@@ -58,11 +58,7 @@ class Step:
                 raise NotRepeatableError(f"{operation.type} {operation.name!r} {reason}")
 
     def copy(self) -> Any:
-        """Copy the operations into the current context of the graph.
-
-        Returns:
-            The copies of the training operation and of the loss.
-        """
+        """Copy the operations into the current context of the graph; return the training operation and the loss."""
         shared = {tensor.name: tensor for owner in self.owners for tensor in owner.outputs}
         return tf.import_graph_def(
             self._definition(),
@@ -150,28 +146,12 @@ class StepLoop:
         session.run(self._empty)
 
     def run(self, session: Any, steps: int) -> tuple[int, Any]:
-        """Take steps.
-
-        Args:
-            session: A session of the graph.
-            steps: Steps, ``MAX_STEPS`` at most.
-
-        Returns:
-            The global step and the losses of the steps; the loop ends after a loss that is NaN.
-        """
+        """Take steps until a loss is NaN; return the global step and the losses."""
         values = session.run(self._after, {self._wanted: steps})
         return int(values["step"]), values["losses"]
 
     def interrupted(self, session: Any, begun_at: int) -> tuple[int, Any]:
-        """Read the results of a run that ended with an error, such as the end of the input.
-
-        Args:
-            session: The session.
-            begun_at: The global step before that run.
-
-        Returns:
-            The global step and the losses of the steps that were taken.
-        """
+        """Return what ``run`` would have returned, if it ended with an error, such as the end of the input."""
         values = session.run(self._now)
         step = int(values["step"])
         return step, np.array(values["losses"][: max(0, step - begun_at)])

@@ -30,15 +30,7 @@ _WITH_VARIABLE = {
 
 
 def check_shareable(operations: Iterable[Any], graph: Any) -> None:
-    """Check that random operations can keep their counters in variables.
-
-    Args:
-        operations: Operations of the graph.
-        graph: The graph, with the functions that they call.
-
-    Raises:
-        NotRepeatableError: one of them cannot.
-    """
+    """Raise NotRepeatableError if a random operation cannot keep its counter in a variable."""
     waiting: list[str] = []
     for operation in operations:
         if operation.type not in _WITH_VARIABLE and _counts(operation):
@@ -62,14 +54,7 @@ def _not_shareable(operation: str) -> NotRepeatableError:
 
 
 def share(operations: Iterable[Any]) -> list[Any]:
-    """Replace random operations by those with counters in variables.
-
-    Args:
-        operations: Operations of a graph that no session uses yet.
-
-    Returns:
-        Operations that initialise the counters, to be run in each new session.
-    """
+    """Replace random operations by those with counters in variables; return what initialises the counters."""
     random = [each for each in operations if each.type in _WITH_VARIABLE and _counts(each)]
     return [_shared(operation) for operation in random]
 

@@ -43,11 +43,7 @@ class GraphState:
 
     @classmethod
     def current(cls, graph: ops.Graph) -> GraphState:
-        """Copy the state of the calling thread; scopes that are entered later do not change the copy.
-
-        Args:
-            graph: The default graph.
-        """
+        """Copy the state of the calling thread; scopes that are entered later do not change the copy."""
         return cls(
             graph,
             graph._thread_local,
@@ -58,12 +54,6 @@ class GraphState:
     @classmethod
     def of_new_thread(cls, graph: ops.Graph) -> GraphState:
         """Make the initial state of a replica's own thread.
-
-        Args:
-            graph: The default graph.
-
-        Returns:
-            A state without scopes, with the calling thread's summary and read-caching settings.
 
         Source:
             ``_MirroredReplicaThread`` in tensorflow/python/distribute/mirrored_run.py.
@@ -81,9 +71,6 @@ class GraphState:
         """Give the calling thread this state inside the block.
 
         Changes inside the block are kept, so that the state can be entered again.
-
-        Yields:
-            Nothing.
         """
         outer = GraphState.current(self._graph)
         self._install()

@@ -156,14 +156,7 @@ class _Dispatcher:
         self.workers: list[_Worker] = []
 
     def serve_during(self, work: Callable[[], Any]) -> Any:
-        """Run a function on a worker thread, and serve calls here until it returns.
-
-        Args:
-            work: Function during which TensorFlow calls.
-
-        Returns:
-            What it returned; its error is raised.
-        """
+        """Run a function on a worker thread, and serve calls here until it returns its result or fails."""
         # There is more than one worker only if a served function itself starts a session.
         worker = self.workers.pop() if self.workers else _Worker(self.calls)
         done: Future[Any] = Future()

@@ -92,19 +92,7 @@ class MergeCalls:
             )
 
     def meet(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a merge call of the current replica.
-
-        Args:
-            function: Merge function; its first argument is the strategy.
-            args: This replica's positional arguments.
-            kwargs: This replica's named arguments.
-
-        Returns:
-            This replica's part of the merge function's result.
-
-        Raises:
-            ModelError: the call differs from replica 0's, or is made inside a function, a loop or a condition.
-        """
+        """Make a merge call of the current replica, and return the replica's part of its result."""
         self._met += 1
         if context.executing_eagerly() or ops.get_default_graph() is not self._graph:
             self.refuse(

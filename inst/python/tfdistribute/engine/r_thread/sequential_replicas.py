@@ -149,15 +149,7 @@ class _Replicas:
         self._variables: dict[str, list[Any]] = {}
 
     def run(self) -> Any:
-        """Call the function for one replica after the other.
-
-        Returns:
-            The results, as the strategy groups values of replicas.
-
-        Raises:
-            ModelError: the replicas differ.
-            Exception: what the function raised, unchanged.
-        """
+        """Call the function for one replica after the other."""
         try:
             replicas = range(len(self._strategy.extended.worker_devices))
             results = [self._run_replica(index) for index in replicas]

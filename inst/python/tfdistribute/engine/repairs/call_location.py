@@ -26,12 +26,6 @@ def install() -> None:
 def _call_location(outer: bool = False) -> str:
     """Return where a deprecated function was called.
 
-    Args:
-        outer: Whether to return the caller's caller, for decorators that add a frame.
-
-    Returns:
-        ``file:line``, or ``<outside Python>:0``.
-
     Source:
         ``_call_location`` in tensorflow/python/util/deprecation.py.
     """

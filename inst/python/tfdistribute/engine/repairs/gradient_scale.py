@@ -23,9 +23,6 @@ def average_gradients(graph: Any) -> None:
 
     If TensorFlow knows the loss to be a sum over examples (``Reduction.SUM``), gradients are added up. Gradients that
     the model function aggregates itself, also by ``gradient_aggregator``, do not change.
-
-    Args:
-        graph: The graph that a model function is called in.
     """
     setattr(graph, _FLAG, True)
     install()

@@ -17,9 +17,6 @@ from keras.src.engine import base_layer
 def preserved() -> Iterator[None]:
     """Restore the base classes of all Keras layers and models at the end of the block.
 
-    Yields:
-        Nothing.
-
     Source:
         ``swap_class`` in keras/src/utils/version_utils.py.
     """
