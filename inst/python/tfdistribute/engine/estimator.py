@@ -13,13 +13,13 @@ Estimator that exists. What differs between models is in ``EstimatorOptions``. T
 Each of them, and ``predict``, leaves Keras's classes as it found them. Each calls the model function:
 
 1. Packed features become features by name.
-2. Numeric columns that are read together get one tensor.
+2. Joint numeric columns get one matrix.
 3. Features take the names that they have inside the model.
-4. A baseline model gets one feature, to count rows.
+4. A baseline model gets one feature, which counts rows.
 5. A classifier's labels become whole numbers.
-6. The model function is called: the user's with the repairs of ``model_graphs.repaired``.
+6. The model function is called, a user's with the repairs of ``model_graphs.repaired``.
 7. The reported loss is the mean over replicas.
-8. Of each variable one is kept.
+8. Variables that a strategy has wrapped are dropped from the graph's collections.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ TrainSession = Callable[..., Any]
 
 @dataclass(frozen=True)
 class EstimatorOptions:
-    """What differs between models.
+    """The behaviour of an Estimator that differs between models.
 
     Args:
-        kind: Origin of the model function; see ``existing_estimators.kind_of``.
-        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, the only kind
-            that R takes for a list.
-        columns: Feature columns, some of which may read several numbers together.
+        kind: Origin of the model function: see ``existing_estimators.kind_of``.
+        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, the only mapping
+            that reticulate converts to a list.
+        columns: The model's feature columns, some of which may be joint columns.
         feature_keys: Names of features inside the model, by their names in the data.
-        only_row_count: Whether the model reads no feature, and uses one to count rows.
+        only_row_count: Whether the model reads no feature, and needs one to count rows.
         weight_key: Name inside the model of the feature that holds the weights, or None.
-        whole_labels: Whether labels are the numbers of classes.
-        loss_is_mean: For a model function that is written for one device, whether its loss is a mean over the examples
-            that it sees; None for other model functions.
+        whole_labels: Whether labels are class numbers.
+        loss_is_mean: Whether the loss is a mean over examples, for a model function that is written for one device;
+            None for other model functions.
         reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum.
         row_loss: Name of the metric that is the mean loss over rows, or None.
         hides_row_loss: Whether evaluations report that metric as "loss" only.
@@ -217,7 +217,7 @@ def adopt(estimator: Any, options: EstimatorOptions) -> Any:
 
 @functools.cache
 def _adopted_class(original: type) -> type:
-    # Of the same name and module, from which ready-made models are told apart.
+    # Same name and module: ``kind_of`` recognises ready-made models by them.
     return type(
         original.__name__, (DistributedEstimator, original), {"__module__": original.__module__}
     )
