@@ -32,7 +32,6 @@ class Custom(Model, kind="custom"):
     functions on TensorFlow's threads.
 
     Args:
-        model_dir: Directory of the model's checkpoints.
         model_fn: Function with some of the arguments ``features``, ``labels``, ``mode`` ("train", "eval" or "infer"),
             ``params`` and ``config`` (a ``tf.estimator.RunConfig``). It returns an argument of
             ``specification.make_estimator_spec``.

@@ -14,15 +14,7 @@ from tfdistribute.models.feature_columns.description import FeatureRequirement
 def check_features(
     required: Iterable[FeatureRequirement], features: Mapping[str, ColumnFacts]
 ) -> None:
-    """Check that every required feature exists, with values that its column can read.
-
-    Args:
-        required: The features that the model reads.
-        features: The input's features by name.
-
-    Raises:
-        InputError: a feature is missing, or has another type or width.
-    """
+    """Check that every required feature exists, with values that its column can read."""
     for each in required:
         if each.feature not in features:
             raise _missing(each, list(features))
@@ -30,15 +22,7 @@ def check_features(
 
 
 def check_weights(facts: InputFacts, weight_column: str | None) -> None:
-    """Check that the model uses the input's weights.
-
-    Args:
-        facts: What is known about the input.
-        weight_column: The feature that the model uses as weights, or None.
-
-    Raises:
-        InputError: the input has weights that the model does not read.
-    """
+    """Check that the model uses the input's weights, if there are any."""
     if facts.weights is None or facts.weights.name == weight_column:
         return
     reads = "was trained without weights" if weight_column is None else f'reads "{weight_column}"'

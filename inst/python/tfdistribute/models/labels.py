@@ -9,11 +9,7 @@ from tfdistribute.errors import InputError, ModelError
 
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
-    """Return the label; None if the input is not known.
-
-    Raises:
-        InputError: the input is known and has no label.
-    """
+    """Return the label; None if the input is not known."""
     if facts.label is None and facts.features is not None:
         raise InputError(
             "The input has no response, which this verb needs.",
@@ -25,15 +21,7 @@ def require_label(facts: InputFacts) -> ColumnFacts | None:
 
 
 def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
-    """Check that a regressor can learn the label.
-
-    Args:
-        facts: What is known about the input.
-        label_dimension: Numbers that the model predicts per row.
-
-    Raises:
-        InputError: no label, a label of strings, or another number of values per row.
-    """
+    """Check that a regressor can learn the label: numbers, ``label_dimension`` per row."""
     label = require_label(facts)
     if label is None:
         return
@@ -50,17 +38,7 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
 def check_class_label(
     facts: InputFacts, n_classes: int, vocabulary: tuple[str, ...] | None
 ) -> None:
-    """Check that a classifier can learn the label.
-
-    Args:
-        facts: What is known about the input.
-        n_classes: Number of classes.
-        vocabulary: Names of the classes; None for 0 to n_classes - 1.
-
-    Raises:
-        InputError: no label, or values that are not classes of the model.
-        ModelError: the number of names is not n_classes.
-    """
+    """Check that a classifier can learn the label; without a vocabulary the classes are 0 to n_classes - 1."""
     check_vocabulary(n_classes, vocabulary)
     label = require_label(facts)
     if label is None:
@@ -87,15 +65,7 @@ def check_class_label(
 
 
 def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
-    """Check that there is one name per class.
-
-    Args:
-        n_classes: Number of classes.
-        vocabulary: Names of the classes, or None.
-
-    Raises:
-        ModelError: the number of names is not n_classes, or a name occurs twice.
-    """
+    """Check that there is one name per class, and no name twice."""
     if vocabulary is None:
         return
     if len(vocabulary) != n_classes:

@@ -35,19 +35,10 @@ MakeHooks = Callable[[Sequence[Any]], list[Any]]
 
 
 def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
-    """Make TensorFlow's EstimatorSpec, with an operation that trains.
+    """Make TensorFlow's EstimatorSpec from an EstimatorSpec, or from a mapping with some of ``FIELDS``.
 
-    Args:
-        returned: A ``tf.estimator.EstimatorSpec``, or a mapping with some of ``FIELDS``. With ``optimizer`` instead of
-            ``train_op``, all trainable variables minimise the loss, after the collected updates.
-        mode: "train", "eval" or "infer".
-        make_hooks: Makes session hooks from descriptions.
-
-    Returns:
-        A ``tf.estimator.EstimatorSpec``; its train_op counts the step.
-
-    Raises:
-        ModelError: something else was returned, a field is unknown or missing, or TensorFlow refuses the values.
+    Its train_op counts the step. With ``optimizer`` instead of ``train_op``, all trainable variables minimise the loss,
+    after the collected updates.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/EstimatorSpec

@@ -18,7 +18,6 @@ class Wrapped(Model, kind="wrapped"):
     It cannot be sent to another process, and the features that it reads are not known before TensorFlow runs.
 
     Args:
-        model_dir: Directory of the model's checkpoints.
         estimator: A ``tf.estimator.Estimator``. It is not changed; verbs use a repaired copy.
         keeps_config: Whether the copy has the Estimator's own configuration.
         calls_r: Whether the model may call R functions.
@@ -46,17 +45,7 @@ class Wrapped(Model, kind="wrapped"):
             )
 
     def build(self, config: Any) -> Any:
-        """Make an Estimator with the same model.
-
-        Args:
-            config: A ``tf.estimator.RunConfig``; not used if the Estimator keeps its own.
-
-        Returns:
-            A ``tf.estimator.Estimator``.
-
-        Raises:
-            UnsupportedError: the model cannot be distributed.
-        """
+        """Make an Estimator with the same model, and with its own configuration if it keeps that."""
         own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
         return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 

@@ -130,15 +130,6 @@ class RunSettings(Description):
 
         A session has one CPU device by default, however many TensorFlow was started with. An operation placed on
         another one is silently moved to CPU:0, where a collective sum waits for ever.
-
-        Args:
-            cpus: Logical CPUs that are needed; 0 or 1 changes nothing.
-
-        Returns:
-            The settings with ``session_config$device_count$CPU`` of at least cpus.
-
-        Raises:
-            RunConfigError: session_config$device_count is not a list of counts.
         """
         if cpus <= 1:
             return self

@@ -16,16 +16,6 @@ _NAME = re.compile(
 def canonical_device(name: str, argument: str) -> str:
     """Write a device's name as TensorFlow does.
 
-    Args:
-        name: Such as "GPU:0", "/gpu:1", "cpu:0" or "/device:CPU:1".
-        argument: Name of the user's argument, for the error.
-
-    Returns:
-        Such as "/device:GPU:0".
-
-    Raises:
-        StrategyError: the name does not name a CPU or GPU of this machine.
-
     Source:
         https://www.tensorflow.org/guide/gpu, "Overview".
     """
@@ -58,17 +48,7 @@ def cpus_named(devices: Iterable[str]) -> int:
 
 
 def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
-    """Check the argument ``devices``, as far as this is possible without looking at the machine.
-
-    Args:
-        devices: None, a count or names.
-
-    Returns:
-        None, the count, or canonical names.
-
-    Raises:
-        StrategyError: a count below 1, no names, a name that is not a device, or a device named twice.
-    """
+    """Check the argument ``devices``, as far as this is possible without looking at the machine."""
     if devices is None:
         return None
     if isinstance(devices, int):
@@ -94,19 +74,7 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
 
 
 def choose_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
-    """Return the devices of this machine that a count, names or None stand for.
-
-    Args:
-        devices: What ``check_devices`` returned: None takes all GPUs, or one CPU if there are none.
-        cpus: Logical CPU devices that TensorFlow can create.
-        gpus: GPUs of this machine.
-
-    Returns:
-        Canonical names; a count takes GPUs if there are any, else logical CPUs.
-
-    Raises:
-        StrategyError: the machine lacks one of the devices.
-    """
+    """Return the devices of this machine that a count, names or None stand for."""
     if devices is None:
         devices = max(gpus, 1)
     if isinstance(devices, int):
@@ -121,17 +89,7 @@ def choose_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) 
 
 
 def require_devices(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
-    """Check that devices exist.
-
-    Args:
-        devices: Canonical names.
-        cpus: Logical CPU devices that TensorFlow can create.
-        gpus: GPUs of this machine.
-        asked: The argument as the user wrote it, for the error.
-
-    Raises:
-        StrategyError: this machine lacks a GPU, or TensorFlow cannot create that many CPU devices.
-    """
+    """Check that devices exist."""
     argument = asked.strip("`").split(" ")[0]
     wanted_gpus = max((device_index(d) + 1 for d in devices if device_type(d) == "GPU"), default=0)
     if wanted_gpus > gpus:

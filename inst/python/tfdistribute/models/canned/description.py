@@ -97,17 +97,7 @@ class Canned(Model):
         return tuple(required)
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator, with true mean losses and with features by their own names.
-
-        Args:
-            config: A ``tf.estimator.RunConfig``.
-
-        Returns:
-            A ``tf.estimator.Estimator``.
-
-        Raises:
-            ModelError: canned models do not support the optimizer.
-        """
+        """Make the Estimator, with true mean losses and with features by their own names."""
         arguments = self.arguments()
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
         estimator = getattr(engine.tf.estimator, self.estimator)(

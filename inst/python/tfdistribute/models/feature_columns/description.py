@@ -102,29 +102,12 @@ def safe_key(name: str) -> str:
 
 
 def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """Check that no two columns of one part of a model share a name or a variable scope.
-
-    Args:
-        columns: Columns of the part.
-        argument: The argument that holds them.
-
-    Raises:
-        ModelError: two columns have one name, or names that become one variable scope.
-    """
+    """Check that no two columns of one part of a model share a name or a variable scope."""
     check_names([column.name for column in columns], argument, "feature column")
 
 
 def check_names(names: Iterable[str], argument: str, noun: str) -> None:
-    """Check that names are distinct, also as variable scopes.
-
-    Args:
-        names: Names of features or columns.
-        argument: The argument that holds them.
-        noun: What the names stand for, for the error.
-
-    Raises:
-        ModelError: two are the same.
-    """
+    """Check that names are distinct, also as variable scopes; ``noun`` is what they name."""
     seen: dict[str, str] = {}
     for name in names:
         key = safe_key(name)

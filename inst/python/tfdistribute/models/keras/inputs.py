@@ -56,17 +56,6 @@ def match_inputs(
     Features are matched by name if every input has a feature of its name; other features are not used. The only input
     of a model also reads the only feature, whatever its name, or all features as one matrix, in their order, if they
     have together as many numbers per row as the input has units.
-
-    Args:
-        inputs: The model's inputs.
-        features: The input's features by name, in their order.
-        matrix_features: The features that the trained model reads as one matrix; None if not known.
-
-    Returns:
-        Names of features by the input's name.
-
-    Raises:
-        InputError: an input has no feature.
     """
     wanted = matrix_features or tuple(item.name for item in inputs)
     missing = [name for name in wanted if name not in features]
@@ -83,16 +72,7 @@ def match_inputs(
 def check_fit(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], matched: FeaturesByInput
 ) -> None:
-    """Check that features have the types and shapes of the inputs that read them.
-
-    Args:
-        inputs: The model's inputs.
-        features: The input's features by name.
-        matched: Result of ``match_inputs``.
-
-    Raises:
-        InputError: a feature has another type or shape.
-    """
+    """Check that features have the types and shapes of the inputs that read them."""
     for item in inputs:
         read = [features[name] for name in matched[item.name]]
         _check_types(item, read)

@@ -33,7 +33,6 @@ class KerasModel(Model, kind="keras"):
     cloned; subclasses of Model cannot.
 
     Args:
-        model_dir: Directory of the model's checkpoints.
         path: A ``.keras`` or ``.h5`` file, or the directory of a SavedModel; None if a function builds the model.
         function: A function without arguments that builds and compiles the model; None if it is saved.
         custom_objects: User-defined layers, losses, metrics and functions, by name.
@@ -63,18 +62,7 @@ class KerasModel(Model, kind="keras"):
         object.__setattr__(self, "_models", {})
 
     def model_facts(self, seed: int | None = None) -> Any:
-        """Load or build the model, and describe it. Starts TensorFlow.
-
-        Args:
-            seed: Seed of the weights of a model that a function builds; None if weights do not matter.
-
-        Returns:
-            ``KerasFacts``, the same for the same seed.
-
-        Raises:
-            CallbackError: the function failed.
-            ModelError: the file does not exist, or the model is not compiled or cannot be cloned.
-        """
+        """Load or build the model, and describe it. Starts TensorFlow."""
         models: dict[int, Any] = self.__dict__["_models"]
         key = SEED if self.path is not None or (seed is None and not models) else seed
         if key is None:
@@ -111,17 +99,7 @@ class KerasModel(Model, kind="keras"):
         return tuple(_requirement(item.name, item) for item in inputs) if len(inputs) > 1 else ()
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator.
-
-        Args:
-            config: A ``tf.estimator.RunConfig``.
-
-        Returns:
-            A ``tf.estimator.Estimator``.
-
-        Raises:
-            ModelError: Estimators do not support the optimizer.
-        """
+        """Make the Estimator."""
         known = self.model_facts(config.tf_random_seed or SEED)
         parts = engine.keras.KerasParts(
             known,
@@ -154,19 +132,7 @@ class KerasModel(Model, kind="keras"):
         return matched
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check that features and response fit the model's inputs and outputs.
-
-        Starts TensorFlow, because only Keras knows the inputs of the model.
-
-        Args:
-            facts: What is known about the input.
-            needs_label: Whether the verb uses labels.
-
-        Raises:
-            InputError: an input has no feature, or one of another type or shape; or the response is missing, holds
-                strings, or holds classes that the output does not have.
-            ModelError: the model cannot be loaded, built or cloned.
-        """
+        """Check features and response. Starts TensorFlow: only Keras knows the inputs and outputs of the model."""
         inputs = self.inputs()
         if needs_label:
             check_weights(facts, self.weights)
