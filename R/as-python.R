@@ -32,7 +32,7 @@ as_python.default <- function(x, ...) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_run_config <- function(x, ...) {
-  call_backend("build_run_config", config = x)
+  call_backend("build_run_config", settings = x)
 }
 
 # Called by reticulate where a description is given to a function of Python.

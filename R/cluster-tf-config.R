@@ -54,7 +54,7 @@ with_free_ports <- function(cluster, task) {
   }
   counts <- count_tasks(cluster)
   listening <- counts[names(counts) != "evaluator"]
-  ports <- unlist(call_backend("some_ports", count = sum(listening)))
+  ports <- unlist(call_backend("free_ports", count = sum(listening)))
   addresses <- split(paste0("127.0.0.1:", ports), rep(names(listening), listening))
   do.call("cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
 }

@@ -68,11 +68,6 @@ transformed_input <- function(source, weights, transform) {
   )
 }
 
-# The input inside, which knows of rows and batches.
-untransformed_input <- function(input) {
-  if (inherits(input, "tfdistribute_transformed_input")) input$source else input
-}
-
 check_transform <- function(transform) {
   if (is.null(transform) || is_python_object(transform)) {
     return(transform)

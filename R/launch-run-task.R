@@ -1,19 +1,7 @@
 # A task of a job: an R process that checks and reads what it is to do, and performs the verb as that task.
 
-#' Run a task of a job
-#'
-#' Runs one task in a process that [launch()] started. It reads the job's private directory, performs the task that
-#' `TF_CONFIG` names, and ends R. Do not call it yourself: without a job there is nothing to run. [launch()] sets the
-#' environment variables `TFDISTRIBUTE_JOB` and `TFDISTRIBUTE_DIGEST` for it.
-#'
-#' @returns None: R ends with status 0 when the work is done, 130 when it was interrupted, and 1 otherwise.
-#' @section Errors: `tfdistribute_argument_error`: no job started this process. Any other error is reported to the job
-#'   and written to this process's log.
-#' @keywords internal
-#' @examples
-#' # In a session that no job has started, it fails:
-#' try(run_task())
-#' @export
+# The entry point of the processes that launch() starts, which set the environment variables. R ends with status 0 when
+# the work is done, 130 when it was interrupted, and 1 otherwise.
 run_task <- function() {
   directory <- Sys.getenv("TFDISTRIBUTE_JOB")
   digest <- Sys.getenv("TFDISTRIBUTE_DIGEST")
@@ -32,7 +20,7 @@ run_task <- function() {
 
 # What Rscript is given. The profile of the session is not read: it may print, load or ask.
 task_command <- function() {
-  c(file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", "tfdistribute::run_task()")
+  c(file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", "tfdistribute:::run_task()")
 }
 
 # Libraries and Python are those of the session.

@@ -55,19 +55,17 @@ launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
     train_spec <- train_spec(train_spec)
   }
-  if (!is_job(object)) {
-    abort_no_cluster(object)
-  }
-  job <- if (is.null(eval_spec)) {
-    arguments <- list(
+  verb <- if (is.null(eval_spec)) "train" else "train_and_evaluate"
+  arguments <- if (is.null(eval_spec)) {
+    list(
       input_fn = train_spec$input,
       hooks = train_spec$hooks,
       max_steps = train_spec$max_steps
     )
-    start_job(object, "train", arguments)
   } else {
-    start_job(object, "train_and_evaluate", list(train_spec = train_spec, eval_spec = eval_spec))
+    list(train_spec = train_spec, eval_spec = eval_spec)
   }
+  job <- start_job(object, verb, arguments) %||% abort_no_cluster(object)
   if (wait) follow_job(job) else show_in_rstudio(job)
 }
 
@@ -84,98 +82,63 @@ abort_no_cluster <- function(object) {
   )
 }
 
-# Whether a training is a job of processes that are started for it.
-is_job <- function(object) {
-  cluster <- object$config$cluster
-  !is.null(cluster) && call_backend("is_job", cluster = cluster)
-}
-
-# Perform a verb, with its checked arguments, by a job; returns the history.
+# Perform a verb, with its checked arguments, in the processes of a cluster. Returns the history, or NULL if this process
+# performs the verb.
 perform_by_job <- function(object, verb, arguments) {
+  job <- start_job(object, verb, arguments)
+  if (is.null(job)) {
+    return(NULL)
+  }
   hooks <- arguments$hooks %||% arguments$train_spec$hooks
-  history <- follow_job(start_job(object, verb, arguments), show = shows_progress(hooks))
+  history <- follow_job(job, show = shows_progress(hooks))
   record_history(history)
   history
 }
 
-# Start a job as perform_by_job() does, and return its handle.
+# Start a job and return its handle; NULL if this process performs the verb.
 start_job <- function(object, verb, arguments) {
-  cluster <- object$config$cluster
-  # What cannot train together or be divided is refused before anything is started.
-  check_roles(object$config$train_distribute, cluster)
-  plan(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec)
-  arguments <- with_last_step(arguments, object)
+  config <- object$config
+  if (is.null(config$cluster)) {
+    return(NULL)
+  }
   object$model_dir <- absolute_path(object$model_dir)
-  directory <- call_backend("job_directory")
+  prepared <- call_backend(
+    "prepare_job",
+    cluster = config$cluster,
+    strategy = config$train_distribute,
+    verb = verb,
+    workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
+    steps = if (is.null(arguments$max_steps)) arguments$steps
+  )
+  if (is.null(prepared)) {
+    return(NULL)
+  }
   is_started <- FALSE
-  on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
-  arguments <- lapply(arguments, map_data, directory = directory)
-  digest <- write_task(directory, verb, c(list(object = object), arguments))
+  on.exit(if (!is_started) call_backend("remove_job_directory", directory = prepared$directory))
+  if (!is.null(prepared$max_steps)) {
+    # Restarted tasks must not count the steps from their own start.
+    arguments$max_steps <- prepared$max_steps
+    arguments["steps"] <- list(NULL)
+  }
+  arguments <- share_data(arguments, prepared$directory)
+  task_file <- write_task(prepared$directory, verb, c(list(object = object), arguments))
   last_step <- arguments$max_steps %||% arguments$train_spec$max_steps
   handle <- call_backend(
     "start_job",
-    directory = directory,
-    cluster = cluster,
+    directory = prepared$directory,
+    task_file = task_file,
+    cluster = config$cluster,
     verb = verb,
     command = as.list(task_command()),
     working_directory = getwd(),
-    strategy = object$config$train_distribute$kind,
+    strategy = config$train_distribute$kind,
     model_dir = object$model_dir,
     environment = task_environment(),
-    digest = digest,
     max_steps = last_step,
     parent_pid = Sys.getpid()
   )
   is_started <- TRUE
-  new_job(handle, last_step, task_names(cluster))
-}
-
-# Each of the processes would refuse it, too, half a minute later.
-check_roles <- function(strategy, cluster) {
-  counts <- count_tasks(cluster)
-  has_servers <- "ps" %in% names(counts)
-  processes <- sum(counts[names(counts) %in% c("chief", "worker")])
-  refuse <- function(problem, remedy) {
-    abort_tfdistribute(
-      "strategy",
-      problem = c("`train_distribute` is ", problem),
-      remedy = remedy,
-      argument = "train_distribute",
-      value = if (is.null(strategy)) "NULL" else paste0("strategy_", strategy$kind, "()")
-    )
-  }
-  if (has_servers && identical(strategy$kind, "multi_worker")) {
-    refuse(
-      "strategy_multi_worker(), which has no parameter servers, and `cluster` has them (`ps`).",
-      "Use strategy_parameter_server(), or leave `ps` out of the cluster."
-    )
-  } else if (!has_servers && processes > 1 && identical(strategy$kind, "parameter_server")) {
-    refuse(
-      "strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
-      "Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1)."
-    )
-  } else if (!has_servers && processes > 1 && is.null(strategy)) {
-    refuse(
-      "NULL: each of {processes} processes of `cluster` would train a model of its own.",
-      "Use strategy_multi_worker()."
-    )
-  }
-}
-
-# Steps count from here once, and not again from where a restarted process begins.
-with_last_step <- function(arguments, object) {
-  if (is.null(arguments$steps) || !is.null(arguments$max_steps)) {
-    return(arguments)
-  }
-  arguments$max_steps <- reached_step(object) + arguments$steps
-  arguments["steps"] <- list(NULL)
-  arguments
-}
-
-# The newest checkpoint's name ends with its step.
-reached_step <- function(object) {
-  checkpoint <- call_backend("latest_checkpoint", model_dir = object$model_dir)
-  if (is.null(checkpoint)) 0L else as.integer(sub("^.*-", "", checkpoint))
+  new_job(handle, last_step, task_names(config$cluster))
 }
 
 absolute_path <- function(path) {

@@ -44,34 +44,34 @@ plan <- function(
 ) {
   check_estimator(object)
   check_cluster_argument(cluster, null = TRUE)
-  check_spans_machines(object$config$train_distribute, cluster)
+  strategy <- object$config$train_distribute
+  devices <- if (is.null(cluster)) {
+    count_devices(strategy)
+  } else {
+    check_count(devices_per_worker)
+  }
+  script <- check_string(script, null = TRUE)
+  workload <- c(
+    workload(object, train_spec, eval_spec),
+    list(devices_per_worker = devices, script = script)
+  )
+  new_plan(call_backend("plan_tasks", cluster = cluster, strategy = strategy, workload = workload))
+}
+
+# What a job or a plan knows about the work; each of the specs may also be an input, or NULL.
+workload <- function(object, train_spec, eval_spec) {
+  is_spec <- function(x) inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))
+  input_of <- function(x) if (!is.null(x)) source_of(if (is_spec(x)) x else as_input(x))
   training <- input_of(train_spec)
   evaluation <- input_of(eval_spec)
-  rows <- call_backend(
-    "plan_tasks",
-    cluster = cluster,
+  list(
     model_dir = object$model_dir,
     rows = training$rows,
     global_batch_size = training$batch_size,
     evaluation_rows = evaluation$rows,
     evaluation_batch_size = evaluation$batch_size,
-    evaluation_name = if (inherits(eval_spec, "tfdistribute_eval_spec")) eval_spec$name,
-    devices_per_worker = if (is.null(cluster)) {
-      count_devices(object$config$train_distribute)
-    } else {
-      check_count(devices_per_worker)
-    },
-    script = check_string(script, null = TRUE)
+    evaluation_name = if (is_spec(eval_spec)) eval_spec$name
   )
-  new_plan(rows)
-}
-
-input_of <- function(spec) {
-  if (inherits(spec, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
-    untransformed_input(spec$input)
-  } else if (!is.null(spec)) {
-    untransformed_input(as_input(spec))
-  }
 }
 
 # How many devices a strategy of this machine takes; NULL where only TensorFlow can say.
@@ -82,23 +82,6 @@ count_devices <- function(strategy) {
     length(strategy$devices)
   } else {
     strategy$devices
-  }
-}
-
-check_spans_machines <- function(strategy, cluster) {
-  if (
-    !is.null(cluster) && isTRUE(strategy$kind %in% c("mirrored", "one_device", "central_storage"))
-  ) {
-    abort_tfdistribute(
-      "strategy",
-      problem = c(
-        "`train_distribute` is strategy_{strategy$kind}(), which uses one machine, ",
-        "and `cluster` has {sum(count_tasks(cluster))} task{?s}."
-      ),
-      remedy = "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
-      argument = "train_distribute",
-      value = paste0("strategy_", strategy$kind, "()")
-    )
   }
 }
 

@@ -48,19 +48,19 @@ predict.tfdistribute_estimator <- function(
   simplify <- check_flag(simplify)
   # The default names what canned models give; models with other outputs must not fail on it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
-  arguments <- list(
+  answer <- call_backend(
+    "predict",
     estimator = object,
     input = as_input(input_fn),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     predict_keys = asked,
-    hooks = check_hooks(hooks)
+    hooks = check_hooks(hooks),
+    by_batch = as_iterable
   )
   if (as_iterable) {
-    batches <- do.call(call_backend, c("predict_batches", arguments))
-    return(next_prediction(batches, check_flag(yield_single_examples)))
+    return(next_prediction(answer, check_flag(yield_single_examples)))
   }
-  columns <- do.call(call_backend, c("predict", arguments))
-  predictions <- prediction_tibble(columns, if (is.null(asked)) hidden_outputs)
+  predictions <- prediction_tibble(answer, if (is.null(asked)) hidden_outputs)
   if (simplify) predictions else rows_of(predictions)
 }
 

@@ -27,7 +27,7 @@ tfdistribute_sitrep <- function() {
   invisible(sitrep)
 }
 
-# Python's own account of itself, as bridge/situation.py gives it.
+# Python's own account of itself, as bridge/doctor.py gives it.
 python_report <- function() {
   python <- python_found()
   if (is.null(python)) {
@@ -36,7 +36,7 @@ python_report <- function() {
       fix = "Run install_tfdistribute(), then restart R."
     ))
   }
-  call_backend("situation")
+  call_backend("python_report")
 }
 
 sitrep_versions <- function(report) {

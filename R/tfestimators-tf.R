@@ -43,7 +43,7 @@ tf_of_other_package <- function(package = "tensorflow") {
 tf_config <- function() {
   found <- tryCatch(
     {
-      situation <- call_backend("situation")
+      report <- call_backend("python_report")
       module <- call_backend("tensorflow")
       version <- as.character(module$version$VERSION)
       list(
@@ -51,8 +51,8 @@ tf_config <- function() {
         version = numeric_version(sub("^([0-9.]*[0-9]).*$", "\\1", version)),
         version_str = version,
         location = dirname(as.character(module$`__file__`)),
-        python = situation$executable,
-        python_version = situation$python
+        python = report$executable,
+        python_version = report$python
       )
     },
     error = function(error) list(available = FALSE, error_message = conditionMessage(error))

@@ -28,9 +28,10 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
   check_no_more(..., verb = "train_and_evaluate")
   check_class(train_spec, "tfdistribute_train_spec", "a train_spec()")
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()")
-  if (is_job(object)) {
-    arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
-    return(perform_by_job(object, "train_and_evaluate", arguments))
+  specs <- list(train_spec = train_spec, eval_spec = eval_spec)
+  history <- perform_by_job(object, "train_and_evaluate", specs)
+  if (!is.null(history)) {
+    return(history)
   }
   progress <- new_progress(show = shows_progress(train_spec$hooks))
   on.exit(progress$finish())

@@ -55,15 +55,16 @@ train.tfdistribute_estimator <- function(
   max_steps <- check_count(max_steps, null = TRUE)
   hooks <- check_hooks(hooks)
   saving_listeners <- check_python_objects(saving_listeners, "CheckpointSaverListener objects")
-  if (is_job(object)) {
-    arguments <- list(
-      input_fn = input,
-      steps = steps,
-      hooks = hooks,
-      max_steps = max_steps,
-      saving_listeners = saving_listeners
-    )
-    return(invisible(perform_by_job(object, "train", arguments)))
+  arguments <- list(
+    input_fn = input,
+    steps = steps,
+    hooks = hooks,
+    max_steps = max_steps,
+    saving_listeners = saving_listeners
+  )
+  history <- perform_by_job(object, "train", arguments)
+  if (!is.null(history)) {
+    return(invisible(history))
   }
   progress <- new_progress(show = shows_progress(hooks))
   on.exit(progress$finish())

@@ -21,7 +21,7 @@ def model_dir(tensorflow: ModuleType, tmp_path: Path) -> str:
         saver = tf.compat.v1.train.Saver([variable], save_relative_paths=True)
         for step in (10, 20, 30):
             prefix = saver.save(session, str(tmp_path / "model.ckpt"), global_step=step)
-            checkpoints.note(str(tmp_path), prefix)
+            checkpoints.record_sizes(str(tmp_path), prefix)
     return str(tmp_path)
 
 
@@ -53,11 +53,11 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(
             # Its size is not known, so only that it is missing can be seen.
             broken.unlink()
     # Who asks before the repair, such as a worker, is told the same as after it.
-    assert checkpoints.newest_whole(model_dir) == "model.ckpt-20"
+    assert checkpoints.newest_complete(model_dir) == "model.ckpt-20"
     (text,) = checkpoints.repair(model_dir)
-    assert checkpoints.newest_whole(model_dir) == "model.ckpt-20"
+    assert checkpoints.newest_complete(model_dir) == "model.ckpt-20"
     assert "model.ckpt-30" in text
-    assert "goes on from model.ckpt-20" in text
+    assert "continues from model.ckpt-20" in text
     assert latest(tensorflow, model_dir) == "model.ckpt-20"
     value = tensorflow.train.load_variable(model_dir, "v")
     assert value.shape == (300,)
@@ -80,7 +80,7 @@ def test_without_a_whole_checkpoint_training_begins_anew(tensorflow: Any, model_
     for index in Path(model_dir).glob("*.index"):
         cut(index, 5)
     (text,) = checkpoints.repair(model_dir)
-    assert "begins anew" in text
+    assert "starts again" in text
     assert tensorflow.train.latest_checkpoint(model_dir) is None
 
 

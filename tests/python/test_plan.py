@@ -9,11 +9,11 @@ import pytest
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.errors import ShardingError, UnsupportedError
-from tfdistribute.plan import Work, plan
+from tfdistribute.plan import Workload, plan
 from tfdistribute.run_config import RunContext, RunSettings, preflight
 
 CLUSTER = ClusterSpec(chief=("a:1",), worker=("b:1", "c:1"), evaluator=("a",))
-WORK = Work("runs/m", rows=90, global_batch_size=30, evaluation_rows=9)
+WORK = Workload("runs/m", rows=90, global_batch_size=30, evaluation_rows=9)
 
 
 def test_every_task_has_a_row_in_the_order_of_roles():
@@ -68,7 +68,7 @@ def test_the_environment_of_a_task_is_its_tf_config_and_nothing_else(
 
 
 def test_a_script_is_quoted_for_a_shell():
-    (row,) = plan(None, Work("m", script="my file; rm.R"))
+    (row,) = plan(None, Workload("m", script="my file; rm.R"))
     assert row.command == "Rscript 'my file; rm.R'"
 
 
@@ -87,5 +87,5 @@ def test_a_model_of_a_cluster_is_used_without_it(verb: str):
 
 
 def test_the_tasks_of_a_local_cluster_perform_the_verb_that_starts_them():
-    rows = plan(LocalCluster(2), Work(model_dir="runs/cars"))
-    assert {row.command for row in rows} == {"Rscript -e 'tfdistribute::run_task()'"}
+    rows = plan(LocalCluster(2), Workload(model_dir="runs/cars"))
+    assert {row.command for row in rows} == {"Rscript -e 'tfdistribute:::run_task()'"}

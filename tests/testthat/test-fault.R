@@ -87,9 +87,8 @@ test_that("a job ends within ten seconds of its session, which was killed", {
 
 test_that("a process of a job does not read what was changed on its way", {
   skip_if_no_tensorflow()
-  directory <- call_backend("job_directory")
-  withr::defer(call_backend("remove_job_directory", directory = directory))
-  digest <- write_task(directory, "train", list(object = list()))
+  directory <- local_job_directory()
+  digest <- sha256(write_task(directory, "train", list(object = list())))
   changed <- list(verb = "train", arguments = list(), packages = "thisPackageIsNotThere")
   saveRDS(changed, task_file(directory))
   events <- withr::local_tempfile()

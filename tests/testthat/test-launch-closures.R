@@ -2,7 +2,7 @@
 
 # Sends a value through a file, as to a task; `received` is what a task would have.
 sent <- function(..., env = parent.frame()) {
-  local_bridge(list(value = "digest"), frame = env)
+  local_bridge(list(value = NULL), frame = env)
   folder <- withr::local_tempdir(.local_envir = env)
   withr::local_preserve_seed()
   write_task(folder, "train", list(object = list(), ...))
@@ -132,7 +132,7 @@ test_that("large objects are told of by name", {
     large_one <- numeric(13e6)
     function() large_one[[1]]
   }
-  local_bridge(list(value = "digest"))
+  local_bridge(list(value = NULL))
   withr::local_preserve_seed()
   folder <- withr::local_tempdir()
   expect_message(
@@ -143,7 +143,7 @@ test_that("large objects are told of by name", {
 
 test_that("packages, options and random numbers are those of the session", {
   folder <- withr::local_tempdir()
-  local_bridge(list(value = "digest"))
+  local_bridge(list(value = NULL))
   withr::local_options(OutDec = ",", tfdistribute.of_test = 7)
   withr::local_seed(12)
   write_task(folder, "train", list(object = list()))

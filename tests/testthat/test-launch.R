@@ -213,10 +213,9 @@ test_that("models of R and of Keras train in two and three processes as on one d
 
 test_that("what was changed on its way to a task is not read", {
   skip_if_no_tensorflow()
-  directory <- call_backend("job_directory")
-  withr::defer(call_backend("remove_job_directory", directory = directory))
+  directory <- local_job_directory()
   expect_identical(file.info(directory)$mode, as.octmode("700"))
-  digest <- write_task(directory, "train", list(object = list()))
+  digest <- sha256(write_task(directory, "train", list(object = list())))
   read_task(directory, digest)
   bytes <- readBin(task_file(directory), "raw", 1e6)
   bytes[[length(bytes)]] <- xor(bytes[[length(bytes)]], as.raw(1))
@@ -224,11 +223,35 @@ test_that("what was changed on its way to a task is not read", {
   expect_error(read_task(directory, digest), "is not what was written")
   writeBin(xor(bytes, as.raw(0)), task_file(directory))
   Sys.chmod(directory, "755")
-  expect_error(
-    read_task(directory, call_backend("digest_of", path = task_file(directory))),
-    "others"
-  )
+  expect_error(read_task(directory, sha256(task_file(directory))), "others")
   Sys.chmod(directory, "700")
+})
+
+test_that("a job asks Python three times before it starts", {
+  skip_if_no_tensorflow()
+  asked <- character()
+  directory <- withr::local_tempdir()
+  answering <- function(name, answer) {
+    function(arguments) {
+      asked <<- c(asked, name)
+      answer
+    }
+  }
+  local_answers(
+    prepare_job = answering("prepare_job", list(directory = directory)),
+    pack_inputs = answering("pack_inputs", NULL),
+    start_job = answering("start_job", list(id = "job", pid = 1L))
+  )
+  model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), config = in_cluster())
+  job <- launch(model, train_spec(cars(), max_steps = 3), eval_spec(cars()), wait = FALSE)
+  expect_identical(job$id, "job")
+  expect_identical(asked, c("prepare_job", "pack_inputs", "start_job"))
+  asked <- character()
+  expect_error(
+    launch(linear_regressor(feature_columns(column_numeric("wt"))), train_spec(cars())),
+    "has no cluster"
+  )
+  expect_identical(asked, character())
 })
 
 test_that("a process that no job has started performs no task", {

@@ -1,8 +1,7 @@
-"""Whether checkpoints are whole, and how a broken newest one is put aside. Plain Python.
+"""Integrity of checkpoints, and repair of a model directory with an incomplete one.
 
-A disk that is full, or a machine that loses power, can leave a newest checkpoint that TensorFlow cannot read: each
-start would then fail. So the sizes of its files are noted when a checkpoint is written, and compared before a
-training begins.
+A full disk or a power loss can leave a newest checkpoint that TensorFlow cannot read, so that every start fails.
+Therefore file sizes are recorded when a checkpoint is written, and compared before training starts.
 """
 
 from __future__ import annotations
@@ -27,95 +26,105 @@ _SHARD = re.compile(r"\.data-(\d{5})-of-(\d{5})")
 _STEP = re.compile(r"-(\d+)$")
 
 
-def note(model_dir: str, prefix: str) -> None:
-    """Note how large the files of a checkpoint are, right after it was written.
+def record_sizes(model_dir: str, prefix: str) -> None:
+    """Record the file sizes of a checkpoint, right after it was written.
 
     Args:
-        model_dir: Directory of the model; nothing is noted where it is remote.
+        model_dir: Directory of the model; nothing is recorded if it is remote.
         prefix: The checkpoint, such as "model_dir/model.ckpt-200".
     """
     if "://" in model_dir:
         return
     directory, name = Path(model_dir), os.path.basename(prefix)
-    noted = {each: sizes for each, sizes in _noted(directory).items() if _exists(directory, each)}
-    noted[name] = {file.name: file.stat().st_size for file in _files(directory, name)}
-    _write(directory / SIZES, json.dumps(noted, indent=1, sort_keys=True))
+    sizes = {each: size for each, size in _sizes(directory).items() if _exists(directory, each)}
+    sizes[name] = {file.name: file.stat().st_size for file in _files(directory, name)}
+    _write(directory / SIZES, json.dumps(sizes, indent=1, sort_keys=True))
 
 
 def is_complete(model_dir: str, name: str) -> bool:
-    """Say whether a checkpoint can be read, as far as the names and sizes of its files tell.
+    """Return whether a checkpoint is readable, judging by the names and sizes of its files.
 
     Args:
         model_dir: Directory of the model, on this machine.
         name: The checkpoint without its directory, such as "model.ckpt-200".
 
     Returns:
-        False where a file is missing, empty, cut off, or of another size than it was written with.
+        False if a file is missing, empty, truncated, or has another size than when it was written.
     """
     directory = Path(model_dir)
-    there = {file.name: file.stat().st_size for file in _files(directory, name)}
-    noted = _noted(directory).get(name)
-    if isinstance(noted, Mapping):
-        return all(there.get(file) == size for file, size in noted.items())
-    return _shards_are_there(name, there) and _has_end(directory / f"{name}.index")
+    found = {file.name: file.stat().st_size for file in _files(directory, name)}
+    recorded = _sizes(directory).get(name)
+    if isinstance(recorded, Mapping):
+        return all(found.get(file) == size for file, size in recorded.items())
+    return _has_all_shards(name, found) and _has_end(directory / f"{name}.index")
 
 
-def newest_whole(model_dir: str) -> str | None:
-    """Find the checkpoint from which training goes on, also before ``repair`` has put a broken one aside.
+def newest_complete(model_dir: str) -> str | None:
+    """Find the checkpoint from which training continues, whether or not ``repair`` has run.
 
     Args:
         model_dir: Directory of the model, on this machine.
 
     Returns:
-        The checkpoint without its directory; None where there is none.
+        The checkpoint without its directory; None if there is none.
     """
     directory = Path(model_dir)
     newest = _newest(directory)
     if newest is None or is_complete(model_dir, newest):
         return newest
-    return next(reversed(_whole_beside(directory, newest)), None)
+    return next(reversed(_other_complete(directory, newest)), None)
+
+
+def newest_step(model_dir: str) -> int:
+    """Return the step of ``newest_complete``; 0 if there is none.
+
+    Args:
+        model_dir: Directory of the model, on this machine.
+    """
+    name = newest_complete(model_dir)
+    return 0 if name is None else max(_step(name), 0)
 
 
 def repair(model_dir: str) -> list[str]:
-    """Put a broken newest checkpoint aside, so that training goes on from the newest one that is whole.
+    """Move an incomplete newest checkpoint aside, so that training continues from the newest complete one.
 
-    The broken files stay, with ".broken" behind their names. Nothing else may write to model_dir meanwhile.
+    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile.
 
     Args:
-        model_dir: Directory of the model; a remote one is left as it is.
+        model_dir: Directory of the model; a remote one is not changed.
 
     Returns:
-        What was done, in sentences for the user; empty where the newest checkpoint is whole.
+        Sentences for the user on what was done; empty if the newest checkpoint is complete.
     """
     directory = Path(model_dir)
     newest = None if "://" in model_dir else _newest(directory)
     if newest is None or is_complete(model_dir, newest):
         return []
-    whole = _whole_beside(directory, newest)
+    complete = _other_complete(directory, newest)
     broken = [
         newest,
-        *(n for n in _names(directory) if n not in whole and _step(n) > _step(newest)),
+        *(n for n in _names(directory) if n not in complete and _step(n) > _step(newest)),
     ]
     for name in dict.fromkeys(broken):
         for file in _files(directory, name):
             file.rename(file.with_name(file.name + BROKEN))
-    if whole:
-        lines = [f'model_checkpoint_path: "{whole[-1]}"']
-        lines += [f'all_model_checkpoint_paths: "{name}"' for name in whole]
+    if complete:
+        lines = [f'model_checkpoint_path: "{complete[-1]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in complete]
         _write(directory / STATE, "\n".join(lines) + "\n")
-        goes_on = f"goes on from {whole[-1]}"
+        continues = f"continues from {complete[-1]}"
     else:
         (directory / STATE).unlink()
-        goes_on = "begins anew, because there is no other"
-    aside = f'its files now end in "{BROKEN}", and training {goes_on}.'
+        continues = "starts again, because there is no other"
+    aside = f'its files now end in "{BROKEN}", and training {continues}.'
     return [f'The newest checkpoint, {newest} in "{model_dir}", is incomplete: {aside}']
 
 
 def tidy(model_dir: str) -> None:
-    """Remove what writers that were killed left behind: half-written checkpoints, and directories of workers.
+    """Remove what killed writers left: incomplete checkpoints and directories of workers.
 
     Args:
-        model_dir: Directory of the model, which nobody else writes to now; a remote one is left as it is.
+        model_dir: Directory of the model, to which no other process writes; a remote one is not changed.
     """
     if "://" in model_dir:
         return
@@ -135,18 +144,18 @@ def _newest(directory: Path) -> str | None:
         return None
     found = re.search(r'^model_checkpoint_path: "(.*)"', text, re.MULTILINE)
     if found is None:
-        # The file itself was cut off.
+        # The file itself is truncated.
         return max(_names(directory), key=_step, default=None)
     return os.path.basename(found.group(1))
 
 
 def _names(directory: Path) -> list[str]:
-    noted = [name for name in _noted(directory) if _exists(directory, name)]
-    there = [file.name.removesuffix(".index") for file in directory.glob("*.ckpt-*.index")]
-    return list(dict.fromkeys([*noted, *there]))
+    recorded = [name for name in _sizes(directory) if _exists(directory, name)]
+    found = [file.name.removesuffix(".index") for file in directory.glob("*.ckpt-*.index")]
+    return list(dict.fromkeys([*recorded, *found]))
 
 
-def _whole_beside(directory: Path, broken: str) -> list[str]:
+def _other_complete(directory: Path, broken: str) -> list[str]:
     others = [name for name in _names(directory) if name != broken]
     return sorted((name for name in others if is_complete(str(directory), name)), key=_step)
 
@@ -166,7 +175,7 @@ def _exists(directory: Path, name: str) -> bool:
     return any(True for _ in _files(directory, name))
 
 
-def _shards_are_there(name: str, sizes: Mapping[str, int]) -> bool:
+def _has_all_shards(name: str, sizes: Mapping[str, int]) -> bool:
     shards = [_SHARD.fullmatch(file.removeprefix(name)) for file in sizes]
     found = {(int(shard[1]), int(shard[2])) for shard in shards if shard}
     counts = {count for _, count in found}
@@ -183,12 +192,12 @@ def _has_end(index: Path) -> bool:
         return False
 
 
-def _noted(directory: Path) -> dict[str, Any]:
+def _sizes(directory: Path) -> dict[str, Any]:
     try:
-        noted = json.loads((directory / SIZES).read_text(encoding="utf-8"))
+        sizes = json.loads((directory / SIZES).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return noted if isinstance(noted, dict) else {}
+    return sizes if isinstance(sizes, dict) else {}
 
 
 def _write(path: Path, text: str) -> None:

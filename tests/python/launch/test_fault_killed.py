@@ -112,7 +112,7 @@ def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_
     if moment == "in the middle":
         # From 14 back to 10, and, because checkpoint 20 was cut off, from 24 back to 10.
         assert state["steps_lost"] == 4 + 14
-        assert any("goes on from model.ckpt-10" in note for note in state["notes"])
+        assert any("continues from model.ckpt-10" in note for note in state["notes"])
     elif moment == "before the first step":
         assert state["steps_lost"] == 0
     assert files_with(SECRET, tmp_path) == []

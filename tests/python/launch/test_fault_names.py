@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import job_fakes
 
-from tfdistribute.plan import Work, plan
+from tfdistribute.plan import Workload, plan
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
@@ -30,7 +30,7 @@ def names(count: int) -> Iterator[str]:
 
 def test_the_command_of_a_plan_hands_a_script_of_any_name_to_rscript(tmp_path: Path):
     for name in names(40):
-        (row,) = plan(None, Work("m", script=name))
+        (row,) = plan(None, Workload("m", script=name))
         shell = f"Rscript() {{ printf '%s.' \"$@\"; }}; {row.command}"
         done = subprocess.run(
             ["sh", "-c", shell],

@@ -207,22 +207,36 @@ def answer(function: str, **arguments: Any) -> Any:
     return given["value"]
 
 
-def as_r_gives_it(tmp_path: Path, directory: str) -> dict[str, Any]:
+WORKLOAD = {"model_dir": "model", "global_batch_size": 16.0}
+CLUSTER = {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts": 3.0}
+
+
+def prepared(**fields: Any) -> dict[str, Any]:
+    """What R gets before it starts a job; numbers of R are doubles."""
+    strategy = {"kind": "multi_worker"}
+    given = {"cluster": CLUSTER, "strategy": strategy, "verb": "train", "workload": WORKLOAD}
+    return answer("prepare_job", **(given | fields))
+
+
+def as_r_gives_it(tmp_path: Path) -> dict[str, Any]:
+    directory = prepared()["directory"]
+    task_file = Path(directory) / "task.rds"
+    task_file.touch()
     job = fake_job(tmp_path, {"chief": [("train", 3), ("print", "Error: no"), ("sleep", 60)]})
     private_directory.remove(job.directory)
     wanted = ("verb", "command", "working_directory", "model_dir", "parent_pid")
-    # Numbers of R are doubles.
     return {
         "directory": directory,
-        "cluster": {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts": 3.0},
+        "task_file": str(task_file),
+        "cluster": CLUSTER,
         **{name: getattr(job, name) for name in wanted},
     }
 
 
 def test_the_functions_that_r_calls_start_read_and_stop_a_job(tmp_path: Path):
-    job = answer("start_job", **as_r_gives_it(tmp_path, answer("job_directory")))
+    job = answer("start_job", **as_r_gives_it(tmp_path))
     try:
-        refused = call("start_job", as_r_gives_it(tmp_path, answer("job_directory")))["error"]
+        refused = call("start_job", as_r_gives_it(tmp_path))["error"]
         assert refused["kinds"] == ["model_directory", "model", "error"]
         state_when(job, lambda state: state["global_step"] == 3)
         assert [each["id"] for each in job_handle.running_jobs()] == [job["id"]]
@@ -286,3 +300,24 @@ def test_directories_of_jobs_that_live_are_left_alone(tmp_path: Path):
     private_directory.remove_abandoned()
     assert (Path(kept).exists(), Path(other).exists()) == (False, True)
     private_directory.remove(other)
+
+
+def test_a_job_is_checked_before_it_has_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n')
+    (tmp_path / "model.ckpt-7.index").write_bytes(b"x")
+    (tmp_path / "model.ckpt-7.data-00000-of-00001").write_bytes(b"x")
+    workload = {**WORKLOAD, "model_dir": str(tmp_path)}
+    job = prepared(workload=workload, steps=5)
+    private_directory.remove(job["directory"])
+    # An incomplete checkpoint does not count.
+    assert job["max_steps"] == 5
+    assert prepared(workload=workload)["max_steps"] is None
+    given = {"cluster": CLUSTER, "verb": "train", "workload": WORKLOAD}
+    uneven = {**given, "strategy": None, "workload": {**WORKLOAD, "global_batch_size": 15.0}}
+    assert call("prepare_job", {**given, "strategy": None})["error"]["kind"] == "strategy"
+    uneven["strategy"] = {"kind": "multi_worker"}
+    assert call("prepare_job", uneven)["error"]["kind"] == "sharding"
+    monkeypatch.setenv("TFDISTRIBUTE_JOB", "/tmp/job")
+    assert prepared() is None

@@ -7,15 +7,19 @@ R calls :func:`call` only. It returns errors as data, because an exception that 
 from __future__ import annotations
 
 import os
+import typing
 from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute.bridge.functions import FUNCTIONS
+from tfdistribute.descriptions import coerce
 from tfdistribute.errors import as_values
 
 
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
     """Call one function of the bridge.
+
+    Arguments are brought to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
 
     Args:
         name: A key of ``FUNCTIONS``.
@@ -30,8 +34,13 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
     elif tf_config is not None:
         os.environ.pop("TF_CONFIG", None)
     try:
+        function = FUNCTIONS[name]
+        types = typing.get_type_hints(function)
         # An empty list of R arrives as a list, with or without names.
-        return {"value": FUNCTIONS[name](**(arguments or {}))}
+        given = {
+            key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
+        }
+        return {"value": function(**given)}
     except KeyboardInterrupt:
         return {"interrupt": True}
     except Exception as error:  # noqa: BLE001 - whatever TensorFlow raises reaches the R user as text

@@ -1,4 +1,4 @@
-"""What this Python has: versions, devices, and what is missing."""
+"""Report on this Python: versions, devices, missing packages."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.errors import BackendError
 
-# Package -> the versions that this package is tested with.
+# Packages and the versions that this package is tested with.
 NEEDED = {"tensorflow": "2.15", "tensorflow-estimator": "2.15", "numpy": "1.2"}
-# The same module under other names in the package index.
+# Other names of the same package.
 SAME = {"tensorflow": ("tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")}
 
 
-def situation(start_tensorflow: bool = True) -> dict[str, Any]:
-    """Describe this Python for tfdistribute_sitrep(), without failing.
+def report(start_tensorflow: bool = True) -> dict[str, Any]:
+    """Describe this Python for tfdistribute_sitrep(). Never raises.
 
     Args:
         start_tensorflow: Import TensorFlow to count its devices.
 
     Returns:
-        ``python``, ``executable``, ``packages`` (version by name, None where missing), ``problems`` (texts
-        of what is missing or of another version), ``cpus`` (processors), ``gpus`` and ``tensorflow_error``.
+        ``python``, ``executable``, ``packages`` (versions by name, None if missing), ``problems`` (sentences on
+        packages that are missing or have another version), ``cpus``, ``gpus`` and ``tensorflow_error``.
     """
     packages = {name: _version(name) for name in NEEDED}
     problems = [

@@ -1,37 +1,22 @@
-"""What R can call, by name; each function takes and gives plain values."""
+"""Functions that R calls, by name. Their parameters have types, to which ``bridge.call`` brings the arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.bridge.clusters import (
-    check_cluster,
-    check_tf_config,
-    plan_tasks,
-    read_cluster,
-    some_ports,
-)
-from tfdistribute.bridge.doctor import situation
-from tfdistribute.bridge.job_files import (
-    check_digest,
-    digest_of,
-    is_job,
-    job_directory,
-    pack_input,
-    remove_job_directory,
-)
-from tfdistribute.bridge.jobs import start_job
-from tfdistribute.bridge.rows import check_sharding, write_shards
-from tfdistribute.bridge.tasks import task_event
-from tfdistribute.bridge.verification import compare_runs, explain_difference
-from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions import read
+from tfdistribute.bridge import clusters, jobs, rows
+from tfdistribute.bridge.doctor import report
+from tfdistribute.cluster.ports import free_ports
+from tfdistribute.descriptions import Description, read
 from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.host import private_directory
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training import (
@@ -51,8 +36,18 @@ from tfdistribute.training import (
     variable_value,
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
+from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
 
 Wire = Mapping[str, Any]
+Hooks = tuple[Any, ...] | None
+Listener = Callable[..., Any] | None
+
+
+class _Opaque:
+    """A Python value that R holds without converting it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def _model(estimator: Wire) -> tuple[Model, RunSettings]:
@@ -62,69 +57,64 @@ def _model(estimator: Wire) -> tuple[Model, RunSettings]:
 
 def _train(
     estimator: Wire,
-    input: Wire,  # noqa: A002 - the project's word, in both languages
-    hooks: Sequence[Any] = (),
-    listener: Any = None,
-    **arguments: Any,
+    input: Input,  # noqa: A002 - the project's word, in both languages
+    hooks: Hooks = None,
+    listener: Listener = None,
+    **options: Any,
 ) -> dict[str, Any]:
     model, settings = _model(estimator)
-    history = train(
-        model,
-        settings,
-        read(Input, input),
-        hooks=read_hooks(hooks),
-        listener=as_callable(listener),
-        **arguments,
-    )
+    hooks = tuple(read_hooks(hooks))
+    history = train(model, settings, input, hooks=hooks, listener=listener, **options)
     return _history(history, model)
 
 
 def _train_and_evaluate(
-    estimator: Wire, train_spec: Wire, eval_spec: Wire, listener: Any = None
+    estimator: Wire, train_spec: TrainSpec, eval_spec: EvalSpec, listener: Listener = None
 ) -> dict[str, Any]:
     model, settings = _model(estimator)
-    history = train_and_evaluate(
-        model,
-        settings,
-        read(TrainSpec, train_spec),
-        read(EvalSpec, eval_spec),
-        listener=as_callable(listener),
-    )
+    history = train_and_evaluate(model, settings, train_spec, eval_spec, listener=listener)
     return _history(history, model)
+
+
+def _history(history: History, model: Model) -> dict[str, Any]:
+    columns = history.as_columns()
+    # Arrays, so that a history of one entry reaches R as a vector and not as a scalar.
+    columns["training"] = {name: np.asarray(values) for name, values in columns["training"].items()}
+    step = global_step(model.model_dir)
+    return {**columns, "global_step": step, "model_dir": model.model_dir}
 
 
 def _evaluate(
     estimator: Wire,
-    input: Wire,  # noqa: A002
-    hooks: Sequence[Any] = (),
-    **arguments: Any,
+    input: Input,  # noqa: A002
+    hooks: Hooks = None,
+    **options: Any,
 ) -> dict[str, float]:
     model, settings = _model(estimator)
-    return evaluate(model, settings, read(Input, input), hooks=read_hooks(hooks), **arguments)
+    return evaluate(model, settings, input, hooks=read_hooks(hooks), **options)
 
 
-def _predict(estimator: Wire, **arguments: Any) -> dict[str, Any]:
-    return _as_r(concatenated(_predicted(estimator, **arguments)))
+def _predict(
+    estimator: Wire,
+    input: Input,  # noqa: A002
+    predict_keys: tuple[str, ...] | None = None,
+    hooks: Hooks = None,
+    by_batch: bool = False,
+    **options: Any,
+) -> Any:
+    model, settings = _model(estimator)
+    hooks = tuple(read_hooks(hooks))
+    batches = predict(model, settings, input, predict_keys=predict_keys, hooks=hooks, **options)
+    return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
 
 
-class _Batches:
-    """A prediction under way; an object of a class, so that R holds it and does not convert it."""
-
-    def __init__(self, batches: Iterator[dict[str, Any]]) -> None:
-        self.batches = batches
-
-
-def _predict_batches(estimator: Wire, **arguments: Any) -> _Batches:
-    return _Batches(_predicted(estimator, **arguments))
-
-
-def _next_batch(batches: _Batches) -> dict[str, Any] | None:
-    batch = next(batches.batches, None)
+def _next_batch(batches: Any) -> dict[str, Any] | None:
+    batch = next(batches.value, None)
     return None if batch is None else _as_r(batch)
 
 
 def _as_r(columns: dict[str, Any]) -> dict[str, Any]:
-    # R has no integers of 64 bits: what fits comes as its integers, not as doubles.
+    # R has no 64-bit integers: values that fit become its integers instead of doubles.
     small = np.iinfo(np.int32)
     return {
         name: values.astype(np.int32)
@@ -137,87 +127,75 @@ def _as_r(columns: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _predicted(
-    estimator: Wire,
-    input: Wire,  # noqa: A002
-    predict_keys: Any = None,
-    hooks: Sequence[Any] = (),
-    **arguments: Any,
-) -> Any:
-    model, settings = _model(estimator)
-    keys = [predict_keys] if isinstance(predict_keys, str) else predict_keys
-    return predict(
-        model,
-        settings,
-        read(Input, input),
-        predict_keys=keys,
-        hooks=read_hooks(hooks),
-        **arguments,
-    )
-
-
 def _export_savedmodel(
     estimator: Wire,
     export_dir_base: str,
-    serving_input_receiver_fn: Any = None,
-    input: Wire | Sequence[Wire] | None = None,  # noqa: A002
-    **arguments: Any,
+    serving_input_receiver_fn: Callable[..., Any] | None = None,
+    input: Input | tuple[FeatureColumn, ...] | None = None,  # noqa: A002
+    **options: Any,
 ) -> str:
     model, settings = _model(estimator)
-    request: Any = as_callable(serving_input_receiver_fn)
-    if isinstance(input, Mapping):
-        request = read(Input, input)
-    elif input is not None:
-        request = tuple(read(FeatureColumn, column) for column in input)
-    return export_savedmodel(model, settings, export_dir_base, request=request, **arguments)
+    request = serving_input_receiver_fn if input is None else input
+    return export_savedmodel(model, settings, export_dir_base, request=request, **options)
 
 
-def _distribute(estimator: Any, config: Wire) -> Any:
-    # An estimator that R holds may have functions of R in it.
-    return distribute(estimator, read(RunSettings, config), calls_r=True)
+def _distribute(estimator: Any, config: RunSettings) -> Any:
+    # The model function of an estimator in R may call R.
+    return distribute(estimator, config, calls_r=True)
 
 
-class _Kept:
-    """A value of Python that R is to hold as it is."""
+@dataclass(frozen=True)
+class _TrainingRun(Description):
+    model_dir: str
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+
+def _compare_runs(reference: _TrainingRun, other: _TrainingRun) -> list[dict[str, Any]]:
+    losses = [dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other)]
+    differences = compare_variables(reference.model_dir, other.model_dir)
+    return [dataclasses.asdict(each) for each in (compare_losses(*losses), *differences)]
+
+
+def _explain_difference(
+    asynchronous: bool,
+    repeats: bool,
+    reads_once: bool | None,
+    dropout: bool,
+    differing: tuple[str, ...],
+) -> list[str]:
+    return reasons(Facts(asynchronous, repeats, reads_once, dropout, differing))
 
 
 def _parse_example_spec(
-    feature_columns: Sequence[Wire],
+    feature_columns: tuple[FeatureColumn, ...],
     label_key: str,
     label_dtype: str,
     label_default: Any = None,
-    label_dimension: float = 1,
+    label_dimension: int = 1,
     weight_column: str | None = None,
-) -> _Kept:
+) -> _Opaque:
     tf = engine.tf
     dtype = tf.as_dtype(label_dtype)
-    default = (
-        int(label_default) if dtype.is_integer and label_default is not None else label_default
+    if dtype.is_integer and label_default is not None:
+        label_default = int(label_default)
+    label = tf.io.FixedLenFeature((label_dimension,), dtype, label_default)
+    return _Opaque(
+        parse_example_spec_with_label(list(feature_columns), label_key, label, weight_column)
     )
-    label = tf.io.FixedLenFeature((int(label_dimension),), dtype, default)
-    columns = [read(FeatureColumn, column) for column in feature_columns]
-    return _Kept(parse_example_spec_with_label(columns, label_key, label, weight_column))
 
 
 def _input_layer(
-    features: Wire, feature_columns: Sequence[Wire], weight_collections: Any, trainable: bool
+    features: Wire,
+    feature_columns: tuple[FeatureColumn, ...],
+    weight_collections: tuple[str, ...] | None,
+    trainable: bool,
 ) -> Any:
-    tf = engine.tf
-    columns = [read(FeatureColumn, column) for column in feature_columns]
     tensors = {safe_key(name): tensor for name, tensor in features.items()}
-    collections = (
-        [weight_collections] if isinstance(weight_collections, str) else weight_collections
+    columns = [column.build() for column in feature_columns]
+    return engine.tf.compat.v1.feature_column.input_layer(
+        tensors, columns, weight_collections and list(weight_collections), trainable
     )
-    return tf.compat.v1.feature_column.input_layer(
-        tensors, [column.build() for column in columns], collections, trainable
-    )
-
-
-def _build_run_config(config: Wire) -> Any:
-    return build_run_config(read(RunSettings, config))
 
 
 def _session_hook(hook: Wire) -> Any:
@@ -229,51 +207,40 @@ def _tensorflow() -> Any:
     return engine.tf
 
 
-def _history(history: History, model: Model) -> dict[str, Any]:
-    columns = history.as_columns()
-    # Arrays, so that a history of one entry reaches R as a vector of one and not as a scalar.
-    columns["training"] = {name: np.asarray(values) for name, values in columns["training"].items()}
-    return {**columns, "global_step": global_step(model.model_dir), "model_dir": model.model_dir}
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "build_run_config": _build_run_config,
-    "check_cluster": check_cluster,
-    "check_digest": check_digest,
-    "check_tf_config": check_tf_config,
-    "check_sharding": check_sharding,
-    "compare_runs": compare_runs,
-    "digest_of": digest_of,
+    "build_run_config": build_run_config,
+    "check_cluster": clusters.check_cluster,
+    "check_digest": private_directory.check_digest,
+    "check_sharding": rows.check_sharding,
+    "check_tf_config": clusters.check_tf_config,
+    "compare_runs": _compare_runs,
     "distribute": _distribute,
     "evaluate": _evaluate,
-    "explain_difference": explain_difference,
+    "explain_difference": _explain_difference,
     "export_savedmodel": _export_savedmodel,
-    "global_step": global_step,
+    "free_ports": free_ports,
     "input_layer": _input_layer,
-    "is_job": is_job,
-    "job_directory": job_directory,
     "job_logs": job_handle.job_logs,
     "job_news": job_handle.job_news,
     "job_state": job_handle.job_state,
     "latest_checkpoint": latest_checkpoint,
     "next_batch": _next_batch,
-    "pack_input": pack_input,
+    "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
-    "plan_tasks": plan_tasks,
+    "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
-    "predict_batches": _predict_batches,
-    "read_cluster": read_cluster,
-    "remove_job_directory": remove_job_directory,
+    "prepare_job": jobs.prepare_job,
+    "python_report": report,
+    "read_cluster": clusters.read_cluster,
+    "remove_job_directory": private_directory.remove,
     "session_hook": _session_hook,
-    "situation": situation,
-    "some_ports": some_ports,
-    "start_job": start_job,
+    "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
-    "task_event": task_event,
+    "task_event": jobs.task_event,
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
     "variable_names": variable_names,
     "variable_value": variable_value,
-    "write_shards": write_shards,
+    "write_shards": rows.write_shards,
 }

@@ -1,20 +1,77 @@
-"""Jobs for R: preparation, start, and what runs before it. TensorFlow is not started."""
+"""Jobs for R: checks, data and start. TensorFlow is not started."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from tfdistribute import checkpoints, plan, task_events
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
+from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.job import Job
+from tfdistribute.launch.job import Job, must_launch
 from tfdistribute.launch.start import start_supervisor
+from tfdistribute.run_config import check_strategy_of_cluster
+from tfdistribute.strategies import Strategy
 
 
-def start_job(directory: str, **fields: Any) -> dict[str, Any]:
-    """Start a job; ``fields`` are those of ``launch.job.Job`` besides id and directory.
+def prepare_job(
+    cluster: Cluster,
+    strategy: Strategy | None,
+    verb: str,
+    workload: plan.Workload,
+    steps: int | None = None,
+) -> dict[str, Any] | None:
+    """Check a job, and make its private directory.
+
+    Args:
+        cluster: The cluster of the run configuration.
+        strategy: Its strategy of training.
+        verb: "train" or "train_and_evaluate".
+        workload: The work of the job.
+        steps: Steps to train from the newest checkpoint on; None if the job is limited otherwise.
 
     Returns:
-        The handle of the job; see ``job_handle.handle_of``.
+        ``directory``, and ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process
+        performs the verb itself.
     """
-    job_id = private_directory.job_id(directory)
-    return start_supervisor(read(Job, {"id": job_id, "directory": directory, **fields}))
+    if not must_launch(cluster, os.environ):
+        return None
+    check_strategy_of_cluster(strategy, cluster, verb)
+    plan.plan(cluster, workload)
+    return {
+        "directory": private_directory.new_directory(),
+        "max_steps": None if steps is None else checkpoints.newest_step(workload.model_dir) + steps,
+    }
+
+
+def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]) -> None:
+    """Pack inputs of columns in memory into files that the tasks of a job map."""
+    for each, directory in zip(inputs, directories, strict=True):
+        columns = [read(Column, column) for column in each["columns"]]
+        write_packed(columns, directory, each.get("response"))
+
+
+def start_job(directory: str, task_file: str, **fields: Any) -> dict[str, Any]:
+    """Start a job whose tasks read ``task_file``, and return its handle.
+
+    ``fields`` are those of ``launch.job.Job`` besides id, directory and digest.
+    """
+    own = {
+        "id": private_directory.job_id(directory),
+        "directory": directory,
+        "digest": private_directory.digest_of(task_file),
+    }
+    return start_supervisor(read(Job, {**fields, **own}))
+
+
+def task_event(event: str, fields: dict[str, Any] | None = None) -> None:
+    """Emit an event of a task; "started" also prepares its signal handler.
+
+    A failure that Python has emitted is not emitted again: R knows less about it.
+    """
+    if event == "started":
+        task_events.emit_started()
+    elif event != "failed" or not task_events.has_emitted_failure():
+        task_events.emit(event, **(fields or {}))

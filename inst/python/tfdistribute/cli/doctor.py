@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from tfdistribute.bridge.doctor import situation
+from tfdistribute.bridge import doctor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Report, and print."""
-    report = situation(start_tensorflow=arguments.devices)
+    report = doctor.report(start_tensorflow=arguments.devices)
     problems = [
         *report["problems"],
         *([report["tensorflow_error"]] if report["tensorflow_error"] else []),

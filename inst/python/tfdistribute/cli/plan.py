@@ -11,7 +11,7 @@ from tfdistribute.cli.arguments import add_work_arguments, count
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
-from tfdistribute.plan import TaskPlan, Work, plan
+from tfdistribute.plan import TaskPlan, Workload, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,13 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan, and print the tasks."""
-    work = Work(
+    workload = Workload(
         model_dir=arguments.model_dir,
         global_batch_size=arguments.batch_size,
         devices_per_worker=arguments.devices_per_worker,
         script=arguments.script,
     )
-    rows = plan(_cluster(arguments), work)
+    rows = plan(_cluster(arguments), workload)
     if arguments.json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
     else:

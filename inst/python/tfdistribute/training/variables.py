@@ -21,7 +21,7 @@ def global_step(model_dir: str) -> int:
     Returns:
         The global step; 0 if nothing was trained.
     """
-    name = checkpoints.newest_whole(model_dir)
+    name = checkpoints.newest_complete(model_dir)
     if name is None:
         return 0
     return int(engine.tf.train.load_variable(os.path.join(model_dir, name), "global_step"))

@@ -70,7 +70,7 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
         assert running.wait("chief-0", "worker-0") == {"chief-0": 0, "worker-0": 0}, running.logs()
 
     notes = [each["text"] for each in running.events("chief-0", "note")]
-    assert any("incomplete" in text and "goes on from model.ckpt-" in text for text in notes)
+    assert any("incomplete" in text and "continues from model.ckpt-" in text for text in notes)
     found = variables(tensorflow, model_dir)
     assert found["global_step"] == 40
     for name, value in expected.items():

@@ -322,7 +322,7 @@ def test_a_checkpoint_that_was_cut_off_is_not_evaluated_until_another_one_is_who
 ) -> None:
     newest = latest_checkpoint(trained.model_dir)
     assert newest is not None
-    checkpoints.note(trained.model_dir, newest)
+    checkpoints.record_sizes(trained.model_dir, newest)
     data = Path(f"{newest}.data-00000-of-00001")
     whole = data.read_bytes()
     data.write_bytes(whole[:-8])

@@ -53,7 +53,7 @@ class TaskHistory(History):
 
     def checkpoint_saved(self, prefix: str, step: int) -> None:
         """Note the sizes of a checkpoint's files, and report the checkpoint."""
-        checkpoints.note(os.path.dirname(prefix), prefix)
+        checkpoints.record_sizes(os.path.dirname(prefix), prefix)
         task_events.emit("checkpoint", step=step)
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:

@@ -1,0 +1,31 @@
+"""The functions that R calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tfdistribute.bridge import call
+from tfdistribute.bridge.functions import FUNCTIONS
+
+R_FILES = sorted((Path(__file__).parents[3] / "R").glob("*.R"))
+
+
+def test_r_calls_every_function_and_no_other():
+    code = "\n".join(path.read_text(encoding="utf-8") for path in R_FILES)
+    code = re.sub(r"(?m)^\s*#.*$", "", code)
+    names = re.findall(r'\bcall_backend\(\s*"(\w+)"', code)
+    assert len(names) == len(re.findall(r"\bcall_backend\b(?! <- )", code))
+    assert set(names) == set(FUNCTIONS)
+
+
+def test_arguments_are_brought_to_the_types_of_the_parameters():
+    assert len(call("free_ports", {"count": 2.0})["value"]) == 2
+    error = call("free_ports", {"count": "two"})["error"]
+    assert (error["kind"], error["argument"], error["value"]) == ("argument", "count", "'two'")
+
+
+def test_errors_are_data():
+    error = call("no_such_function", {})["error"]
+    assert error["kinds"] == ["training", "error"]
+    assert "KeyError" in error["traceback"]
