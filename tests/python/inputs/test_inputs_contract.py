@@ -1,4 +1,4 @@
-"""What the rest of the package relies on, whichever input it is."""
+"""Contract of all inputs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def example(kind: str) -> Input:
 
 
 def first_of(tf: Any, source: Input, purpose: Any) -> Any:
-    """The first batch, as an Estimator draws it: in a graph, while the input is serving."""
+    """The first batch, read as an Estimator reads it: in a graph, while the input is serving."""
     with tf.Graph().as_default(), source.serving():
         dataset = source.input_fn(purpose, 1)()
         iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
@@ -162,7 +162,7 @@ def test_an_input_is_a_frozen_value(kind: str):
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_facts_are_facts(kind: str):
+def test_facts_are_those_of_the_data(kind: str):
     facts = example(kind).facts()
     assert isinstance(facts, InputFacts)
     assert (facts.weights is not None) == (kind == "transformed")

@@ -1,4 +1,4 @@
-"""Every source, shared by any number of workers: no row is lost or doubled, and all take the same number of steps."""
+"""Contract of all sources with any number of workers: no row is lost or repeated, and steps agree."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_one_to_five_workers_read_a_prime_number_of_rows_once(
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_one_row_is_one_workers(kind: str, tmp_path: Path, tensorflow: Any):
+def test_a_single_row_belongs_to_one_worker(kind: str, tmp_path: Path, tensorflow: Any):
     shared = source(kind, tmp_path, [1])
     assert audit_sharding(shared, 1).ok
     audit = audit_sharding(shared, 3, replicas=None)

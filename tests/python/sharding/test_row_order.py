@@ -1,4 +1,4 @@
-"""An epoch's order looks random, and a shuffle by blocks keeps the bounds that it promises."""
+"""Randomness of an epoch's order, and bounds of the shuffle by blocks."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_complete_shuffle_passes_tests_of_randomness(orders: Any, seed: int):
         assert abs(figure) < 5
 
 
-def test_the_tests_of_randomness_see_what_is_not_random():
+def test_the_tests_of_randomness_detect_orders_that_are_not_random():
     """Rows that are mixed with their neighbours only, as by a small shuffle buffer."""
     nearby = np.concatenate(
         [np.random.default_rng(first).permutation(1000) + first for first in range(0, ROWS, 1000)]
@@ -104,7 +104,7 @@ def test_the_tests_of_randomness_see_what_is_not_random():
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_beyond_the_window_a_row_comes_anywhere_and_its_block_within_one_window(
+def test_beyond_the_window_a_row_is_anywhere_and_its_block_within_one_window(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """With twenty windows of ten blocks."""

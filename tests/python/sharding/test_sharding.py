@@ -1,4 +1,4 @@
-"""Who reads what: batches, their division over replicas and workers, and the order of rows."""
+"""Division of batches over replicas and workers, and the order of rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_batch_that_does_not_divide_is_refused_with_the_next_sizes(
     assert caught.value.argument == "batch_size"
 
 
-def test_the_error_is_said_in_full():
+def test_the_error_has_this_text():
     with pytest.raises(ShardingError) as caught:
         BatchPlan(100, 1, 10, Shard(replicas=4))
     assert (
@@ -63,7 +63,7 @@ def test_the_error_is_said_in_full():
     )
 
 
-def test_parts_are_nearly_equal_and_nothing_is_lost():
+def test_parts_are_nearly_equal_and_complete():
     for examples, parts in itertools.product(range(20), range(1, 6)):
         sizes = split(examples, parts)
         assert sum(sizes) == examples

@@ -1,4 +1,4 @@
-"""Files of tables, and what inputs read from them or refuse."""
+"""Files of tables, and the rows or errors that inputs read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit counts what N workers read, and finds what they lose or read twice."""
+"""Audit of sharding: rows that workers lose or repeat."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_one_row_cannot_be_shared_by_workers_in_step(tensorflow: Any):
         audit_sharding(in_memory(1), 2)
 
 
-def test_a_line_tells_batches_steps_and_seed(tensorflow: Any):
+def test_batches_steps_and_seed_of_a_worker_are_reported(tensorflow: Any):
     audit = audit_sharding(in_memory(100, batch_size=16, seed=5), 2, replicas=2)
     assert [worker.worker for worker in audit.workers] == [0, 1]
     assert {worker.steps for worker in audit.workers} == {7}
@@ -89,8 +89,8 @@ def test_a_function_that_shards_passes(tensorflow: Any):
     assert audit_sharding(from_function(make), 2).ok
 
 
-def test_an_unseeded_shuffle_before_the_shard_loses_and_doubles_rows(tensorflow: Any):
-    """TensorFlow gives no warning: each worker takes every other row of an order of its own."""
+def test_an_unseeded_shuffle_before_the_shard_loses_and_repeats_rows(tensorflow: Any):
+    """TensorFlow does not warn: each worker takes every other row of its own order."""
     tf = tensorflow
 
     def make(input_context: Any) -> Any:
@@ -131,7 +131,7 @@ def test_rows_that_differ_between_workers_are_unknown(tensorflow: Any):
     assert (audit.rows_missing, audit.rows_repeated, audit.rows_unknown) == (4, 0, 8)
 
 
-def test_rows_that_are_twice_in_the_data_are_counted_twice(tensorflow: Any):
+def test_duplicate_rows_are_counted_twice(tensorflow: Any):
     tf = tensorflow
 
     def make(input_context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of the user that make a dataset."""
+"""Functions of the user that return a dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dataset(tensorflow: Any) -> Any:
     return tensorflow.data.Dataset.range(10).batch(5)
 
 
-def test_the_dataset_is_handed_on_as_it_is(dataset: Any):
+def test_the_dataset_is_not_changed(dataset: Any):
     assert DatasetFunction(lambda: dataset).input_fn("train", 1)() is dataset
 
 
@@ -46,7 +46,7 @@ def test_functions_without_arguments_are_called_without(dataset: Any):
     assert DatasetFunction(from_r(lambda: dataset)).input_fn("train")(CONTEXT) is dataset
 
 
-def test_tensors_will_do_without_a_strategy(tensorflow: Any):
+def test_tensors_are_accepted_without_a_strategy(tensorflow: Any):
     tensors = ({"x": tensorflow.constant([1.0])}, tensorflow.constant([2.0]))
     assert DatasetFunction(lambda: tensors).input_fn("train")() is tensors
 
@@ -89,7 +89,7 @@ def test_an_error_in_the_function_is_an_error_of_the_callback(tensorflow: Module
         DatasetFunction(failing).input_fn("train")()
 
 
-def test_nothing_is_known_beforehand():
+def test_nothing_is_known_in_advance():
     facts = DatasetFunction(lambda: None).facts()
     assert facts.features is None
     assert facts.global_batch_size is None

@@ -1,4 +1,4 @@
-"""Batches from a function: what becomes of them in every verb, and how errors and interrupts end it."""
+"""Batches from a function in every verb, and errors and interrupts of the function."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def batch(number: int, rows: int = 8) -> dict[str, Any]:
 
 
 class Source:
-    """The two functions that R gives; they count, and run on the test's thread only."""
+    """The two functions that R passes; they count their calls, and check the thread."""
 
     def __init__(
         self,
@@ -176,9 +176,7 @@ def test_predicting_ignores_the_response(tensorflow: Any, tmp_path: Path) -> Non
     assert predictions["predictions"].shape == (24, 1)
 
 
-def test_a_prediction_that_is_abandoned_lets_go_of_tensorflow(
-    tensorflow: Any, tmp_path: Path
-) -> None:
+def test_an_abandoned_prediction_releases_tensorflow(tensorflow: Any, tmp_path: Path) -> None:
     session = tensorflow.compat.v1.Session
     before = session._call_tf_sessionrun
     train(model(tmp_path), settings(), described(Source(batches(2))))
@@ -203,7 +201,7 @@ def test_without_end_the_steps_end_the_training(tensorflow: Any, tmp_path: Path)
     assert train(model(tmp_path), settings(), source, steps=7).steps[-1] == 7
 
 
-def test_training_and_evaluating_draw_from_two_generators(tensorflow: Any, tmp_path: Path) -> None:
+def test_training_and_evaluating_read_two_generators(tensorflow: Any, tmp_path: Path) -> None:
     evaluated = Source(batches(2), restarts=True)
     history = train_and_evaluate(
         model(tmp_path),
@@ -247,7 +245,7 @@ def test_an_error_stops_the_other_verbs(tensorflow: Any, tmp_path: Path, verb: A
         list(verb(model(tmp_path), settings(), source))
 
 
-def test_what_failed_once_goes_on_failing() -> None:
+def test_a_failed_iterator_keeps_failing() -> None:
     def draw(*_: Any) -> Any:
         raise RuntimeError("lost")
 
@@ -257,7 +255,7 @@ def test_what_failed_once_goes_on_failing() -> None:
             next(slices)
 
 
-def test_what_ended_once_is_not_asked_again() -> None:
+def test_an_ended_iterator_is_not_called_again() -> None:
     asked: list[Any] = []
     slices = _Slices(lambda *arguments: asked.append(arguments), 2, Shard(replicas=3))
     assert list(slices) == []
@@ -339,7 +337,7 @@ def test_columns_may_come_in_another_order(tensorflow: Any, tmp_path: Path) -> N
     assert variable_value(str(tmp_path), WEIGHTS).item() == pytest.approx(weight, abs=1e-5)
 
 
-def test_what_r_refuses_is_raised_with_the_number_of_the_batch() -> None:
+def test_refusals_of_r_are_raised_with_the_number_of_the_batch() -> None:
     refusal = {
         "problem": "The column `x` has 2 missing values.",
         "remedy": "Fill.",
@@ -353,7 +351,7 @@ def test_what_r_refuses_is_raised_with_the_number_of_the_batch() -> None:
     assert raised.value.argument == "x"
 
 
-def test_the_first_batch_tells_the_columns_without_tensorflow_and_is_not_lost() -> None:
+def test_the_first_batch_shows_the_columns_without_tensorflow_and_is_not_lost() -> None:
     source = Source(
         [{"columns": [column("m", [[1.0, 2.0]], shape=2), words("y", ["a"], levels="a")]}]
     )

@@ -1,4 +1,4 @@
-"""Weights and functions of the user around other inputs: what models get, and what is refused."""
+"""Weights and functions of the user that change other inputs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_features_and_labels_are_changed_by_whole_batches(tensorflow: Any):
     assert predicted["double"].tolist() == (2 * X[:4]).tolist()
 
 
-def test_what_is_returned_may_have_several_forms(tensorflow: Any):
+def test_the_result_may_have_several_forms(tensorflow: Any):
     def features_only(features: Any) -> Any:
         return {"x": features["x"] + 1}
 
@@ -117,7 +117,7 @@ def test_columns_after_the_function_are_known(tensorflow: Any):
         lambda tf, x: tf.boolean_mask(tf.stack([x, x], 1), [True, False], axis=1)[:, : tf.size(x)],
     ],
 )
-def test_what_is_no_column_is_left_to_tensorflow(change: Any, tensorflow: Any):
+def test_values_that_are_not_columns_are_left_to_tensorflow(change: Any, tensorflow: Any):
     source = transformed(
         memory("x", "y", response="y"),
         transform=lambda features: {"new": change(tensorflow, features["x"])},
@@ -135,7 +135,7 @@ def test_what_is_no_column_is_left_to_tensorflow(change: Any, tensorflow: Any):
         ({"x": "scalar"}, "a single value for `x`"),
     ],
 )
-def test_what_is_no_features_is_refused(returned: Any, message: str, tensorflow: Any):
+def test_results_that_are_not_features_are_refused(returned: Any, message: str, tensorflow: Any):
     def change(features: Any, labels: Any) -> Any:
         if returned == {"x": "scalar"}:
             return {"x": tensorflow.reduce_sum(features["x"])}
@@ -183,7 +183,7 @@ def test_a_transformed_input_is_shared_like_its_source(tensorflow: Any):
     assert [len(labels) for _, labels in found] == [2, 2]
 
 
-def test_weights_are_no_features_and_the_function_does_not_see_them(tensorflow: Any):
+def test_weights_are_not_features_and_the_function_does_not_see_them(tensorflow: Any):
     seen: list[str] = []
 
     def change(features: Any, labels: Any) -> Any:
@@ -200,7 +200,7 @@ def test_weights_are_no_features_and_the_function_does_not_see_them(tensorflow: 
     assert set(seen) == {"x"}
 
 
-def test_weights_that_are_no_column_of_numbers_are_refused():
+def test_weights_that_are_not_a_column_of_numbers_are_refused():
     with pytest.raises(InputError, match="`weights` names `v`, but"):
         transformed(memory("x", "w"), weights="v").facts()
     with pytest.raises(InputError, match="does not hold one number per row"):

@@ -1,4 +1,4 @@
-"""Columns in memory: what they become, in which order they come, and what the graph holds of them."""
+"""Columns in memory: values, order, and size of the graph."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ids(dataset: Any) -> list[list[int]]:
 
 
 def in_graph(tf: Any, make: Callable[[], Any]) -> tuple[list[Any], Any]:
-    """All elements of a dataset as a session gives them, and the graph's definition."""
+    """All elements of a dataset as a session returns them, and the graph's definition."""
     elements = []
     with tf.Graph().as_default() as graph:
         iterator = tf.compat.v1.data.make_initializable_iterator(make())
@@ -167,8 +167,8 @@ def test_labels_of_strings_have_levels_and_no_range():
     assert facts.label_range is None
 
 
-def test_arrays_that_were_handed_over_are_not_kept():
-    """They may be R's memory, which may not be freed on other threads and may change."""
+def test_arrays_of_the_caller_are_not_kept():
+    """They may be R's memory, which must not be freed on other threads and may change."""
     handed_over: list[weakref.ref[np.ndarray]] = []
 
     def values() -> np.ndarray:
@@ -248,7 +248,7 @@ def test_the_purpose_decides_about_shuffling(
 
 
 @pytest.mark.parametrize("num_epochs", [None, 1, 3])
-def test_predicting_takes_one_pass_and_leaves_out_the_response(
+def test_predicting_takes_one_pass_and_drops_the_response(
     tensorflow: ModuleType, num_epochs: int | None
 ):
     source = rows_input(5, batch_size=2, num_epochs=num_epochs)
@@ -257,7 +257,7 @@ def test_predicting_takes_one_pass_and_leaves_out_the_response(
     assert [batch["id"].tolist() for batch in batches] == [[0, 1], [2, 3], [4]]
 
 
-def test_an_endless_input_goes_on(tensorflow: ModuleType):
+def test_an_endless_input_does_not_end(tensorflow: ModuleType):
     dataset = rows_input(3, batch_size=2, num_epochs=None).input_fn("train", 1)()
     stream = [row for batch in ids(dataset.take(30)) for row in batch]
     assert np.bincount(stream).tolist() == [20, 20, 20]

@@ -1,4 +1,4 @@
-"""Data that tasks of one machine map: the same input as the columns in memory that it was packed from."""
+"""Mapped data: the same input as the columns in memory that it was packed from."""
 
 from __future__ import annotations
 

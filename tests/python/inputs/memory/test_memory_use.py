@@ -1,4 +1,4 @@
-"""What a pass over a file takes of memory does not depend on the file's size."""
+"""Memory use of a pass over a file, which does not depend on the file's size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of fixed length: what comes back, in which order, over how many workers, and what is refused."""
+"""Records of fixed length: values, order, division over workers, and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def written(tmp_path: Path) -> str:
     return str(tmp_path / "data")
 
 
-def test_what_was_written_is_read(written: str, tensorflow: ModuleType):
+def test_written_rows_are_read(written: str, tensorflow: ModuleType):
     source = FixedLength((written,), response="x", batch_size=4)
     facts = source.facts()
     assert facts.features is not None
@@ -79,7 +79,7 @@ def test_what_was_written_is_read(written: str, tensorflow: ModuleType):
     assert np.concatenate([label for _, label in found]).tolist() == [i / 2 for i in range(10)]
 
 
-def test_some_columns_are_read_and_predicting_leaves_the_response(
+def test_some_columns_are_read_and_predicting_drops_the_response(
     written: str, tensorflow: ModuleType
 ):
     source = FixedLength((written,), features=("id", "kind"), response="x")
@@ -177,9 +177,7 @@ def test_without_index_and_types_nothing_is_guessed(tmp_path: Path):
     (tmp_path / "a.bin").write_bytes(b"1234")
     with pytest.raises(InputError, match="There is no index beside"):
         FixedLength((str(tmp_path / "a.bin"),)).facts()
-    with pytest.raises(
-        ArgumentError, match='gives "complex" for `x`, which is not a supported dtype'
-    ):
+    with pytest.raises(ArgumentError, match='`columns.x` is "complex", which is not a dtype'):
         FixedLength((str(tmp_path / "a.bin"),), columns={"x": "complex"}).facts()
 
 
@@ -188,7 +186,7 @@ def test_unknown_columns_are_named(written: str):
         FixedLength((written,), features=("w",)).facts()
 
 
-def test_writing_goes_on_where_it_stopped(tmp_path: Path):
+def test_writing_continues_after_an_interruption(tmp_path: Path):
     path, told = tmp_path / "data", list[int]()
 
     def interrupt(event: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""TFRecord files: what comes back, over how many workers, and what is refused."""
+"""TFRecord files: values, division over workers, and errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def batches(source: TFRecord, purpose: Any, context: Any = None) -> list[Any]:
     return list(source.input_fn(purpose, 1)(context).as_numpy_iterator())
 
 
-def test_what_was_written_is_read(written: str):
+def test_written_rows_are_read(written: str):
     source = TFRecord((written,), response="x", batch_size=4)
     assert source.facts().rows == 11
     found = batches(source, "evaluate")
@@ -56,7 +56,7 @@ def test_what_was_written_is_read(written: str):
     assert np.concatenate([label for _, label in found]).tolist() == [i / 2 for i in range(11)]
 
 
-def test_tensorflow_reads_what_was_written(written: str, tensorflow: Any):
+def test_tensorflow_reads_written_files(written: str, tensorflow: Any):
     records = tensorflow.data.TFRecordDataset(
         sorted(str(path) for path in Path(written).glob("*.tfrecord"))
     )
@@ -68,7 +68,7 @@ def test_tensorflow_reads_what_was_written(written: str, tensorflow: Any):
     assert read == [row / 2 for row in range(11)]
 
 
-def test_files_of_others_are_read_by_their_columns(tmp_path: Path, tensorflow: Any):
+def test_files_of_other_programs_are_read_by_their_columns(tmp_path: Path, tensorflow: Any):
     with tensorflow.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
         for row in range(5):
             feature = tensorflow.train.Feature(
@@ -113,7 +113,7 @@ def test_a_file_that_is_cut_off_is_named_with_the_record(written: str):
         TFRecord((written,)).facts()
 
 
-def test_other_files_are_no_tfrecords(tmp_path: Path):
+def test_other_files_than_tfrecords_are_refused(tmp_path: Path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
     with pytest.raises(InputError, match="or is not a TFRecord file"):
         TFRecord((str(tmp_path / "a.csv"),), columns={"x": "float32"}).facts()

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: units, types, and what is refused where."""
+"""Parquet and Arrow files: blocks, types, and errors with their rows."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def made(kind: str, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def test_each_type_is_handed_on_as_from_memory(
-    kind: str, made: Callable[..., Path], tensorflow: Any
-):
+def test_each_type_is_read_as_from_memory(kind: str, made: Callable[..., Path], tensorflow: Any):
     day = dt.date(2024, 1, 2)
     time = dt.datetime(2024, 1, 1, 0, 0, 1, 500000)
     columns = {
@@ -107,7 +105,7 @@ def test_each_type_is_handed_on_as_from_memory(
     }
 
 
-def test_units_of_several_files_are_read_in_order_and_shuffled_for_training(
+def test_blocks_of_several_files_are_read_in_order_and_shuffled_for_training(
     kind: str, made: Callable[..., Path], tensorflow: Any
 ):
     first = made({"x": np.arange(25), "y": np.arange(25) * 2.0}, "1")
@@ -126,7 +124,7 @@ def test_units_of_several_files_are_read_in_order_and_shuffled_for_training(
     assert "have no rows" in refusal(table_input(kind, empty)).problem
 
 
-def test_chosen_columns_and_given_types_count(
+def test_chosen_columns_and_given_types_are_used(
     kind: str, made: Callable[..., Path], tensorflow: Any
 ):
     path = made({"a.b": [1, 2], "rest": [[1], [2]], "n": ["1", "2"], "x": [0.0, 1.0]})
@@ -168,7 +166,7 @@ def test_missing_values_are_refused_by_column_and_row(
         assert found["v"][:2] == [[0.0, 0.0], [1.0, 2.0]]
 
 
-def test_bad_rows_are_skipped_counted_and_told(
+def test_bad_rows_are_skipped_counted_and_reported(
     kind: str, made: Callable[..., Path], tensorflow: Any
 ):
     columns = {
@@ -219,7 +217,7 @@ def test_files_that_differ_are_refused_by_name(kind: str, made: Callable[..., Pa
     assert "no column `z`" in refusal(table_input(kind, first, response="z")).problem
 
 
-def test_what_is_no_such_file_is_refused_by_name(
+def test_files_of_other_formats_are_refused_by_name(
     kind: str, made: Callable[..., Path], tmp_path: Path
 ):
     for content in (b"", b"PAR1", b"ARROW1", b"x,y\n1,2\n", made({"x": [1.0]}).read_bytes()[:-9]):
@@ -231,7 +229,9 @@ def test_what_is_no_such_file_is_refused_by_name(
     assert "is a directory" in refusal(table_input(kind, tmp_path)).problem
 
 
-def test_damage_inside_a_file_is_named_when_it_is_met(kind: str, tmp_path: Path, tensorflow: Any):
+def test_damage_inside_a_file_is_reported_when_it_is_read(
+    kind: str, tmp_path: Path, tensorflow: Any
+):
     table = pa.table({"x": np.random.default_rng(1).normal(size=50_000)})
     path = tmp_path / "damaged"
     if kind == "parquet":
@@ -271,14 +271,14 @@ def test_values_that_do_not_fit_are_refused(kind: str, made: Callable[..., Path]
 
 
 @pytest.mark.parametrize("purpose", ["predict", "train"])
-def test_large_units_come_in_pieces(
+def test_large_blocks_are_copied_in_parts(
     kind: str,
     purpose: Any,
     made: Callable[..., Path],
     tensorflow: Any,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """Units of 40 rows in pieces of 7, of which each of three workers reads a part."""
+    """Blocks of 40 rows in parts of 7, of which each of three workers reads some."""
     monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 7 * 4)
     source = table_input(kind, made({"x": np.arange(100.0)}, unit=40), batch_size=6)
     found: list[float] = []
@@ -291,7 +291,7 @@ def test_large_units_come_in_pieces(
     assert (found if purpose == "predict" else sorted(found)) == np.arange(100.0).tolist()
 
 
-def test_an_error_in_a_later_piece_names_its_row(
+def test_an_error_in_a_later_part_names_its_row(
     kind: str, made: Callable[..., Path], tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 7 * 4)
@@ -332,7 +332,7 @@ def test_files_of_any_file_system_of_tensorflow_are_read(kind: str, tensorflow: 
     assert rows_of(tf, source)["x"] == list(range(30))
 
 
-def test_without_pyarrow_the_remedy_is_said(
+def test_without_pyarrow_the_error_has_a_remedy(
     kind: str, made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
     path = made({"x": [1.0]})

@@ -1,4 +1,4 @@
-"""CSV files: what is read, how it is typed, and what is refused where."""
+"""CSV files: values, types, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def csv_input(*paths: Path, **fields: Any) -> Input:
     return read(Input, {"kind": "csv", "paths": [str(path) for path in paths], **fields})
 
 
-def test_types_are_inferred_and_values_are_handed_on(tmp_path: Path, tensorflow: Any):
+def test_types_are_inferred_and_values_are_kept(tmp_path: Path, tensorflow: Any):
     path = written(
         tmp_path,
         "i,big,x,ok,s,day,time,y\n"
@@ -52,7 +52,7 @@ def test_types_are_inferred_and_values_are_handed_on(tmp_path: Path, tensorflow:
     }
 
 
-def test_given_types_and_chosen_columns_count(tmp_path: Path, tensorflow: Any):
+def test_given_types_and_chosen_columns_are_used(tmp_path: Path, tensorflow: Any):
     path = written(tmp_path, "zip,x,rest,y\n01234,1,z,0\n56789,2,z,1\n")
     source = csv_input(
         path, features=("zip", "x"), response="y", types={"zip": "string", "x": "float"}
@@ -69,7 +69,7 @@ def test_given_types_and_chosen_columns_count(tmp_path: Path, tensorflow: Any):
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("last", [True, False])
-def test_newlines_marks_and_empty_lines_are_no_rows(
+def test_newlines_marks_and_empty_lines_are_not_rows(
     newline: str, mark: bytes, last: bool, tmp_path: Path, tensorflow: Any
 ):
     lines = ["", '"x",s', "1,a", "", '2,"b', 'c"', "", "3,d"]
@@ -81,7 +81,7 @@ def test_newlines_marks_and_empty_lines_are_no_rows(
     assert found["s"] == [b"a", f"b{newline}c".encode(), b"d"]
 
 
-def test_columns_may_stand_in_another_order_in_another_file(tmp_path: Path, tensorflow: Any):
+def test_columns_may_have_another_order_in_another_file(tmp_path: Path, tensorflow: Any):
     first = written(tmp_path, "a,b\n1,2\n", "1.csv")
     empty = written(tmp_path, "b,a\n", "2.csv")
     second = written(tmp_path, "b,c,a\n4,5,3\n", "3.csv")
@@ -174,7 +174,7 @@ def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, tensorfl
     assert "is not text in UTF-8" in refusal(csv_input(utf16)).problem
 
 
-def test_what_is_no_csv_file_is_refused_by_name(tmp_path: Path):
+def test_other_files_than_csv_are_refused_by_name(tmp_path: Path):
     for content, said in (
         (b"", "is empty"),
         (b"\n\n", "only empty lines"),
@@ -195,7 +195,7 @@ def test_what_is_no_csv_file_is_refused_by_name(tmp_path: Path):
     assert "matches no file" in refusal(csv_input(tmp_path / "*.tsv")).problem
 
 
-def test_columns_that_are_not_there_are_named_with_the_file(tmp_path: Path):
+def test_missing_columns_are_named_with_the_file(tmp_path: Path):
     first = written(tmp_path, "x,y\n1,2\n", "1.csv")
     third = written(tmp_path, "x\n1\n", "3.csv")
     error = refusal(csv_input(first, third, response="y"))
@@ -206,7 +206,7 @@ def test_columns_that_are_not_there_are_named_with_the_file(tmp_path: Path):
     assert "which is integer" in refusal(csv_input(first, impute={"x": "a"})).problem
 
 
-def test_bad_rows_are_skipped_counted_and_told(tmp_path: Path, tensorflow: Any):
+def test_bad_rows_are_skipped_counted_and_reported(tmp_path: Path, tensorflow: Any):
     path = written(
         tmp_path,
         b"x,s,y\n1,a,1\n2,b\n\n3,c,NA\nfour,d,4\n5,\xfc,5\n6,f,6\nNA,g,7\n8,h,8\n",
@@ -249,7 +249,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path, tensorflow: Any):
     assert csv_input(path).facts().rows == 3
 
 
-def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_without_read_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import builtins
 
     path = written(tmp_path, "x\n1\n")

@@ -1,4 +1,4 @@
-"""Any input becomes sharded files, with the same rows in the same order, or nothing."""
+"""Writing of any input: the same rows in the same order, or no files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_files_functions_and_generators_are_written_in_their_order(
             assert features["wide"].tolist() == [[row, row] for row in range(ROWS)]
 
 
-def test_writing_from_files_goes_on_where_it_stopped(
+def test_writing_from_files_continues_after_an_interruption(
     tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     source, directory = csv(tmp_path), tmp_path / "out"
@@ -123,7 +123,7 @@ def test_an_error_of_the_input_leaves_nothing(tmp_path: Path, tensorflow: Any):
     assert not (tmp_path / "out").exists()
 
 
-def test_what_files_do_not_keep_is_refused_by_name(
+def test_types_that_files_cannot_hold_are_refused_by_name(
     tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     tf = tensorflow

@@ -57,7 +57,7 @@ def parse_column(name: str, text: str, dtypes: Sequence[str]) -> tuple[str, Colu
     match = _COLUMN.fullmatch(text.strip())
     if match is None or match[1] not in dtypes:
         raise ArgumentError(
-            f'`columns` gives "{text}" for `{name}`, which is not a supported dtype.',
+            f'`columns${name}` is "{text}", which is not a dtype.',
             f'Use one of {", ".join(dtypes)}, with a shape such as "{dtypes[0]}[28, 28]" if it has one.',
             argument="columns",
             value=text,

@@ -254,7 +254,7 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
     if facts.name == response:
         return "Remove the rows without a response."
     value = '"unknown"' if facts.type == "string" else "0"
-    return f"Remove such rows, or give a replacement: impute = list(`{facts.name}` = {value})."
+    return f"Remove such rows, or give a value to take instead: impute = list(`{facts.name}` = {value})."
 
 
 def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:
@@ -273,7 +273,7 @@ def _check_finite(name: str, target: Any, locate: Callable[[int], str]) -> None:
     if infinite.any():
         raise InputError(
             f"The response `{name}` is infinite in {locate(int(infinite.argmax()))}, "
-            "so no model can be fitted to it.",
+            "from which nothing can be learnt.",
             "Rescale the response or remove these rows.",
             argument=name,
         )
