@@ -1,26 +1,26 @@
-# What functions take along to another process: the variables that they use, and nothing else.
+# Captures of functions: the variables that they need in another process, and nothing else.
 #
-# A function is saved with its environment, and that with everything in it. So the environments of functions ("frames")
-# are replaced by marks in the file, and the variables that some function uses are saved beside them, as values: no
-# promise, and no large object that merely stands beside. Variables of the global environment travel likewise.
+# R saves a function with its environment and everything in it. Here the environments of functions ("frames") are replaced
+# by placeholders in the file, and only the variables that some function uses are saved, as values: no promises, and no
+# large objects that no function uses. Variables of the global environment are saved in the same way.
 
 # Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
 # (names); `globals`, names of variables of the global environment; and `large`, names of objects larger than 100 MB.
 # Raises an argument error for what cannot be sent: Python objects other than modules, external pointers, connections.
-find_luggage <- function(values) {
-  trip <- new.env(parent = emptyenv())
-  trip$frames <- list()
-  trip$globals <- character()
-  trip$large <- character()
-  trip$seen <- list()
+find_captures <- function(values) {
+  state <- new.env(parent = emptyenv())
+  state$frames <- list()
+  state$globals <- character()
+  state$large <- character()
+  state$seen <- list()
   for (name in names(values)) {
-    visit(values[[name]], list(root = name), trip)
+    walk_value(values[[name]], list(root = name), state)
   }
-  list(frames = trip$frames, globals = trip$globals, large = trip$large)
+  list(frames = state$frames, globals = state$globals, large = state$large)
 }
 
-# Attributes that are not looked at: what is lost of them is not missed.
-harmless_attributes <- c(
+# Attributes that can safely be skipped.
+skipped_attributes <- c(
   "names",
   "class",
   "dim",
@@ -49,59 +49,59 @@ dynamic_functions <- c(
 )
 
 # `place` says where the value was found: `root`, an argument of the user's, and `used`, a variable of a function.
-visit <- function(value, place, trip) {
-  check_travels(value, place)
-  if (is_python_object(value) || is_seen(value, trip)) {
+walk_value <- function(value, place, state) {
+  check_serialisable(value, place)
+  if (is_python_object(value) || is_seen(value, state)) {
     return(invisible())
   }
   if (is.function(value)) {
-    visit_code(names_used_by(value), environment(value), place, trip)
+    walk_code(names_used_by(value), environment(value), place, state)
   } else if (inherits(value, "formula")) {
-    visit_code(all.vars(value), environment(value), place, trip)
+    walk_code(all.vars(value), environment(value), place, state)
   } else if (is.environment(value)) {
-    visit_environment(value, place, trip)
+    walk_environment(value, place, state)
   } else if (is.list(value)) {
     for (index in seq_along(value)) {
-      visit(.subset2(value, index), step_into(place, element_name(value, index)), trip)
+      walk_value(.subset2(value, index), step_into(place, element_name(value, index)), state)
     }
   }
-  for (name in setdiff(names(attributes(value)), harmless_attributes)) {
-    visit(attr(value, name, exact = TRUE), step_into(place, paste0("@", name)), trip)
+  for (name in setdiff(names(attributes(value)), skipped_attributes)) {
+    walk_value(attr(value, name, exact = TRUE), step_into(place, paste0("@", name)), state)
   }
 }
 
 # Only what can hold something else, or be met again, is worth remembering.
-is_seen <- function(value, trip) {
+is_seen <- function(value, state) {
   if (!is.function(value) && !is.environment(value)) {
     return(FALSE)
   }
   address <- rlang::obj_address(value)
-  seen <- !is.null(trip$seen[[address]])
+  seen <- !is.null(state$seen[[address]])
   # The object is kept too, so that no other takes its address.
-  trip$seen[[address]] <- list(value)
+  state$seen[[address]] <- list(value)
   seen
 }
 
 # The variables that code uses, in the environments around it.
-visit_code <- function(names, home, place, trip) {
+walk_code <- function(names, home, place, state) {
   # Functions of packages find their variables where they are loaded; those of scripts are in .GlobalEnv.
-  if (is.null(home) || (travels_by_name(home) && !identical(home, globalenv()))) {
+  if (is.null(home) || (is_in_every_process(home) && !identical(home, globalenv()))) {
     return(invisible())
   }
   for (frame in frames_of(home)) {
-    note_frame(frame, trip)
+    note_frame(frame, state)
     if (any(names %in% dynamic_functions)) {
-      visit_environment(frame, place, trip)
+      walk_environment(frame, place, state)
     }
   }
   for (name in setdiff(names, "...")) {
     found <- find_variable(name, home)
     if (!is.null(found)) {
-      visit_variable(name, found, place, trip)
+      walk_variable(name, found, place, state)
     }
   }
   if ("..." %in% names) {
-    note_dots(home, place, trip)
+    note_dots(home, place, state)
   }
 }
 
@@ -118,14 +118,14 @@ names_used_by <- function(callback) {
 # The environments around a function, from its own to the first that every process has.
 frames_of <- function(environment) {
   frames <- list()
-  while (!travels_by_name(environment)) {
+  while (!is_in_every_process(environment)) {
     frames <- c(frames, list(environment))
     environment <- parent.env(environment)
   }
   frames
 }
 
-travels_by_name <- function(environment) {
+is_in_every_process <- function(environment) {
   identical(environment, globalenv()) ||
     identical(environment, baseenv()) ||
     identical(environment, emptyenv()) ||
@@ -137,7 +137,7 @@ travels_by_name <- function(environment) {
 find_variable <- function(name, environment) {
   while (!identical(environment, emptyenv())) {
     if (exists(name, envir = environment, inherits = FALSE)) {
-      is_everywhere <- travels_by_name(environment) && !identical(environment, globalenv())
+      is_everywhere <- is_in_every_process(environment) && !identical(environment, globalenv())
       return(if (!is_everywhere) environment)
     }
     if (isNamespace(environment)) {
@@ -148,18 +148,18 @@ find_variable <- function(name, environment) {
   NULL
 }
 
-visit_variable <- function(name, environment, place, trip) {
+walk_variable <- function(name, environment, place, state) {
   place <- use_variable(place, name)
   # What was attached as data is found by name in the other process, too.
   if (identical(environment, globalenv()) || is_attached(environment)) {
-    trip$globals <- union(trip$globals, name)
+    state$globals <- union(state$globals, name)
   } else {
-    note_frame(environment, trip, name)
+    note_frame(environment, state, name)
   }
   value <- variable_of(environment, name, place)
   if (!rlang::is_missing(value)) {
-    note_size(value, name, trip)
-    visit(value, place, trip)
+    note_size(value, name, state)
+    walk_value(value, place, state)
   }
 }
 
@@ -168,50 +168,50 @@ is_attached <- function(environment) {
 }
 
 # An environment that is a value, or whose variables cannot be told from the code: all of it.
-visit_environment <- function(environment, place, trip) {
-  if (travels_by_name(environment)) {
+walk_environment <- function(environment, place, state) {
+  if (is_in_every_process(environment)) {
     return(invisible())
   }
   for (frame in frames_of(environment)) {
-    note_frame(frame, trip)
+    note_frame(frame, state)
   }
   for (name in setdiff(ls(environment, all.names = TRUE, sorted = FALSE), "...")) {
     if (bindingIsActive(name, environment)) {
       next
     }
-    note_frame(environment, trip, name)
+    note_frame(environment, state, name)
     inside <- step_into(place, name)
     value <- variable_of(environment, name, inside)
     if (!rlang::is_missing(value)) {
-      visit(value, inside, trip)
+      walk_value(value, inside, state)
     }
   }
 }
 
 # Objects that are environments keep their class: they are saved as R saves them.
-note_frame <- function(environment, trip, variable = NULL) {
+note_frame <- function(environment, state, variable = NULL) {
   if (is.object(environment)) {
     return(invisible())
   }
   address <- rlang::obj_address(environment)
-  frame <- trip$frames[[address]] %||% list(environment = environment, variables = character())
+  frame <- state$frames[[address]] %||% list(environment = environment, variables = character())
   frame$variables <- union(frame$variables, variable)
-  trip$frames[[address]] <- frame
+  state$frames[[address]] <- frame
 }
 
-note_dots <- function(environment, place, trip) {
+note_dots <- function(environment, place, state) {
   frame <- find_variable("...", environment)
   if (!is.null(frame)) {
-    note_frame(frame, trip, "...")
+    note_frame(frame, state, "...")
     for (value in dots_of(frame)) {
-      visit(value, use_variable(place, "..."), trip)
+      walk_value(value, use_variable(place, "..."), state)
     }
   }
 }
 
-note_size <- function(value, name, trip) {
+note_size <- function(value, name, state) {
   if (!is.function(value) && as.double(utils::object.size(value)) > 100e6) {
-    trip$large <- union(trip$large, name)
+    state$large <- union(state$large, name)
   }
 }
 
@@ -245,9 +245,9 @@ was_not_given <- function(environment, name) {
   )
 }
 
-# What cannot travel ------------------------------------------------------------------------------
+# What cannot be serialised ------------------------------------------------------------------------------
 
-check_travels <- function(value, place) {
+check_serialisable <- function(value, place) {
   what <- if (is_python_object(value)) {
     if (is.null(python_module_name(value))) {
       paste0("a Python object (", sub("^.*[.]", "", class(value)[[1]]), ")")
@@ -260,11 +260,11 @@ check_travels <- function(value, place) {
     "a weak reference"
   }
   if (!is.null(what)) {
-    abort_stays(what, place)
+    abort_not_serialisable(what, place)
   }
 }
 
-abort_stays <- function(what, place) {
+abort_not_serialisable <- function(what, place) {
   abort_tfdistribute(
     "argument",
     problem = c(

@@ -2,8 +2,8 @@
 
 # Write what tasks do: the verb and its arguments, including the estimator as `object`. Returns the path of the file.
 write_task <- function(directory, verb, arguments) {
-  luggage <- find_luggage(named_by_users(arguments))
-  for (name in luggage$large) {
+  captures <- find_captures(named_by_users(arguments))
+  for (name in captures$large) {
     cli::cli_inform(c(
       i = paste0(
         "{.code {name}} is larger than 100 MB, and every process gets a copy of it. ",
@@ -14,8 +14,8 @@ write_task <- function(directory, verb, arguments) {
   task <- list(
     verb = verb,
     arguments = arguments,
-    globals = lapply(rlang::set_names(luggage$globals), get, envir = globalenv()),
-    frames = lapply(luggage$frames, function(frame) {
+    globals = lapply(rlang::set_names(captures$globals), get, envir = globalenv()),
+    frames = lapply(captures$frames, function(frame) {
       list(parent = parent.env(frame$environment), variables = frame_values(frame))
     }),
     packages = attached_packages(),
@@ -23,7 +23,7 @@ write_task <- function(directory, verb, arguments) {
     seed = seed_of_session()
   )
   path <- task_file(directory)
-  saveRDS(task, path, compress = FALSE, refhook = mark_of(luggage$frames))
+  saveRDS(task, path, compress = FALSE, refhook = placeholder_of(captures$frames))
   path
 }
 
@@ -45,8 +45,8 @@ frame_values <- function(frame) {
   list(values = values, dots = if ("..." %in% names) dots_of(frame$environment))
 }
 
-# Environments of functions, and modules of Python, stand in the file as marks.
-mark_of <- function(frames) {
+# Environments of functions, and modules of Python, are written as placeholders.
+placeholder_of <- function(frames) {
   addresses <- names(frames)
   function(x) {
     module <- if (is_python_object(x)) python_module_name(x)
@@ -83,7 +83,7 @@ read_task <- function(directory, digest) {
   path <- task_file(directory)
   call_backend("check_digest", path = path, digest = digest)
   frames <- new.env(parent = emptyenv())
-  task <- readRDS(path, refhook = value_of_mark(frames))
+  task <- readRDS(path, refhook = value_of_placeholder(frames))
   for (package in task$packages) {
     suppressPackageStartupMessages(
       library(package, character.only = TRUE, warn.conflicts = FALSE, quietly = TRUE)
@@ -97,20 +97,20 @@ read_task <- function(directory, digest) {
   task[c("verb", "arguments")]
 }
 
-value_of_mark <- function(frames) {
-  function(mark) {
-    if (startsWith(mark, "module:")) {
-      return(python_module(sub("^module:", "", mark)))
+value_of_placeholder <- function(frames) {
+  function(placeholder) {
+    if (startsWith(placeholder, "module:")) {
+      return(python_module(sub("^module:", "", placeholder)))
     }
-    if (is.null(frames[[mark]])) {
-      assign(mark, new.env(), envir = frames)
+    if (is.null(frames[[placeholder]])) {
+      assign(placeholder, new.env(), envir = frames)
     }
-    frames[[mark]]
+    frames[[placeholder]]
   }
 }
 
 restore_frames <- function(written, frames) {
-  value_of <- value_of_mark(frames)
+  value_of <- value_of_placeholder(frames)
   for (index in seq_along(written)) {
     frame <- value_of(paste0("frame:", index))
     parent.env(frame) <- written[[index]]$parent

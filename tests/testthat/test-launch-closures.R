@@ -52,13 +52,13 @@ test_that("variables of the global environment are found through functions, and 
     offset_of_test = 1,
     not_used_at_all = 3
   )
-  found <- find_luggage(list(model_fn = in_global(quote(function(x) scale_of(x)))))
+  found <- find_captures(list(model_fn = in_global(quote(function(x) scale_of(x)))))
   expect_setequal(found$globals, c("scale_of", "divisor_of_test", "offset_of_test"))
   expect_length(found$frames, 0)
 })
 
 test_that("functions of packages travel by their package's name", {
-  found <- find_luggage(list(activation_fn = stats::median, other = tibble::tibble))
+  found <- find_captures(list(activation_fn = stats::median, other = tibble::tibble))
   expect_identical(found, list(frames = list(), globals = character(), large = character()))
   expect_identical(sent(activation_fn = stats::median)$activation_fn, stats::median)
 })
@@ -99,10 +99,10 @@ test_that("what cannot travel is refused by the names of argument and variable",
   pointer <- attr(connection, "conn_id")
   helper <- function() pointer
   expect_snapshot(error = TRUE, {
-    find_luggage(list(model_fn = function() readLines(connection)))
-    find_luggage(list(model_fn = function() helper()))
-    find_luggage(list(params = list(deep = list(1, pointer))))
-    find_luggage(list(hooks = list(function() list(connection)[[1]])))
+    find_captures(list(model_fn = function() readLines(connection)))
+    find_captures(list(model_fn = function() helper()))
+    find_captures(list(params = list(deep = list(1, pointer))))
+    find_captures(list(hooks = list(function() list(connection)[[1]])))
   })
   # Unused, it stays behind.
   expect_identical(sent(model_fn = function() 1)$model_fn(), 1)
@@ -113,12 +113,12 @@ test_that("Python objects are refused, and modules are imported again", {
   json <- reticulate::import("json")
   decoder <- json$JSONDecoder()
   expect_error(
-    find_luggage(list(model_fn = function() decoder$decode("1"))),
+    find_captures(list(model_fn = function() decoder$decode("1"))),
     "`model_fn` uses `decoder`, which is a Python object (JSONDecoder)",
     fixed = TRUE
   )
   expect_error(
-    find_luggage(list(saving_listeners = list(decoder))),
+    find_captures(list(saving_listeners = list(decoder))),
     "`saving_listeners[[1]]` is a Python object",
     fixed = TRUE,
     class = "tfdistribute_argument_error"

@@ -14,7 +14,7 @@ from tfdistribute.cluster.checks import check_tf_configs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "file",
         nargs="*",

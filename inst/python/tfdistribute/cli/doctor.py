@@ -1,4 +1,4 @@
-"""Say what this Python has, and what is missing."""
+"""Report on this Python, and on what is missing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tfdistribute.bridge import doctor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "--devices", action="store_true", help="start TensorFlow, and count its devices"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Report, and print."""
+    """Print the report."""
     report = doctor.report(start_tensorflow=arguments.devices)
     problems = [
         *report["problems"],

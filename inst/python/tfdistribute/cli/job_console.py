@@ -1,4 +1,4 @@
-"""What the console shows of a job while it runs."""
+"""Console output of a running job."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from tfdistribute.cli import job_text
 from tfdistribute.launch.host.logs import LogReader
 
-# How often the progress is told where nothing else is.
+# Interval between two lines of progress.
 _PROGRESS_EVERY_S = 10.0
 
 
 class JobConsole:
-    """Prints the news of each state.
+    """Printer of the changes between the states of a job.
 
     Args:
-        level: The least level of lines from logs.
+        level: Minimum level of log lines.
     """
 
     def __init__(self, level: str) -> None:
@@ -27,7 +27,7 @@ class JobConsole:
         self._position: str | None = None
         self._notes = 0
         self._phase = ""
-        self._told_at = 0.0
+        self._printed_at = 0.0
         self._is_open = True
 
     def __call__(self, state: dict[str, Any]) -> None:
@@ -49,13 +49,13 @@ class JobConsole:
             self._phase = state["state"]
             if state["message"] not in notes:
                 lines.append(f"{state['state']}: {state['message']}")
-            # Whenever something is wrong, the whole table says who does what.
+            # On problems the whole table of tasks is printed.
             if state["state"] in ("restarting", "failed"):
                 lines += job_text.table(state)
         now = time.monotonic()
         progress = job_text.progress(state)
-        if progress and now - self._told_at > _PROGRESS_EVERY_S:
-            self._told_at = now
+        if progress and now - self._printed_at > _PROGRESS_EVERY_S:
+            self._printed_at = now
             lines.append(progress)
         return lines
 
@@ -65,6 +65,6 @@ class JobConsole:
                 if self._is_open:
                     print(line, flush=True)
         except BrokenPipeError:
-            # Nobody listens any more; the job goes on, and Python ends without complaint.
+            # The reader has closed the pipe; the job continues, and Python exits normally.
             self._is_open = False
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

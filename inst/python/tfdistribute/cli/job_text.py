@@ -1,4 +1,4 @@
-"""A job as text: its table of tasks, its progress, and why it failed."""
+"""Text output of a job: table of tasks, progress, failure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cells(task: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def progress(state: Mapping[str, Any]) -> str:
-    """Say in one line how far a job has come; "" before its first step."""
+    """Return the progress of a job as one line; "" before its first step."""
     if state["global_step"] is None:
         return ""
     last = "" if state["max_steps"] is None else f" of {state['max_steps']}"
@@ -52,21 +52,21 @@ def progress(state: Mapping[str, Any]) -> str:
 
 
 def failure(state: Mapping[str, Any]) -> list[str]:
-    """Say why a job failed: the cause, what to do, and where in the code it was."""
-    told = state["failure"]
-    where = f"{told['task']} on {told['host']}" if told["task"] else "The job"
-    lines = [f"{where} failed: {told['problem']}"]
-    if told["remedy"]:
-        lines.append(f"-> {told['remedy']}")
-    # The calls of R first: where they are known, the fault is in R's code.
+    """Return the failure of a job as lines: cause, remedy, and place in the code."""
+    values = state["failure"]
+    where = f"{values['task']} on {values['host']}" if values["task"] else "The job"
+    lines = [f"{where} failed: {values['problem']}"]
+    if values["remedy"]:
+        lines.append(f"-> {values['remedy']}")
+    # R's calls first: if they are known, the error is in R code.
     for title, name in (("R", "r_traceback"), ("Python", "traceback"), ("Its log", "log_tail")):
-        if told.get(name):
-            lines += [f"{title}:", *(f"  {line}" for line in str(told[name]).splitlines())]
+        if values.get(name):
+            lines += [f"{title}:", *(f"  {line}" for line in str(values[name]).splitlines())]
     return lines
 
 
 def as_json(value: Any) -> str:
-    """Write JSON that every reader takes: numbers that are none become null."""
+    """Return valid JSON: numbers that are not finite become null."""
     return json.dumps(_finite(value), indent=2)
 
 

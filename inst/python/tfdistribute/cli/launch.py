@@ -22,10 +22,10 @@ from tfdistribute.launch.supervisor import supervise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     defaults = LocalCluster(workers=1)
     add = parser.add_argument
-    parser.epilog = "What stands after -- is given to the script."
+    parser.epilog = "Arguments after -- are passed to the script."
     add("script", type=Path, help="an R script (.R), or a Python script (.py) for this Python")
     add("--workers", type=count, required=True, help="processes that train, the chief included")
     add("--ps", type=int, default=defaults.ps, help="parameter servers")
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--restarts",
         type=int,
         default=defaults.restarts,
-        help="how often lost tasks are started again",
+        help="how often lost tasks are restarted",
     )
     add(
         "--start-timeout",
@@ -50,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--network", choices=NETWORKS, default=defaults.network, help="where the tasks listen")
     add("--model-dir", help="the script's model_dir: logs go there, and no other job may use it")
-    add(
-        "--level", choices=LEVELS, default="warning", help="the least level of lines that are shown"
-    )
+    add("--level", choices=LEVELS, default="warning", help="minimum level of the lines shown")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -73,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command(script: Path, for_script: list[str]) -> list[str] | str:
-    """What starts a task, or why it cannot be started."""
+    """Return the command of a task, or why there is none."""
     if not script.is_file():
         return f"there is no script {str(script)!r}"
     path = os.path.abspath(script)
@@ -89,7 +87,7 @@ def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> J
     model_dir = arguments.model_dir
     if model_dir is not None and not is_remote(model_dir):
         model_dir = os.path.abspath(model_dir)
-    # The tasks of a Python script find this package where this process found it.
+    # The tasks of a Python script import this package from the same place.
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     root = str(Path(__file__).parents[2])
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path)])

@@ -1,4 +1,4 @@
-"""Show what the tasks of a job have logged."""
+"""Show the logs of a job."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _TICK_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument("directory", type=Path, help="model_dir of the job, or its logs' directory")
     parser.add_argument("--task", help='one task, such as "worker 1"')
-    parser.add_argument("--follow", action="store_true", help="go on until the job has ended")
-    parser.add_argument("--level", choices=LEVELS, default="debug", help="the least level of lines")
+    parser.add_argument("--follow", action="store_true", help="continue until the job has ended")
+    parser.add_argument("--level", choices=LEVELS, default="debug", help="minimum level of lines")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,14 +44,14 @@ def _follow(directory: Path, task: str | None, level: str) -> int:
     position: str | None = None
     try:
         while True:
-            # Asked before the lines are read: what is written until the end is shown.
-            goes_on = find_job(str(directory)) is not None
+            # Checked before the lines are read, so that the last lines are shown.
+            is_running = find_job(str(directory)) is not None
             rows = [row for row in written_logs(str(directory)) if task in (None, row["task"])]
             reader = LogReader(rows, position, level)
             for line in reader.read_new():
                 print(line, flush=True)
             position = reader.position
-            if not goes_on:
+            if not is_running:
                 return 0
             time.sleep(_TICK_S)
     except KeyboardInterrupt:

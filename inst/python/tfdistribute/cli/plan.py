@@ -1,4 +1,4 @@
-"""Say what each task of a cluster would do."""
+"""Show what each task of a cluster would do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfdistribute.plan import TaskPlan, Workload, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument("--workers", type=count, help="processes of a cluster on this machine")
     parser.add_argument("--ps", type=int, default=0, help="its parameter servers")
     parser.add_argument("--model-dir", default="model_dir", help="directory of the checkpoints")

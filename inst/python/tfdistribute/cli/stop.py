@@ -10,7 +10,7 @@ from tfdistribute.launch.job_handle import find_job, stop_job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument("job", help="its id, its model_dir, or the directory of its logs")
 
 

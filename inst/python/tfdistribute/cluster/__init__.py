@@ -1,1 +1,1 @@
-"""Who takes part in training, and how TF_CONFIG says it. Plain Python."""
+"""Clusters: tasks, addresses, TF_CONFIG, checks."""

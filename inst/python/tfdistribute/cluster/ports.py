@@ -1,4 +1,4 @@
-"""Ports of this machine: which are taken, by whom, and which are free. Plain Python."""
+"""Ports of this machine: listeners, and free ports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LISTENING = "0A"
 
 @dataclass(frozen=True)
 class Listener:
-    """What listens on a port.
+    """The process that listens on a port.
 
     Args:
-        pid: The process; None where this user may not see whose it is.
-        name: The program's name; None likewise.
+        pid: Process id; None if this user may not see it.
+        name: Name of the program; None likewise.
     """
 
     pid: int | None = None
@@ -29,15 +29,15 @@ class Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Say who listens on a TCP port of this machine.
+    """Return the listener on a TCP port of this machine.
 
-    TensorFlow's server takes a port on all network interfaces, so a listener on any of them is in its way.
+    TensorFlow's server binds a port on all network interfaces, so a listener on any of them conflicts with it.
 
     Args:
         port: 1 to 65535.
 
     Returns:
-        The listener; None where the port is free.
+        The listener; None if the port is free.
 
     Source:
         https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
@@ -49,16 +49,16 @@ def listener(port: int) -> Listener | None:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Find ports that nobody uses now. They are not reserved: another program may take one before it is used.
+    """Find free ports. They are not reserved: another program may take one before it is used.
 
     Args:
-        count: How many, each another one.
+        count: Number of different ports.
 
     Returns:
         The ports.
     """
     with contextlib.ExitStack() as stack:
-        # All are held until the last is found, so that none is found twice.
+        # All stay bound until the last is found, so that none is found twice.
         held = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in held:
             each.bind(("", 0))
@@ -66,7 +66,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def _listening() -> Iterator[tuple[int, str]]:
-    """Ports and the numbers of their sockets, from the kernel's tables."""
+    """Return ports and the inodes of their sockets, from the kernel's tables."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
             for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
@@ -78,7 +78,7 @@ def _listening() -> Iterator[tuple[int, str]]:
 def _owner(sockets: set[str]) -> Listener:
     links = {f"socket:[{inode}]" for inode in sockets}
     for process in Path("/proc").glob("[0-9]*"):
-        # Processes end while they are looked at, and those of other users cannot be looked into.
+        # Processes may end meanwhile, and those of other users are not readable.
         with contextlib.suppress(OSError):
             if any(os.readlink(file) in links for file in _files(process)):
                 name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
