@@ -1,4 +1,3 @@
-numbers <- function() feature_columns(column_numeric("wt", "hp"))
 gear <- function() column_categorical_with_identity("gear", num_buckets = 6)
 
 estimators <- function(model_dir = "runs/m") {

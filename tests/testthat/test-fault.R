@@ -7,21 +7,6 @@ running_state <- function(temporary) {
   if (length(file) == 1 && file.exists(file)) jsonlite::read_json(file)
 }
 
-wait_until <- function(condition, seconds) {
-  deadline <- Sys.time() + seconds
-  while (!isTRUE(condition()) && Sys.time() < deadline) {
-    Sys.sleep(0.05)
-  }
-  isTRUE(condition())
-}
-
-is_alive <- function(pid) {
-  stat <- suppressWarnings(
-    tryCatch(readLines(file.path("/proc", pid, "stat")), error = function(error) character())
-  )
-  length(stat) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", stat[[1]])
-}
-
 files_with <- function(text, directories) {
   files <- list.files(directories, recursive = TRUE, all.files = TRUE, full.names = TRUE)
   holds <- function(file) {
@@ -34,38 +19,29 @@ test_that("a job ends within ten seconds of its session, which was killed", {
   skip_if_no_tensorflow()
   temporary <- withr::local_tempdir()
   model_dir <- file.path(withr::local_tempdir(), "model")
-  script <- withr::local_tempfile(fileext = ".R")
-  writeLines(
-    c(
-      "library(tfdistribute)",
-      "config <- run_config(strategy_multi_worker(), save_checkpoints_steps = 20,",
-      "  cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200))",
-      "cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)",
-      "model <- linear_regressor(feature_columns(column_numeric('wt')), config = config,",
-      sprintf("  model_dir = '%s')", model_dir),
-      "train(model, cars, steps = 1e6)"
-    ),
-    script
+  session <- local_child_r(
+    function(model_dir) {
+      config <- run_config(
+        strategy_multi_worker(),
+        save_checkpoints_steps = 20,
+        cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200)
+      )
+      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+      columns <- feature_columns(column_numeric("wt"))
+      train(linear_regressor(columns, model_dir = model_dir, config = config), cars, steps = 1e6)
+    },
+    list(model_dir),
+    environment = c(TMPDIR = temporary, A_PASSWORD = "planted-secret-9f2c")
   )
-  output <- withr::local_tempfile()
-  session <- processx::process$new(
-    file.path(R.home("bin"), "Rscript"),
-    script,
-    stdout = output,
-    stderr = "2>&1",
-    env = c("current", TMPDIR = temporary, A_PASSWORD = "planted-secret-9f2c"),
-    cleanup_tree = TRUE
-  )
-  withr::defer(session$kill_tree())
   has_saved <- function() {
     file.exists(file.path(model_dir, "model.ckpt-20.index")) || !session$is_alive()
   }
   expect_true(wait_until(has_saved, 200))
-  expect_true(session$is_alive(), info = paste(readLines(output), collapse = "\n"))
+  expect_true(session$is_alive(), info = output_of(session))
   state <- running_state(temporary)
   pids <- c(state$pid, vapply(state$tasks, function(task) task$pid, 1L))
   expect_length(pids, 3)
-  expect_true(all(vapply(pids, is_alive, NA)))
+  expect_true(all(vapply(pids, is_running, NA)))
   # Tasks have the session's environment; no file has it.
   directories <- c(temporary, model_dir)
   expect_true(any(grepl("task.rds", files_with("linear_regressor", directories), fixed = TRUE)))
@@ -74,7 +50,7 @@ test_that("a job ends within ten seconds of its session, which was killed", {
   session$signal(tools::SIGKILL)
   # The ten seconds are a promise for a machine that has time.
   is_gone <- function() {
-    !any(vapply(pids, is_alive, NA)) &&
+    !any(vapply(pids, is_running, NA)) &&
       length(list.files(temporary, "^tfdistribute-job-")) == 0
   }
   expect_true(wait_until(is_gone, 30))

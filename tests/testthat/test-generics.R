@@ -1,30 +1,7 @@
-# Stands for R's package tensorflow, which defines generics of the same names.
-local_package_with_generics <- function(name, generics, frame = parent.frame()) {
-  folder <- withr::local_tempdir(.local_envir = frame)
-  package <- file.path(folder, name)
-  dir.create(file.path(package, "R"), recursive = TRUE)
-  writeLines(
-    c(paste("Package:", name), "Version: 1.0", "Title: T", "Description: D.", "License: GPL-3"),
-    file.path(
-      package,
-      "DESCRIPTION"
-    )
-  )
-  writeLines(paste0("export(", generics, ")"), file.path(package, "NAMESPACE"))
-  writeLines(
-    sprintf("%s <- function(object, ...) UseMethod(\"%s\")", generics, generics),
-    file.path(package, "R", "g.R")
-  )
-  library <- withr::local_tempdir(.local_envir = frame)
-  utils::install.packages(package, library, repos = NULL, type = "source", quiet = TRUE)
-  withr::defer(unloadNamespace(name), envir = frame)
-  library
-}
-
 test_that("methods answer the generics of a package tensorflow that is loaded later", {
   verbs <- c("train", "evaluate", "train_and_evaluate", "export_savedmodel")
-  library <- local_package_with_generics("tensorflow", verbs)
-  withr::local_libpaths(library, action = "prefix")
+  generics <- sprintf("%s <- function(object, ...) UseMethod(\"%s\")", verbs, verbs)
+  local_stand_in("tensorflow", generics)
   model <- structure(list(), class = "tfdistribute_estimator")
   for (verb in verbs) {
     generic <- getExportedValue("tensorflow", verb)

@@ -1,20 +1,13 @@
 model_of_mtcars <- function(strategy = NULL, ..., learning_rate = 0.01) {
-  linear_regressor(
-    feature_columns(column_numeric("wt")),
-    model_dir = withr::local_tempdir(.local_envir = parent.frame()),
+  wt_regressor(
     optimizer = list("sgd", learning_rate = learning_rate),
-    config = run_config(strategy, ...)
+    config = run_config(strategy, ...),
+    frame = parent.frame()
   )
 }
 
 mtcars_input <- function(num_epochs = NULL) {
-  input_fn(
-    mpg ~ wt,
-    mtcars,
-    batch_size = 8,
-    num_epochs = num_epochs,
-    shuffle = FALSE
-  )
+  cars_input(batch_size = 8, num_epochs = num_epochs, shuffle = FALSE)
 }
 
 test_that("R functions get values as R values, under every strategy", {

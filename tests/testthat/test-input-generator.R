@@ -77,111 +77,90 @@ test_that("what cannot be used reaches Python as data, an error of the function 
   expect_error(failing$begin(), class = "my_error")
 })
 
-# R runs a program in a process of its own, which is ended after `timeout_s`: where R code ran on one of TensorFlow's
-# threads, the process would abort or hang.
-run_r <- function(program, timeout_s = 120) {
-  script <- withr::local_tempfile(fileext = ".R")
-  body <- c("library(tfdistribute)", "options(tfdistribute.progress = FALSE)", deparse(program))
-  writeLines(body, script, useBytes = TRUE)
-  finished <- processx::run(
-    file.path(R.home("bin"), "Rscript"),
-    script,
-    timeout = timeout_s,
-    error_on_status = FALSE,
-    cleanup_tree = TRUE
+# A session that trains on batches of R, with what it finds: run in a process of its own, because it would abort or hang if
+# R code ran on one of TensorFlow's threads.
+train_on_batches <- function(config) {
+  model <- linear_regressor(
+    feature_columns(
+      column_numeric("x"),
+      column_categorical_with_vocabulary_list("f", vocabulary_list = c("a", "b"))
+    ),
+    config = config,
+    model_dir = tempfile()
   )
-  expect_false(finished$timeout, info = finished$stderr)
-  expect_identical(finished$status, 0L, info = finished$stderr)
-  strsplit(finished$stdout, "\n", fixed = TRUE)[[1]]
+  generator <- function(batches, fails_at = 0, missing_at = 0) {
+    force(batches)
+    number <- 0
+    function() {
+      number <<- number + 1
+      if (number > batches) {
+        return(NULL)
+      }
+      if (number == fails_at) {
+        rlang::abort("lost", class = "my_error")
+      }
+      x <- sin(number + 1:8)
+      if (number == missing_at) {
+        x[[3]] <- NA
+      }
+      data.frame(x = x, f = factor(ifelse(1:8 > 4, "b", "a")), y = 2 * x + (1:8 > 4))
+    }
+  }
+  from <- function(...) input_generator(generator(...), response = "y")
+  steps <- function() as.integer(variable_value(model, "global_step"))
+  refusal <- function(input) {
+    error <- rlang::catch_cnd(train(model, input), "tfdistribute_error")
+    paste(class(error)[[1]], class(error$parent)[[1]], error$problem)
+  }
+
+  found <- list()
+  train(model, from(batches = 20))
+  found$steps <- steps()
+  train(model, input_generator(function() generator(5), response = "y", num_epochs = 30))
+  found$steps <- c(found$steps, steps())
+  found$loss <- evaluate(model, from(3))$average_loss
+  rows <- data.frame(x = c(1, -1, 0), f = c("b", "a", "a"))
+  once <- FALSE
+  draw <- function() {
+    if (!once) {
+      once <<- TRUE
+      rows
+    }
+  }
+  found$predictions <- predict(model, input_generator(draw))$predictions
+  found$refusals <- c(refusal(from(20, fails_at = 5)), refusal(from(20, missing_at = 4)))
+  found
 }
 
-program_of_training <- function(config) {
-  substitute(
-    {
-      model <- linear_regressor(
-        feature_columns(
-          column_numeric("x"),
-          column_categorical_with_vocabulary_list("f", vocabulary_list = c("a", "b"))
-        ),
-        config = CONFIG,
-        model_dir = tempfile()
-      )
-      generator <- function(batches, fails_at = 0, missing_at = 0) {
-        force(batches)
-        number <- 0
-        function() {
-          number <<- number + 1
-          if (number > batches) {
-            return(NULL)
-          }
-          if (number == fails_at) {
-            rlang::abort("lost", class = "my_error")
-          }
-          x <- sin(number + 1:8)
-          if (number == missing_at) {
-            x[[3]] <- NA
-          }
-          data.frame(x = x, f = factor(ifelse(1:8 > 4, "b", "a")), y = 2 * x + (1:8 > 4))
-        }
-      }
-      from <- function(...) input_generator(generator(...), response = "y")
-      steps <- function() as.integer(variable_value(model, "global_step"))
-      refused <- function(input) {
-        error <- rlang::catch_cnd(train(model, input), "tfdistribute_error")
-        cat(class(error)[[1]], class(error$parent)[[1]], error$problem, "\n")
-      }
-
-      train(model, from(batches = 20))
-      cat("steps", steps(), "\n")
-      train(model, input_generator(function() generator(5), response = "y", num_epochs = 30))
-      cat("steps", steps(), "\n")
-      cat("loss", evaluate(model, from(3))$average_loss < 0.05, "\n")
-      rows <- data.frame(x = c(1, -1, 0), f = c("b", "a", "a"))
-      once <- FALSE
-      draw <- function() {
-        if (!once) {
-          once <<- TRUE
-          rows
-        }
-      }
-      predictions <- predict(model, input_generator(draw))$predictions
-      cat("predicted", max(abs(predictions - c(3, -2, 0))) < 0.5, "\n")
-      refused(from(20, fails_at = 5))
-      refused(from(20, missing_at = 4))
-    },
-    list(CONFIG = config)
-  )
-}
-
-expect_trained <- function(lines) {
+expect_trained <- function(found) {
+  expect_identical(found$steps, c(20L, 170L))
+  expect_lt(found$loss, 0.05)
+  expect_lt(max(abs(found$predictions - c(3, -2, 0))), 0.5)
   expect_identical(
-    trimws(lines),
+    found$refusals,
     c(
-      "steps 20",
-      "steps 170",
-      "loss TRUE",
-      "predicted TRUE",
       "tfdistribute_callback_error my_error The generator failed at batch 5: lost",
       "tfdistribute_input_error NULL Batch 4 cannot be used: The column `x` has 1 missing value."
     )
   )
 }
 
-test_that("R gives batches while TensorFlow trains, evaluates and predicts", {
+test_that("R gives batches to two replicas while TensorFlow trains, evaluates and predicts", {
   skip_if_no_tensorflow()
-  expect_trained(run_r(program_of_training(quote(run_config()))))
+  expect_trained(in_child_r(train_on_batches, list(run_config(strategy_mirrored(2)))))
 })
 
-test_that("R gives batches to two replicas", {
-  skip_if_no_tensorflow()
-  mirrored <- quote(run_config(strategy_mirrored(devices = 2)))
-  expect_trained(run_r(program_of_training(mirrored)))
-})
+if (checks_all()) {
+  test_that("R gives batches while TensorFlow trains, evaluates and predicts", {
+    skip_if_no_tensorflow()
+    expect_trained(in_child_r(train_on_batches, list(run_config())))
+  })
+}
 
 test_that("Ctrl-C while R makes a batch keeps every step", {
   skip_if_no_tensorflow()
   skip_on_os("windows")
-  lines <- run_r(quote({
+  found <- in_child_r(function() {
     model <- linear_regressor(feature_columns(column_numeric("x")), model_dir = tempfile())
     number <- 0
     draw <- function() {
@@ -195,11 +174,12 @@ test_that("Ctrl-C while R makes a batch keeps every step", {
     input <- input_generator(draw, response = "y")
     ended <- tryCatch(train(model, input), interrupt = function(interrupt) "interrupted")
     reached <- variable_value(model, "global_step")
-    # Of three batches, one or two may have been drawn ahead.
-    cat(ended, reached >= 1 && reached <= 3, "\n")
     # The session is as good as new.
     train(model, input, steps = 2)
-    cat("steps", variable_value(model, "global_step") - reached, "\n")
-  }))
-  expect_identical(trimws(lines), c("interrupted TRUE", "steps 2"))
+    list(ended = ended, reached = reached, after = variable_value(model, "global_step") - reached)
+  })
+  expect_identical(found$ended, "interrupted")
+  # Of three batches, one or two may have been drawn ahead.
+  expect_true(found$reached %in% 1:3)
+  expect_equal(found$after, 2)
 })

@@ -21,8 +21,8 @@ network <- function(loss = "mse", units = 2L, rate = 0.05) {
 
 scaled <- as.data.frame(scale(mtcars))
 
-cars_input <- function(..., num_epochs = NULL) {
-  input_fn(mpg ~ wt + hp, scaled, batch_size = 8, shuffle = FALSE, num_epochs = num_epochs, ...)
+scaled_cars <- function(..., num_epochs = NULL) {
+  cars_input(mpg ~ wt + hp, scaled, batch_size = 8, shuffle = FALSE, num_epochs = num_epochs, ...)
 }
 
 estimator_of <- function(model, strategy = NULL, ..., steps_per_run = "auto") {
@@ -50,10 +50,10 @@ test_that("an R function's model, with a loss of R, learns the same under every 
   )
   for (case in cases) {
     model <- do.call(estimator_of, c(network(mean_square), case))
-    history <- train(model, cars_input(), steps = 8)
+    history <- train(model, scaled_cars(), steps = 8)
     found <- list(
       losses = history$losses$loss,
-      metrics = evaluate(model, cars_input(num_epochs = 1)),
+      metrics = evaluate(model, scaled_cars(num_epochs = 1)),
       predictions = predict(model, input_fn(scaled, features = c(wt, hp)))
     )
     expected <- expected %||% found
@@ -76,7 +76,7 @@ test_that("a model object is written at once, and stays as it is", {
   expect_identical(model$path, file.path(model$model_dir, "keras", "model.keras"))
   copy <- withr::local_tempfile(fileext = ".rds")
   saveRDS(model, copy)
-  train(readRDS(copy), cars_input(), steps = 1)
+  train(readRDS(copy), scaled_cars(), steps = 1)
   predictions <- predict(model, input_fn(scaled, features = c(hp, wt)))
   matrix <- as.matrix(scaled[c("wt", "hp")])
   expect_equal(
@@ -93,8 +93,8 @@ test_that("a saved model is trained from its file, and exported for serving", {
   path <- withr::local_tempfile(fileext = ".keras")
   object$save(path)
   model <- estimator_of(NULL, keras_model_path = path)
-  train(model, cars_input(), steps = 60)
-  expect_lt(evaluate(model, cars_input(num_epochs = 1))$loss, 0.5)
+  train(model, scaled_cars(), steps = 60)
+  expect_lt(evaluate(model, scaled_cars(num_epochs = 1))$loss, 0.5)
   folder <- withr::local_tempdir()
   exported <- export_savedmodel(model, file.path(folder, "export"))
   tf <- reticulate::import("tensorflow")
@@ -114,7 +114,7 @@ test_that("an R error while the model is built stays the parent", {
   skip_if_no_tensorflow()
   model <- estimator_of(function() rlang::abort("no {luck}", class = "unlucky"))
   error <- expect_error(
-    train(model, cars_input(), steps = 1),
+    train(model, scaled_cars(), steps = 1),
     class = "tfdistribute_callback_error"
   )
   expect_s3_class(error$parent, "unlucky")
@@ -126,7 +126,7 @@ test_that("an R error in a loss is told under every strategy", {
   for (strategy in list(NULL, strategy_mirrored(2))) {
     model <- estimator_of(network(function(y_true, y_pred) rlang::abort("bad day")), strategy)
     expect_error(
-      train(model, cars_input(), steps = 1),
+      train(model, scaled_cars(), steps = 1),
       "bad day",
       class = "tfdistribute_callback_error"
     )
@@ -135,8 +135,8 @@ test_that("an R error in a loss is told under every strategy", {
 
 test_that("models that do not fit are refused by name", {
   skip_if_no_tensorflow()
-  expect_snapshot(error = TRUE, train(estimator_of(network(units = 3L)), cars_input(), steps = 1))
-  expect_snapshot(error = TRUE, train(estimator_of(function() 5), cars_input(), steps = 1))
+  expect_snapshot(error = TRUE, train(estimator_of(network(units = 3L)), scaled_cars(), steps = 1))
+  expect_snapshot(error = TRUE, train(estimator_of(function() 5), scaled_cars(), steps = 1))
   keras <- reticulate::import("tensorflow")$keras
   expect_snapshot(error = TRUE, estimator_of(keras$Sequential()))
   with_function <- network(function(y_true, y_pred) y_pred)()

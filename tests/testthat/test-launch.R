@@ -1,6 +1,6 @@
 # Jobs of real processes. Each starts R and TensorFlow twice or more: few jobs, of which many things are asked.
 
-cars <- function(...) input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, ...)
+cars <- function(...) cars_input(mpg ~ wt + hp, ...)
 
 in_cluster <- function(..., evaluator = FALSE) {
   # Machines that test are slow and busy.
@@ -13,13 +13,6 @@ private_directory_of <- function(model_dir) {
   text <- readLines(file.path(model_dir, "logs", "result.json"), warn = FALSE)
   id <- sub("^.*?\"id\": \"([^\"]*)\".*$", "\\1", text[[1]], perl = TRUE)
   file.path(dirname(tempdir()), paste0("tfdistribute-job-", id))
-}
-
-# A process that has ended but was not collected yet does not run.
-is_running <- function(pid) {
-  stat <- file.path("/proc", pid, "stat")
-  lines <- suppressWarnings(tryCatch(readLines(stat), error = function(error) character()))
-  length(lines) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", lines[[1]])
 }
 
 test_that("one call trains and evaluates in three processes, with the numbers of one", {
@@ -97,10 +90,7 @@ test_that("a job in the background is looked at, waited for and stopped", {
   took <- system.time(stop_job(job))[["elapsed"]]
   expect_lt(took, 12)
   # The supervisor is the last to go, and does so after it has told that the job has ended.
-  deadline <- Sys.time() + 5
-  while (is_running(job$pid) && Sys.time() < deadline) {
-    Sys.sleep(0.05)
-  }
+  wait_until(function() !is_running(job$pid), 5)
   expect_false(any(vapply(c(tasks$pid, job$pid), is_running, NA)))
   expect_false(dir.exists(job$directory))
   expect_gt(job_history(job)$global_step, 0)
@@ -111,105 +101,109 @@ test_that("a job in the background is looked at, waited for and stopped", {
 test_that("Ctrl-C stops every process, and an error in one of them is raised with its place", {
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
-  script <- withr::local_tempfile(fileext = ".R")
-  writeLines(
-    c(
-      "library(tfdistribute)",
-      "options(tfdistribute.progress = FALSE)",
-      "config <- run_config(strategy_multi_worker(), save_checkpoints_steps = 50,",
-      "  cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200))",
-      "cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)",
-      "model <- linear_regressor(feature_columns(column_numeric('wt')), config = config,",
-      sprintf("  model_dir = '%s')", directory),
-      "result <- tryCatch(train(model, cars, steps = 1e6), interrupt = function(i) 'interrupted')",
-      "cat('result', format(result), '\\n')",
-      "cat('children', length(system('ps -o pid= --ppid $PPID', intern = TRUE)), '\\n')",
-      "broken_part <- function() stop('nothing {works} here')",
-      "broken <- function(features, labels, mode) {",
-      "  warning('this is {odd}')",
-      "  if (grepl('\"type\": \"worker\"', Sys.getenv('TF_CONFIG'))) broken_part()",
-      "  loss <- tf$reduce_mean(tf$compat$v1$layers$dense(tf$reshape(features$wt, c(-1L, 1L)), 1L))",
-      "  list(loss = loss, optimizer = 'sgd')",
-      "}",
-      "error <- tryCatch(train(estimator(broken, config = config), cars, steps = 5), error = identity)",
-      "cat('class', class(error)[[1]], '\\n')",
-      "cat('task', error$task, '\\n')",
-      "cat(conditionMessage(error), '\\n')",
-      "cat('trace', grepl('broken_part()', error$r_traceback, fixed = TRUE), '\\n')",
-      "cat('python', grepl('CallbackError', error$python_traceback), '\\n')",
-      "ended <- jsonlite::read_json(file.path(dirname(error$log), 'result.json'))",
-      "cat('restarts', ended$restarts, '\\n')",
-      "cat('log', any(grepl('nothing {works} here', readLines(error$log), fixed = TRUE)), '\\n')"
-    ),
-    script
+  child <- local_child_r(
+    function(directory) {
+      config <- run_config(
+        strategy_multi_worker(),
+        save_checkpoints_steps = 50,
+        cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200)
+      )
+      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+      columns <- feature_columns(column_numeric("wt"))
+      model <- linear_regressor(columns, model_dir = directory, config = config)
+      result <- tryCatch(
+        train(model, cars, steps = 1e6),
+        interrupt = function(interrupt) "interrupted"
+      )
+      # ps itself, and the shell that runs it.
+      children <- length(system("ps -o pid= --ppid $PPID", intern = TRUE)) - 2
+
+      broken_part <- function() stop("nothing {works} here")
+      broken <- function(features, labels, mode) {
+        warning("this is {odd}")
+        if (grepl('"type": "worker"', Sys.getenv("TF_CONFIG"))) {
+          broken_part()
+        }
+        x <- tf$reshape(features$wt, c(-1L, 1L))
+        list(loss = tf$reduce_mean(tf$compat$v1$layers$dense(x, 1L)), optimizer = "sgd")
+      }
+      error <- tryCatch(
+        train(estimator(broken, config = config), cars, steps = 5),
+        error = identity
+      )
+      list(
+        result = result,
+        children = children,
+        error = error,
+        message = conditionMessage(error),
+        log = readLines(error$log),
+        restarts = jsonlite::read_json(file.path(dirname(error$log), "result.json"))$restarts
+      )
+    },
+    list(directory)
   )
-  child <- processx::process$new(
-    file.path(R.home("bin"), "Rscript"),
-    script,
-    stdout = "|",
-    stderr = "2>&1",
-    cleanup_tree = TRUE
-  )
-  withr::defer(child$kill_tree())
-  deadline <- Sys.time() + 200
-  has_begun <- function() any(grepl("ckpt-[1-9]", list.files(directory)))
-  while (!has_begun() && child$is_alive() && Sys.time() < deadline) {
-    Sys.sleep(0.1)
-  }
+  has_begun <- function() any(grepl("ckpt-[1-9]", list.files(directory))) || !child$is_alive()
+  wait_until(has_begun, 200)
   child$interrupt()
-  child$wait(timeout = 200e3)
-  output <- paste(child$read_all_output_lines(), collapse = "\n")
-  expect_match(output, "result interrupted", fixed = TRUE)
-  # ps itself, and the shell that runs it.
-  expect_match(output, "children [12] ")
-  expect_match(output, "this is {odd}", fixed = TRUE)
-  expect_match(output, "class tfdistribute_callback_error", fixed = TRUE)
-  expect_match(output, "task worker 0", fixed = TRUE)
-  expect_match(output, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
-  expect_match(output, "trace TRUE", fixed = TRUE)
-  expect_match(output, "python TRUE", fixed = TRUE)
+  found <- result_of(child, 200)
+  expect_identical(found$result, "interrupted")
+  expect_lte(found$children, 0)
+  expect_match(output_of(child), "this is {odd}", fixed = TRUE)
+  expect_s3_class(found$error, "tfdistribute_callback_error")
+  expect_identical(found$error$task, "worker 0")
+  expect_match(found$message, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
+  expect_match(found$error$r_traceback, "broken_part()", fixed = TRUE)
+  expect_match(found$error$python_traceback, "CallbackError", fixed = TRUE)
   # What the user's own code does wrong is not tried again.
-  expect_match(output, "restarts 0", fixed = TRUE)
-  expect_match(output, "log TRUE", fixed = TRUE)
+  expect_identical(found$restarts, 0L)
+  expect_match(found$log, "nothing {works} here", fixed = TRUE, all = FALSE)
 })
 
-test_that("models of R and of Keras train in two and three processes as on one device", {
+# Whether a model trains in a job as on one device: one process takes one step per run, the others up to five.
+expect_agreement <- function(model, data, workers) {
+  cars <- input_fn(mpg ~ wt + hp, data, batch_size = 12, num_epochs = NULL, seed = 2)
+  model$config <- run_config(steps_per_run = 5)
+  cluster <- local_cluster(workers, start_timeout_s = 200)
+  verification <- verify_distribution(model, cars, cluster, steps = 8)
+  expect_true(verification$agrees, info = paste(format(verification), collapse = "\n"))
+  expect_false(dir.exists("unused"))
+  invisible(verification)
+}
+
+test_that("a Keras model trains in two processes as on one device", {
   skip_if_no_tensorflow()
   rate <- 0.01
-  line <- function(features, labels, mode) {
-    x <- tf$stack(list(features$wt, features$hp), axis = 1L)
-    hidden <- tf$compat$v1$layers$dense(x, 4L, activation = tf$nn$tanh, name = "hidden")
-    predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L, name = "out"), 1L)
-    list(
-      predictions = list(mpg = predicted),
-      loss = if (mode != "infer") tf$reduce_mean(tf$math$squared_difference(labels, predicted)),
-      optimizer = list("sgd", learning_rate = rate)
-    )
-  }
   network <- function() {
     keras <- reticulate::import("tensorflow")$keras
     model <- keras$Sequential(list(keras$layers$Dense(1L, input_shape = list(2L), name = "mpg")))
     model$compile(optimizer = keras$optimizers$legacy$SGD(rate), loss = "mse")
     model
   }
-  scaled <- as.data.frame(scale(mtcars))
-  training <- function(data) {
-    input_fn(mpg ~ wt + hp, data, batch_size = 12, num_epochs = NULL, seed = 2)
-  }
-  check <- function(model, data, workers) {
-    cluster <- local_cluster(workers, start_timeout_s = 200)
-    # One process takes one step per run, the others up to five.
-    model$config <- run_config(steps_per_run = 5)
-    verify_distribution(model, training(data), cluster, steps = 8)
-  }
-  of_r <- check(estimator(line, model_dir = "unused"), scaled, workers = 3)
-  expect_true(of_r$agrees, info = paste(format(of_r), collapse = "\n"))
-  expect_identical(nrow(of_r$losses), 8L)
-  expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% of_r$differences$name))
-  of_keras <- check(keras_model_to_estimator(network, model_dir = "unused"), scaled, workers = 2)
-  expect_true(of_keras$agrees, info = paste(format(of_keras), collapse = "\n"))
-  expect_false(dir.exists("unused"))
+  model <- keras_model_to_estimator(network, model_dir = "unused")
+  verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 2)
+  expect_identical(nrow(verification$losses), 8L)
+  expect_true(all(c("mpg/kernel", "mpg/bias", "loss") %in% verification$differences$name))
 })
+
+if (checks_all()) {
+  test_that("a model of R trains in three processes as on one device", {
+    skip_if_no_tensorflow()
+    rate <- 0.01
+    line <- function(features, labels, mode) {
+      x <- tf$stack(list(features$wt, features$hp), axis = 1L)
+      hidden <- tf$compat$v1$layers$dense(x, 4L, activation = tf$nn$tanh, name = "hidden")
+      predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L, name = "out"), 1L)
+      list(
+        predictions = list(mpg = predicted),
+        loss = if (mode != "infer") tf$reduce_mean(tf$math$squared_difference(labels, predicted)),
+        optimizer = list("sgd", learning_rate = rate)
+      )
+    }
+    model <- estimator(line, model_dir = "unused")
+    verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 3)
+    expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% verification$differences$name))
+  })
+}
 
 test_that("what was changed on its way to a task is not read", {
   skip_if_no_tensorflow()

@@ -23,16 +23,11 @@ test_that("TensorBoard shows a model_dir on this machine only, until it is stopp
 
 test_that("TensorBoard ends with the R session that started it", {
   skip_if_no_tensorflow()
-  script <- withr::local_tempfile(
-    lines = c(
-      "library(tfdistribute)",
-      "cat(suppressMessages(tensorboard(tempdir(), launch_browser = FALSE)))"
-    ),
-    fileext = ".R"
-  )
-  ran <- processx::run(file.path(R.home("bin"), "Rscript"), script, timeout = 100)
-  expect_match(ran$stdout, "^http://127")
-  expect_error(suppressWarnings(readLines(ran$stdout)))
+  url <- in_child_r(function() {
+    suppressMessages(tensorboard(tempdir(), launch_browser = FALSE))
+  })
+  expect_match(url, "^http://127")
+  expect_error(suppressWarnings(readLines(url)))
 })
 
 test_that("arguments of tensorboard() are checked", {

@@ -50,7 +50,7 @@ line <- function(features, labels, mode, params, config) {
 }
 
 cars <- function(num_epochs = 1, rows = 1:32) {
-  input_fn(mpg ~ wt, mtcars[rows, ], batch_size = 16, num_epochs = num_epochs, shuffle = FALSE)
+  cars_input(data = mtcars[rows, ], num_epochs = num_epochs, shuffle = FALSE)
 }
 
 weights <- function(object) {

@@ -17,22 +17,15 @@ local_tfruns <- function(active, frame = parent.frame()) {
   folder
 }
 
-cars <- function(num_epochs = 1) {
-  input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = num_epochs)
-}
-
-model <- function(frame = parent.frame()) {
-  linear_regressor(
-    feature_columns(column_numeric("wt")),
-    model_dir = withr::local_tempdir(.local_envir = frame)
-  )
-}
-
 test_that("losses and metrics are written to the active run", {
   skip_if_no_tensorflow()
   run <- local_tfruns(active = TRUE)
   expect_identical(run_dir(), run)
-  history <- train_and_evaluate(model(), train_spec(cars(NULL), max_steps = 12), eval_spec(cars()))
+  history <- train_and_evaluate(
+    wt_regressor(),
+    train_spec(cars_input(num_epochs = NULL), max_steps = 12),
+    eval_spec(cars_input())
+  )
   metrics <- readRDS(file.path(run, "metrics.rds"))
   expect_s3_class(metrics, "data.frame")
   expect_equal(metrics$loss, history$losses$loss)
@@ -44,18 +37,18 @@ test_that("losses and metrics are written to the active run", {
 test_that("train() writes losses, and evaluate() metrics", {
   skip_if_no_tensorflow()
   run <- local_tfruns(active = TRUE)
-  trained <- model()
-  history <- train(trained, cars())
+  trained <- wt_regressor()
+  history <- train(trained, cars_input())
   expect_identical(list.files(run), "metrics.rds")
   expect_equal(readRDS(file.path(run, "metrics.rds")), data.frame(loss = history$losses$loss))
-  metrics <- evaluate(trained, cars())
+  metrics <- evaluate(trained, cars_input())
   expect_equal(readRDS(file.path(run, "evaluation.rds")), as.list(metrics))
 })
 
 test_that("outside a run nothing is written", {
   skip_if_no_tensorflow()
   run <- local_tfruns(active = FALSE)
-  train(model(), cars())
+  train(wt_regressor(), cars_input())
   expect_identical(list.files(run), character())
   expect_identical(run_dir(), getwd())
 })

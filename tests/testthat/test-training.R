@@ -1,120 +1,81 @@
 # The verbs with TensorFlow, in this process; what may hang or must be interrupted runs in a child R.
 
-columns <- function() feature_columns(column_numeric("wt", "hp"))
-
-cars_input <- function(...) input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, ...)
-
-local_script <- function(lines, frame = parent.frame()) {
-  file <- withr::local_tempfile(fileext = ".R", .local_envir = frame)
-  writeLines(c("library(tfdistribute)", "options(tfdistribute.progress = FALSE)", lines), file)
-  file
-}
-
-start_r <- function(script) {
-  processx::process$new(
-    file.path(R.home("bin"), "Rscript"),
-    script,
-    stdout = "|",
-    stderr = "2>&1",
-    cleanup_tree = TRUE
-  )
-}
-
-test_that("mirrored training over two CPUs ends, and leaves no process behind", {
-  skip_if_no_tensorflow()
-  script <- local_script(c(
-    "model <- linear_regressor(feature_columns(column_numeric('wt')),",
-    "  config = run_config(train_distribute = strategy_mirrored(2)))",
-    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 20)",
-    "cat('global step', history$global_step, '\\n')"
-  ))
-  child <- start_r(script)
-  child$wait(timeout = 90e3)
-  expect_false(child$is_alive())
-  output <- paste(child$read_all_output_lines(), collapse = "\n")
-  child$kill_tree()
-  expect_match(output, "global step 20", fixed = TRUE)
-})
-
 test_that("Ctrl-C finishes the step, keeps the work, and the next training goes on from there", {
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
-  script <- local_script(c(
-    sprintf(
-      "model <- linear_regressor(feature_columns(column_numeric('wt')), model_dir = '%s')",
-      directory
-    ),
-    "cat('ready\\n')",
-    "result <- tryCatch(",
-    "  train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 1e6),",
-    "  interrupt = function(i) 'interrupted')",
-    "cat('result', format(result), '\\n')",
-    "before <- variable_value(model, 'global_step')",
-    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL), steps = 5)",
-    "cat('went on', before > 0 && history$global_step == before + 5, '\\n')"
-  ))
-  child <- start_r(script)
-  withr::defer(child$kill_tree())
+  child <- local_child_r(
+    function(directory) {
+      model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = directory)
+      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL)
+      result <- tryCatch(
+        train(model, cars, steps = 1e6),
+        interrupt = function(interrupt) "interrupted"
+      )
+      reached <- variable_value(model, "global_step")
+      history <- train(model, cars, steps = 5)
+      list(result = result, reached = reached, global_step = history$global_step)
+    },
+    list(directory)
+  )
   # The first checkpoint says that training has begun.
-  deadline <- Sys.time() + 60
-  while (!file.exists(file.path(directory, "checkpoint")) && Sys.time() < deadline) {
-    Sys.sleep(0.1)
-  }
+  wait_until(function() file.exists(file.path(directory, "checkpoint")), 60)
   Sys.sleep(1)
   child$interrupt()
-  child$wait(timeout = 60e3)
-  output <- paste(child$read_all_output_lines(), collapse = "\n")
-  expect_match(output, "result interrupted", fixed = TRUE)
-  expect_match(output, "went on TRUE", fixed = TRUE)
+  found <- result_of(child, 60)
+  expect_identical(found$result, "interrupted")
+  expect_gt(found$reached, 0)
+  expect_equal(found$global_step, found$reached + 5)
 })
 
 test_that("TF_CONFIG that is set after Python has started is looked at", {
   skip_if_no_tensorflow()
-  train(linear_regressor(columns()), cars_input())
+  train(linear_regressor(numbers()), cars_input(mpg ~ wt + hp))
   withr::local_envvar(
     TF_CONFIG = '{"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}'
   )
   expect_error(
-    train(linear_regressor(columns()), cars_input()),
+    train(linear_regressor(numbers()), cars_input(mpg ~ wt + hp)),
     "each of 2 processes of the cluster of TF_CONFIG (this process is worker 0) would train its own model",
     fixed = TRUE,
     class = "tfdistribute_strategy_error"
   )
 })
 
-test_that("a session that trained on one device trains on two next", {
-  skip_if_no_tensorflow()
-  script <- local_script(c(
-    "model <- linear_regressor(feature_columns(column_numeric('wt')))",
-    "train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8))",
-    "model$config <- run_config(train_distribute = strategy_mirrored(2))",
-    "history <- train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8))",
-    "cat('global step', history$global_step, '\\n')"
-  ))
-  child <- start_r(script)
-  child$wait(timeout = 90e3)
-  output <- paste(child$read_all_output_lines(), collapse = "\n")
-  child$kill_tree()
-  expect_match(output, "global step 8", fixed = TRUE)
-})
+# Other tests train under both in one session, in another order.
+if (checks_all()) {
+  test_that("a session that trained on one device trains on two next, and the other way round", {
+    skip_if_no_tensorflow()
+    steps <- function(strategies) {
+      model <- linear_regressor(feature_columns(column_numeric("wt")))
+      trained <- lapply(strategies, function(strategy) {
+        model$config <- run_config(strategy)
+        train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8))$global_step
+      })
+      unlist(trained)
+    }
+    one_then_two <- list(NULL, strategy_mirrored(2))
+    expect_identical(in_child_r(steps, list(one_then_two), timeout_s = 90), c(4L, 8L))
+    expect_identical(in_child_r(steps, list(rev(one_then_two)), timeout_s = 90), c(4L, 8L))
+  })
+}
 
 test_that("train() twice on the same estimator goes on, and tells true losses", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns(), optimizer = list("sgd", learning_rate = 1e-5))
-  first <- train(model, cars_input(num_epochs = NULL), steps = 20)
-  second <- train(model, cars_input(num_epochs = NULL), steps = 10)
+  model <- linear_regressor(numbers(), optimizer = list("sgd", learning_rate = 1e-5))
+  first <- train(model, cars_input(mpg ~ wt + hp, num_epochs = NULL), steps = 20)
+  second <- train(model, cars_input(mpg ~ wt + hp, num_epochs = NULL), steps = 10)
   expect_identical(first$losses$step, c(1L, 10L, 20L))
   expect_identical(second$global_step, 30L)
   expect_lt(utils::tail(second$losses$loss, 1), first$losses$loss[[1]])
-  third <- train(model, cars_input(num_epochs = NULL), max_steps = 30)
+  third <- train(model, cars_input(mpg ~ wt + hp, num_epochs = NULL), max_steps = 30)
   expect_identical(nrow(third$losses), 0L)
 })
 
 test_that("predictions come one for each row, in the order of the input", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns())
-  train(model, cars_input(num_epochs = 20))
-  all <- predict(model, cars_input())
+  model <- linear_regressor(numbers())
+  train(model, cars_input(mpg ~ wt + hp, num_epochs = 20))
+  all <- predict(model, cars_input(mpg ~ wt + hp))
   expect_s3_class(all, "tbl_df")
   expect_named(all, "predictions")
   expect_identical(nrow(all), 32L)
@@ -127,28 +88,33 @@ test_that("predictions come one for each row, in the order of the input", {
   backwards <- predict(model, input_fn(mtcars[32:1, ], features = c(wt, hp)))
   expect_equal(backwards$predictions, rev(all$predictions), tolerance = 1e-6)
 
-  next_batch <- predict(model, cars_input(), as_iterable = TRUE, yield_single_examples = FALSE)
+  next_batch <- predict(
+    model,
+    cars_input(mpg ~ wt + hp),
+    as_iterable = TRUE,
+    yield_single_examples = FALSE
+  )
   batches <- list(next_batch(), next_batch(), next_batch())
   expect_identical(vapply(batches[1:2], nrow, 1L), c(16L, 16L))
   expect_null(batches[[3]])
-  one <- predict(model, cars_input(), as_iterable = TRUE)()
+  one <- predict(model, cars_input(mpg ~ wt + hp), as_iterable = TRUE)()
   expect_equal(one$predictions, all$predictions[[1]])
   expect_identical(
-    predict(model, cars_input(), simplify = FALSE)[[2]],
+    predict(model, cars_input(mpg ~ wt + hp), simplify = FALSE)[[2]],
     list(predictions = all$predictions[[2]])
   )
 })
 
 test_that("evaluate() gives exact metrics: the mean over all rows, the last batch included", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns())
-  train(model, cars_input(num_epochs = 5))
+  model <- linear_regressor(numbers())
+  train(model, cars_input(mpg ~ wt + hp, num_epochs = 5))
   metrics <- evaluate(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 10))
-  predicted <- predict(model, cars_input())$predictions
+  predicted <- predict(model, cars_input(mpg ~ wt + hp))$predictions
   by_hand <- mean((predicted - mtcars$mpg)^2)
   expect_equal(metrics$average_loss, by_hand, tolerance = 1e-5)
   expect_equal(metrics$loss, by_hand, tolerance = 1e-5)
-  expect_type(evaluate(model, cars_input(), simplify = FALSE), "list")
+  expect_type(evaluate(model, cars_input(mpg ~ wt + hp), simplify = FALSE), "list")
 })
 
 test_that("a factor response gives the classes their names, also in later predictions", {
@@ -174,18 +140,18 @@ test_that("a factor response gives the classes their names, also in later predic
 
 test_that("train_and_evaluate() evaluates on the way and at the end", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns(), config = run_config(save_checkpoints_steps = 10))
+  model <- linear_regressor(numbers(), config = run_config(save_checkpoints_steps = 10))
   history <- train_and_evaluate(
     model,
-    train_spec(cars_input(num_epochs = NULL), max_steps = 30),
-    eval_spec(cars_input(), throttle_secs = 0)
+    train_spec(cars_input(mpg ~ wt + hp, num_epochs = NULL), max_steps = 30),
+    eval_spec(cars_input(mpg ~ wt + hp), throttle_secs = 0)
   )
   expect_identical(history$evaluations$global_step, c(10L, 20L, 30L))
   expect_true(all(c("loss", "average_loss") %in% names(history$evaluations)))
   again <- train_and_evaluate(
     model,
-    train_spec(cars_input(num_epochs = NULL), max_steps = 30),
-    eval_spec(cars_input(), throttle_secs = 0)
+    train_spec(cars_input(mpg ~ wt + hp, num_epochs = NULL), max_steps = 30),
+    eval_spec(cars_input(mpg ~ wt + hp), throttle_secs = 0)
   )
   expect_identical(again$evaluations$global_step, 30L)
 })
@@ -197,7 +163,7 @@ test_that("a function that returns a dataset is an input too", {
     features <- list(wt = as.array(mtcars$wt), hp = as.array(mtcars$hp))
     tf$data$Dataset$from_tensor_slices(reticulate::tuple(features, as.array(mtcars$mpg)))$batch(16L)
   }
-  model <- linear_regressor(columns())
+  model <- linear_regressor(numbers())
   history <- train(model, dataset)
   expect_identical(history$global_step, 2L)
   expect_identical(nrow(predict(model, dataset)), 32L)
@@ -205,18 +171,21 @@ test_that("a function that returns a dataset is an input too", {
 
 test_that("an estimator that was saved and read again is the same model", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns(), model_dir = withr::local_tempdir())
-  train(model, cars_input())
+  model <- linear_regressor(numbers(), model_dir = withr::local_tempdir())
+  train(model, cars_input(mpg ~ wt + hp))
   file <- withr::local_tempfile()
   saveRDS(model, file)
   again <- readRDS(file)
-  expect_identical(predict(again, cars_input()), predict(model, cars_input()))
+  expect_identical(
+    predict(again, cars_input(mpg ~ wt + hp)),
+    predict(model, cars_input(mpg ~ wt + hp))
+  )
 })
 
 test_that("an exported model stands where it was asked for", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(columns())
-  train(model, cars_input())
+  model <- linear_regressor(numbers())
+  train(model, cars_input(mpg ~ wt + hp))
   path <- file.path(withr::local_tempdir(), "export")
   expect_identical(export_savedmodel(model, path), path)
   expect_true(file.exists(file.path(path, "saved_model.pb")))

@@ -1,0 +1,60 @@
+# R processes of their own, for what might abort R, wait for ever or be interrupted.
+
+# Start an R process that calls `fn` with the package attached. `fn` sees its arguments and what is global, not the test's
+# variables. The process is ended with all that it started when the test ends; `environment` is added to its environment.
+local_child_r <- function(fn, args = list(), environment = character(), frame = parent.frame()) {
+  environment(fn) <- globalenv()
+  call_with_package <- function(fn, args) {
+    options(tfdistribute.progress = FALSE)
+    library(tfdistribute)
+    do.call(fn, args)
+  }
+  child <- callr::r_bg(
+    call_with_package,
+    list(fn = fn, args = args),
+    stdout = withr::local_tempfile(.local_envir = frame),
+    stderr = "2>&1",
+    env = c(callr::rcmd_safe_env(), environment),
+    cleanup_tree = TRUE
+  )
+  withr::defer(child$kill_tree(), envir = frame)
+  child
+}
+
+# The value of the function that a child R calls, for which it has `timeout_s`.
+result_of <- function(child, timeout_s) {
+  child$wait(timeout = timeout_s * 1000)
+  if (child$is_alive()) {
+    rlang::abort(paste0("Not finished after ", timeout_s, " s:\n", output_of(child)))
+  }
+  tryCatch(
+    child$get_result(),
+    error = function(error) {
+      rlang::abort(paste0("The child R process failed:\n", output_of(child)), parent = error)
+    }
+  )
+}
+
+output_of <- function(child) {
+  paste(readLines(child$get_output_file(), warn = FALSE), collapse = "\n")
+}
+
+in_child_r <- function(fn, args = list(), timeout_s = 120) {
+  result_of(local_child_r(fn, args), timeout_s)
+}
+
+wait_until <- function(condition, timeout_s) {
+  deadline <- Sys.time() + timeout_s
+  while (!isTRUE(condition()) && Sys.time() < deadline) {
+    Sys.sleep(0.05)
+  }
+  isTRUE(condition())
+}
+
+# A process that has ended, and was not collected yet, does not run.
+is_running <- function(pid) {
+  stat <- suppressWarnings(
+    tryCatch(readLines(file.path("/proc", pid, "stat")), error = function(error) character())
+  )
+  length(stat) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", stat[[1]])
+}
