@@ -249,5 +249,5 @@ test_that("a job asks Python three times before it starts", {
 })
 
 test_that("a process that no job has started performs no task", {
-  expect_error(run_task(), "names no job", class = "tfdistribute_argument_error")
+  expect_error(run_task(), "does not name a job", class = "tfdistribute_argument_error")
 })

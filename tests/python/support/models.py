@@ -22,3 +22,9 @@ def sgd(learning_rate: float) -> dict[str, Any]:
 def optimizer(name: str, **settings: Any) -> dict[str, Any]:
     """Describe an optimizer by its name."""
     return {"kind": "named", "name": name, "settings": settings}
+
+
+def line(model_dir: str | Path = "models/m", **fields: Any) -> Any:
+    """Describe a linear regressor of the feature "x"."""
+    columns = [{"kind": "numeric", "key": "x"}]
+    return model("linear_regressor", model_dir, **{"feature_columns": columns, **fields})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from support.sampling import sampled
 from tfdistribute.descriptions import read
 from tfdistribute.run_config import RunSettings
 
@@ -16,6 +17,8 @@ STRATEGIES: dict[str, dict[str, Any] | None] = {
 }
 # One of each kind.
 KINDS = ("none", "one device", "mirrored", "central storage")
+
+every_strategy = sampled("strategy", KINDS, check=["none", "mirrored"])
 
 
 def settings(strategy: str = "none", **fields: Any) -> RunSettings:

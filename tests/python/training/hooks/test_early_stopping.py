@@ -1,0 +1,199 @@
+"""Early stopping, without TensorFlow and while a model trains."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.hooks import hook, model, source, trained
+from support.sampling import sampled
+from support.strategies import every_strategy, settings
+
+from tfdistribute.cluster.tf_config import TfConfig
+from tfdistribute.errors import (
+    ArgumentError,
+    UnsupportedError,
+)
+from tfdistribute.training.history import History
+from tfdistribute.training.hooks import (
+    HookContext,
+)
+from tfdistribute.training.hooks.early_stopping import EarlyStopping, Patience, Watch
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
+from tfdistribute.training.variables import global_step, variable_names
+
+
+def early(**fields: Any) -> EarlyStopping:
+    settings = {"monitor": "loss", "data": "training", "mode": "min", "patience_steps": 20}
+    described = hook("early_stopping", **{**settings, **fields})
+    assert isinstance(described, EarlyStopping)
+    return described
+
+
+def test_patience_is_over_when_the_best_value_is_too_old():
+    patience = Patience("min", 20, 0.0)
+    assert [patience.is_over(10 * n, v) for n, v in enumerate([5, 4, 4.5, 4.2])] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert (patience.step, patience.value) == (10, 4)
+
+
+def test_more_is_better_where_the_mode_says_so():
+    patience = Patience("max", 10, 0.0)
+    assert not patience.is_over(0, 0.5)
+    assert not patience.is_over(10, 0.6)
+    assert patience.is_over(20, 0.6)
+
+
+def test_an_improvement_must_exceed_min_delta():
+    patience = Patience("min", 10, 0.5)
+    assert not patience.is_over(0, 4.0)
+    assert patience.is_over(10, 3.5)
+    assert not patience.is_over(20, 3.4)
+
+
+def test_a_metric_that_is_never_a_number_ends_training():
+    patience = Patience("min", 10, 0.0)
+    assert not patience.is_over(0, math.nan)
+    assert patience.is_over(10, math.nan)
+
+
+def test_the_loss_of_training_is_the_mean_since_the_last_look():
+    history = History()
+    watch = Watch(early(patience_steps=4, every_n_steps=2), HookContext("train", history=history))
+    # Means of two: 2, 1, 1.5, 1.2. The single 0.5 is noise.
+    losses = [3, 1, 1, 1, 2.5, 0.5, 1.2, 1.2]
+    assert [watch(step, loss) for step, loss in enumerate(losses, 1)] == [False] * 7 + [True]
+    assert history.stopped_by == "hook_early_stopping(): loss (training) was best at step 4 (1)"
+
+
+def test_steps_before_min_steps_do_not_count():
+    watch = Watch(early(patience_steps=2, every_n_steps=1, min_steps=10), HookContext("train"))
+    # The best value of all, before step 10, must not count against the later ones.
+    assert not any(watch(step, 0.0) for step in range(1, 10))
+    assert not watch(10, 5.0)
+    assert not watch(11, 4.0)
+
+
+def test_looks_can_be_seconds_apart():
+    now = [0.0]
+    watch = Watch(
+        early(patience_steps=1, every_secs=10), HookContext("train"), clock=lambda: now[0]
+    )
+    assert not watch(1, 1.0)
+    now[0] = 10.0
+    assert not watch(2, 1.0)
+    assert not watch(3, 9.0)
+    now[0] = 20.0
+    assert watch(4, 9.0)
+
+
+def test_evaluations_are_watched_where_they_are_made():
+    history = History()
+    run = HookContext("train_and_evaluate", history=history)
+    watch = Watch(early(monitor="accuracy", data="evaluation", mode="max", patience_steps=20), run)
+    assert not watch(1, 0.0)
+    stops: list[bool] = []
+    for step, accuracy in [(10, 0.5), (20, 0.7), (30, 0.7), (40, 0.6)]:
+        history.note_evaluation({"accuracy": accuracy, "global_step": step})
+        stops.append(watch(step + 1, 0.0))
+    assert stops == [False, False, False, True]
+
+
+def test_an_unknown_metric_is_named_with_those_that_there_are():
+    history = History()
+    watch = Watch(
+        early(monitor="rmse", data="evaluation"), HookContext("train_and_evaluate", history=history)
+    )
+    history.note_evaluation({"accuracy": 0.5, "loss": 1, "global_step": 10})
+    with pytest.raises(ArgumentError, match="not a metric") as caught:
+        watch(10, 0.0)
+    assert caught.value.remedy == "Use one of accuracy, loss."
+
+
+def test_evaluations_are_refused_where_nothing_evaluates():
+    with pytest.raises(ArgumentError, match=r"train\(\) does not evaluate"):
+        early(data="evaluation").check(HookContext("train"))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "fields"),
+    [
+        ({"chief": ("a:1",), "worker": ("b:1",)}, {"data": "evaluation"}),
+        ({"chief": ("a:1",), "worker": ("b:1",)}, {"every_secs": 5}),
+        ({"chief": ("a:1",), "ps": ("b:1",)}, {}),
+    ],
+)
+def test_tasks_that_would_end_at_different_steps_are_refused(cluster: Any, fields: dict[str, Any]):
+    run = HookContext("train_and_evaluate", tf_config=TfConfig(cluster, "chief", 0))
+    with pytest.raises(UnsupportedError, match="different steps"):
+        early(**fields).check(run)
+
+
+def test_workers_in_sync_may_stop_by_their_common_loss():
+    run = HookContext(
+        "train_and_evaluate", tf_config=TfConfig({"worker": ("a:1", "b:1")}, "worker", 0)
+    )
+    early(every_n_steps=10).check(run)
+
+
+@pytest.mark.usefixtures("tensorflow")
+@every_strategy
+def test_early_stopping_ends_training_with_a_checkpoint_and_nothing_else_in_it(
+    tmp_path: Path, strategy: str
+):
+    # Without a learning rate nothing improves: the four batches have the same mean at steps 4, 8, ..., 24.
+    stopping = early(patience_steps=20, every_n_steps=4)
+    history = trained(tmp_path, [stopping], strategy, steps=200, learning_rate=0.0)
+    assert global_step(str(tmp_path)) == 24
+    assert history.steps[-1] == 24
+    assert history.stopped_by is not None
+    assert history.stopped_by.startswith(
+        "hook_early_stopping(): loss (training) was best at step 4"
+    )
+    assert variable_names(str(tmp_path)) == [
+        "global_step",
+        "linear/linear_model/bias_weights",
+        "linear/linear_model/x/weights",
+    ]
+
+
+@pytest.mark.usefixtures("tensorflow")
+@sampled("strategy", ["none", "mirrored"], check=["mirrored"])
+def test_early_stopping_goes_by_seconds_too(tmp_path: Path, strategy: str):
+    stopping = early(patience_steps=1, every_secs=0.2)
+    history = trained(tmp_path, [stopping], strategy, steps=100_000, learning_rate=0.0)
+    assert history.stopped_by is not None
+    assert global_step(str(tmp_path)) < 100_000
+
+
+@pytest.mark.usefixtures("tensorflow")
+@sampled("strategy", ["none", "mirrored"], check=["mirrored"])
+def test_early_stopping_by_an_evaluation_metric_ends_train_and_evaluate(
+    tmp_path: Path, strategy: str
+):
+    stopping = early(monitor="average_loss", data="evaluation", patience_steps=20)
+    history = train_and_evaluate(
+        model(tmp_path, learning_rate=0.0),
+        settings(strategy, save_checkpoints_steps=10),
+        TrainSpec(source(), max_steps=500, hooks=(stopping,)),
+        EvalSpec(source(num_epochs=1), throttle_secs=0),
+    )
+    # Evaluated at 10 (the best there is), 20, 30; the evaluation of step 30 is seen at once or one step later.
+    assert 30 <= global_step(str(tmp_path)) <= 31
+    assert [int(metrics["global_step"]) for metrics in history.evaluations][:3] == [10, 20, 30]
+    assert history.stopped_by is not None
+    assert "average_loss (evaluation)" in history.stopped_by
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_a_training_that_improves_is_not_stopped(tmp_path: Path):
+    history = trained(tmp_path, [early(patience_steps=5, every_n_steps=4)], steps=20)
+    assert history.stopped_by is None
+    assert global_step(str(tmp_path)) == 20
