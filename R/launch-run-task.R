@@ -43,7 +43,7 @@ status_of <- function(expr) {
     ),
     interrupt = function(interrupt) 130L,
     error = function(error) {
-      tell_failure(error)
+      report_failure(error)
       1L
     }
   )
@@ -69,7 +69,7 @@ note_trace <- function(error) {
 }
 
 # What Python has told already, it does not tell again.
-tell_failure <- function(error) {
+report_failure <- function(error) {
   message("Error: ", conditionMessage(error))
   if (!is.null(error$python_traceback)) {
     message(error$python_traceback)
@@ -92,8 +92,8 @@ tell_failure <- function(error) {
   )
 }
 
-# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. What is no
-# error of this package is one of the user's code.
+# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. An error from outside this
+# package is one of the user's code.
 kinds_of <- function(error) {
   pattern <- "^tfdistribute_(.*_)?error$"
   classes <- grep(pattern, class(error), value = TRUE)
