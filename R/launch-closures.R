@@ -1,7 +1,7 @@
 # Captures of functions: the variables that they need in another process, and nothing else.
 #
-# R saves a function with its environment and everything in it. Here the environments of functions ("frames") are replaced
-# by placeholders in the file, and only the variables that some function uses are saved, as values: no promises, and no
+# R saves a function with its environment and everything in it. Here the environments of functions ("frames") become
+# placeholders in the file, and only the variables that some function uses are saved, as values: no promises, and no
 # large objects that no function uses. Variables of the global environment are saved in the same way.
 
 # Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`

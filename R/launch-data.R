@@ -1,7 +1,7 @@
 # Data in memory as files that all tasks of a job map.
 
-# Write the data in memory of the arguments of a verb to files in the job's private directory. Returns the arguments with
-# inputs of kind "mapped".
+# Write the data in memory of the arguments of a verb to files in the job's private directory. Returns the arguments
+# with inputs of kind "mapped".
 share_data <- function(arguments, directory) {
   in_memory <- function(x) inherits(source_of(x), "tfdistribute_in_memory_input")
   held <- Filter(in_memory, arguments)

@@ -92,8 +92,8 @@ report_failure <- function(error) {
   )
 }
 
-# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. Any other error is
-# one of the user's code.
+# tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. Any other error
+# is one of the user's code.
 kinds_of <- function(error) {
   pattern <- "^tfdistribute_(.*_)?error$"
   classes <- grep(pattern, class(error), value = TRUE)

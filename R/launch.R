@@ -82,8 +82,8 @@ abort_no_cluster <- function(object) {
   )
 }
 
-# Perform a verb, with its checked arguments, in the processes of a cluster. Returns the history, or NULL if this process
-# performs the verb.
+# Perform a verb, with its checked arguments, in the processes of a cluster. Returns the history, or NULL if this
+# process performs the verb.
 perform_by_job <- function(object, verb, arguments) {
   job <- start_job(object, verb, arguments)
   if (is.null(job)) {
