@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,9 @@ def tensorflow() -> ModuleType:
                 f"TensorFlow was started before its devices were configured ({error}): an earlier test used it "
                 "without the fixture `tensorflow` or `logical_cpus`."
             )
+    # Every training writes its graph as text, which no test reads and which takes a twentieth of the time.
+    training_util = importlib.import_module("tensorflow.python.training.training_util")
+    training_util.write_graph = lambda *args, **kwargs: None
     # TensorFlow's modules stay, and graphs are many small objects: looking through them for garbage took a tenth of the
     # time and more.
     gc.collect()
