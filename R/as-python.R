@@ -35,7 +35,7 @@ as_python.tfdistribute_run_config <- function(x, ...) {
   call_backend("build_run_config", settings = x)
 }
 
-# Called by reticulate where a description is given to a function of Python.
+# reticulate calls this when a description is passed to a Python function.
 as_python_argument <- function(x, convert = FALSE) {
   as_python(x)
 }

@@ -1,4 +1,4 @@
-# A description is a plain R list with a kind and a family: it prints, compares, saves and travels.
+# Descriptions: plain R lists with a kind and a family, which can be printed, compared, saved and sent.
 
 # A list of class tfdistribute_<kind>_<family> and tfdistribute_<family>. `family` is as in Python: "strategy",
 # "feature_column", "input", "estimator". Python recognises the member by its `kind`. The fields are checked, and named

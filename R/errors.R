@@ -84,7 +84,7 @@ public_frame <- function() {
   found
 }
 
-# A value as it stands in an error text: short, quoted if it is a string.
+# A value for an error text: short, and quoted if it is a string.
 show_value <- function(value) {
   if (is.null(value)) {
     return("NULL")

@@ -1,4 +1,4 @@
-# Estimators whose model function the user writes.
+# Estimators with a model function of the user.
 
 #' Make an estimator from a model function
 #'
@@ -127,15 +127,14 @@ check_model_fn <- function(model_fn) {
 as_wire.tfdistribute_custom_estimator <- function(x) {
   fields <- unclass_list(x)
   if (!is_python_object(x$model_fn)) {
-    fields$model_fn <- called_model_fn(x$model_fn, x$params)
+    fields$model_fn <- model_fn_wire(x$model_fn, x$params)
     fields["params"] <- list(NULL)
   }
   lapply(fields, as_wire)
 }
 
-# What Python calls: hands over the arguments that the function has. The call is written out, so that it reads well in a
-# backtrace.
-called_model_fn <- function(model_fn, params) {
+# The function that Python calls. It passes the arguments that `model_fn` has, by a call that reads well in a backtrace.
+model_fn_wire <- function(model_fn, params) {
   force(params)
   taken <- names(formals(args(model_fn)))
   if (!"..." %in% taken) {
@@ -146,7 +145,7 @@ called_model_fn <- function(model_fn, params) {
   call <- rlang::call2("model_fn", !!!rlang::set_names(rlang::syms(taken), taken))
   function(features, labels, mode, config) {
     returned <- eval(call)
-    specification_wire(returned, mode)
+    spec_wire(returned, mode)
   }
 }
 

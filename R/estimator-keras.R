@@ -112,7 +112,7 @@ check_one_keras_model <- function(keras_model, keras_model_path) {
   )
 }
 
-# A model of tf.keras, by whatever name this version has for its module: keras.src.engine.training.Model.
+# A tf.keras model. The module's name depends on the version: keras.src.engine.training.Model.
 is_keras_model <- function(value) {
   is_python_object(value) && any(grepl("[.]engine[.]training(_v1)?[.]Model$", class(value)))
 }
@@ -228,7 +228,7 @@ abort_unwritable <- function(reason, parent = NULL) {
 #' @export
 format.tfdistribute_keras_estimator <- function(x, ...) {
   x$custom_objects <- names(x$custom_objects)
-  # As the arguments are called, in their order.
+  # By the names of the arguments, in their order.
   arguments <- c(keras_model = "function", keras_model_path = "path")
   named <- match(arguments, names(x), nomatch = 0)
   names(x)[named] <- names(arguments)[named > 0]

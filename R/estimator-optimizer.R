@@ -1,6 +1,6 @@
 # The `optimizer` argument of estimators.
 
-# Names, and the settings that each has besides the common ones, as in models/optimizers.py.
+# Names, and the settings of each besides the common ones, as in models/optimizers.py.
 optimizer_settings <- list(
   adadelta = c("rho", "epsilon"),
   adagrad = c("initial_accumulator_value", "epsilon"),
@@ -90,7 +90,7 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
     )
   }
   settings <- Map(check_setting, parts$settings, names(parts$settings))
-  new_named("optimizer", name, settings)
+  new_named_description("optimizer", name, settings)
 }
 
 check_setting <- function(value, setting) {
@@ -100,7 +100,7 @@ check_setting <- function(value, setting) {
   if (setting %in% c("amsgrad", "centered", "nesterov")) {
     return(check_flag(value, argument = setting))
   }
-  # Follow-the-regularized-leader lowers the rate by a power that is not positive.
+  # FTRL lowers the rate by a power of at most 0.
   minimum <- if (setting == "learning_rate_power") -Inf else 0
   check_number(value, minimum, argument = setting)
 }

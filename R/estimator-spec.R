@@ -71,7 +71,7 @@ estimator_spec <- function(
   structure(c(spec, more), class = "tfdistribute_estimator_spec")
 }
 
-# The parts that estimator_spec() takes as `...`.
+# The parts that estimator_spec() accepts in `...`.
 check_more_parts <- function(parts) {
   known <- c("optimizer", "export_outputs", "scaffold")
   unknown <- setdiff(rlang::names2(parts), known)
@@ -112,8 +112,8 @@ check_metrics <- function(eval_metric_ops) {
   eval_metric_ops
 }
 
-# What a model function returned, as Python takes it.
-specification_wire <- function(returned, mode) {
+# The result of a model function, as plain values for Python.
+spec_wire <- function(returned, mode) {
   if (is_python_object(returned)) {
     return(returned)
   }
@@ -130,7 +130,7 @@ specification_wire <- function(returned, mode) {
     }
     returned <- rlang::exec(estimator_spec, mode, !!!returned[names(returned) != "mode"])
   }
-  # In other modes the optimizer is not used, and a model may leave it as it is.
+  # The optimizer is only used in training; a model may return it in all modes.
   if (mode != "train") {
     returned["optimizer"] <- NULL
   }
@@ -140,13 +140,7 @@ specification_wire <- function(returned, mode) {
 #' @export
 print.tfdistribute_estimator_spec <- function(x, ...) {
   given <- Filter(function(part) length(part) > 0 || is_python_object(part), unclass(x))
-  cat(
-    "<estimator_spec> ",
-    x$mode,
-    ": ",
-    toString(setdiff(names(given), "mode")),
-    "\n",
-    sep = ""
-  )
+  parts <- toString(setdiff(names(given), "mode"))
+  cat("<estimator_spec> ", x$mode, ": ", parts, "\n", sep = "")
   invisible(x)
 }

@@ -1,8 +1,8 @@
-# What an estimator's first training begins with.
+# The `warm_start_from` argument of estimators.
 
 warm_start_fields <- c("ckpt_to_initialize_from", "vars_to_warm_start", "var_name_to_prev_var_name")
 
-# NULL, or the named list that Python reads, of what users give as `warm_start_from`.
+# NULL, or the named list that Python reads.
 check_warm_start <- function(warm_start_from) {
   if (is.null(warm_start_from)) {
     return(NULL)

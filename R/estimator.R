@@ -1,4 +1,4 @@
-# What all estimators have in common: the constructor, checks of their arguments, and how they are printed.
+# The constructor of all estimators, checks of their arguments, and printing.
 
 #' Estimators
 #'
@@ -225,11 +225,11 @@ format.tfdistribute_estimator <- function(x, ...) {
   c(paste0("<", x$kind, ">"), unlist(lines, use.names = FALSE))
 }
 
-# What is worth a line, by its argument's name; methods of kinds add theirs before these.
+# Texts of the fields that differ from their defaults, by argument.
 describe_fields <- function(x) {
   fields <- setdiff(names(x), c("kind", "model_dir", "config"))
   for (part in c("linear", "dnn")) {
-    # The settings of a part that was left out say nothing.
+    # Settings of a part without columns have no effect.
     if (length(x[[paste0(part, "_feature_columns")]]) == 0) {
       fields <- fields[!startsWith(fields, paste0(part, "_"))]
     }

@@ -101,7 +101,7 @@ check_assets <- function(assets_extra) {
   as.list(paths)
 }
 
-# An input, or columns in a list even where it is one.
+# An input, or a list of columns, even of one.
 check_request <- function(input) {
   if (is.null(input) || inherits(input, "tfdistribute_input")) {
     return(input)

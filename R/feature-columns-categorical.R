@@ -1,4 +1,4 @@
-# Columns of categories: which of a number of buckets a value belongs to.
+# Categorical feature columns: each value belongs to one of a number of buckets.
 
 category_dtypes <- c("string", "int32", "int64")
 
@@ -56,7 +56,7 @@ column_categorical_with_vocabulary_list <- function(
   })
 }
 
-# column_categorical_with_vocabulary_list("cut", levels(cut)): the last value, unless it could be a column's name.
+# For column_categorical_with_vocabulary_list("cut", levels(cut)): the last value, unless it can be a column's name.
 unnamed_vocabulary <- function(selections) {
   last <- if (length(selections) > 1) {
     tryCatch(rlang::eval_tidy(selections[[length(selections)]]), error = function(error) NULL)
@@ -228,23 +228,23 @@ check_unlisted <- function(has_default, num_oov_buckets) {
   }
 }
 
-describe_vocabulary_list <- function(x) {
-  paste0(
-    "categorical, ",
-    length(x$vocabulary_list),
-    " listed: ",
-    show_several(x$vocabulary_list, 3)
-  )
+#' @export
+format.tfdistribute_categorical_with_vocabulary_list_feature_column <- function(x, ...) {
+  listed <- show_several(x$vocabulary_list, 3)
+  paste0("categorical, ", length(x$vocabulary_list), " listed: ", listed)
 }
 
-describe_vocabulary_file <- function(x) {
+#' @export
+format.tfdistribute_categorical_with_vocabulary_file_feature_column <- function(x, ...) {
   paste0("categorical, listed in ", x$vocabulary_file)
 }
 
-describe_hash_bucket <- function(x) {
+#' @export
+format.tfdistribute_categorical_with_hash_bucket_feature_column <- function(x, ...) {
   paste0("categorical, ", x$hash_bucket_size, " hash buckets")
 }
 
-describe_identity <- function(x) {
+#' @export
+format.tfdistribute_categorical_with_identity_feature_column <- function(x, ...) {
   paste0("categorical, numbered 0 to ", x$num_buckets - 1L)
 }

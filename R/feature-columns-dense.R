@@ -1,4 +1,4 @@
-# Columns made of other columns: weighted and crossed categories, and categories as vectors.
+# Feature columns made of others: weighted and crossed categories, and categories as vectors.
 
 #' Categorical column with weights
 #'
@@ -160,7 +160,7 @@ column_embedding <- function(
   })
 }
 
-# Columns that say which bucket a value belongs to; layers take only bucketized ones as they are.
+# Columns that assign a value to a bucket. Layers accept only bucketized ones without a wrapper.
 is_categorical <- function(column) {
   startsWith(column$kind, "categorical_") || column$kind %in% c("bucketized", "crossed")
 }
@@ -182,7 +182,7 @@ check_categorical <- function(column, verb) {
   column
 }
 
-# A hash of a hash would only add collisions, so TensorFlow refuses it.
+# TensorFlow refuses to hash a hash: it would only add collisions.
 check_crossed <- function(column) {
   if (!is_categorical(column) || column$kind == "categorical_with_hash_bucket") {
     abort_tfdistribute(
@@ -196,19 +196,23 @@ check_crossed <- function(column) {
   column
 }
 
-describe_weighted <- function(x) {
+#' @export
+format.tfdistribute_categorical_weighted_feature_column <- function(x, ...) {
   paste0(format(x$categorical_column), ", weighted by ", x$weight_feature_key)
 }
 
-describe_crossed <- function(x) {
+#' @export
+format.tfdistribute_crossed_feature_column <- function(x, ...) {
   names <- paste(crossed_names(x), collapse = " x ")
   paste0("crossed ", names, ", ", x$hash_bucket_size, " hash buckets")
 }
 
-describe_indicator <- function(x) {
+#' @export
+format.tfdistribute_indicator_feature_column <- function(x, ...) {
   paste0("indicator (", format(x$categorical_column), ")")
 }
 
-describe_embedding <- function(x) {
+#' @export
+format.tfdistribute_embedding_feature_column <- function(x, ...) {
   paste0("embedding in ", x$dimension, " dimensions (", format(x$categorical_column), ")")
 }

@@ -1,6 +1,6 @@
-# Starting values of learned vectors.
+# Initial values of embeddings.
 
-# As in models/initializers.py.
+# As in models/feature_columns/initializers.py.
 initializer_names <- c(
   "constant",
   "glorot_normal",
@@ -28,7 +28,7 @@ check_initializer <- function(initializer) {
   expected <- "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
   parts <- named_settings(initializer, expected)
   name <- check_choice(tolower(parts$name), initializer_names, argument = "initializer")
-  new_named("initializer", name, parts$settings)
+  new_named_description("initializer", name, parts$settings)
 }
 
 # list("adam", learning_rate = 0.1), or "adam": the name, and the settings by name.
@@ -51,7 +51,7 @@ named_settings <- function(value, expected, argument = rlang::caller_arg(value))
   list(name = parts[[at]], settings = parts[-at])
 }
 
-# Where a list has its name: as `name`, or first of those without one; NA if it has none.
+# Position of the name in a list: the element `name`, or the first without a name; NA if there is neither.
 position_of_name <- function(value, labels) {
   if (!is.list(value) || is_python_object(value)) {
     return(NA_integer_)
@@ -64,8 +64,8 @@ position_of_name <- function(value, labels) {
   if (is_name) at else NA_integer_
 }
 
-# An empty list would reach Python as a list and not as named values.
-new_named <- function(family, name, settings) {
+# Without settings: an empty R list would become a list in Python, not a dictionary.
+new_named_description <- function(family, name, settings) {
   if (length(settings) == 0) {
     return(new_description(family, "named", name = name))
   }

@@ -1,4 +1,4 @@
-# Columns of numbers, as they are or in ranges.
+# Numeric feature columns, and numbers in ranges.
 
 number_dtypes <- c("float32", "float64", "int32", "int64")
 
@@ -105,12 +105,13 @@ check_default_numbers <- function(default_value, width) {
   as.double(default_value)
 }
 
-# A function of R or of Python.
+# An R or Python function.
 check_callable <- function(value, null = TRUE, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) value else check_function(value, null, argument)
 }
 
-describe_numeric <- function(x) {
+#' @export
+format.tfdistribute_numeric_feature_column <- function(x, ...) {
   paste0(
     "numeric",
     if (!identical(x$shape, 1L)) paste0(" of shape ", paste(x$shape, collapse = " x ")),
@@ -119,12 +120,13 @@ describe_numeric <- function(x) {
   )
 }
 
-describe_bucketized <- function(x) {
+#' @export
+format.tfdistribute_bucketized_feature_column <- function(x, ...) {
   ranges <- length(x$boundaries) + 1
   paste0("bucketized into ", ranges, " ranges at ", show_several(x$boundaries))
 }
 
-# "1, 2, 3, ..." without quotes, for prints.
+# "1, 2, 3, ..." without quotes, for printing.
 show_several <- function(values, shown = 5) {
   text <- toString(utils::head(values, shown))
   if (length(values) > shown) paste0(text, ", ...") else text

@@ -1,4 +1,4 @@
-# What feature columns have in common: names, checks, lists of columns, and how they are printed.
+# All feature columns: names, checks, lists of columns, and printing.
 
 #' Combine feature columns
 #'
@@ -34,7 +34,7 @@ feature_columns <- function(..., names = NULL) {
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
-  # Not before the scope is set: helpers in the arguments look into it.
+  # Evaluated after the scope is set: tidyselect helpers in the arguments use it.
   columns <- as_feature_columns(list(...), "...")
   check_distinct_columns(columns, "feature_columns()")
   columns
@@ -52,13 +52,13 @@ is_feature_column <- function(x) {
   inherits(x, "tfdistribute_feature_column")
 }
 
-# One column per name: the column itself where there is one name, else a list of columns.
+# One column per name: a single column for one name, else a list of columns.
 columns_of <- function(names, make) {
   columns <- lapply(names, make)
   if (length(columns) == 1) columns[[1]] else new_feature_columns(columns)
 }
 
-# A column that wraps others: given several, it wraps each.
+# Wrap each of one or more columns.
 wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
   columns <- as_feature_columns(value, argument)
   if (length(columns) == 0) {
@@ -67,7 +67,7 @@ wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
   columns_of(columns, wrap)
 }
 
-# A column, or lists of columns within lists, as one list without names.
+# A column, or nested lists of columns, as one list without names.
 as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
   if (is.null(value)) {
     return(new_feature_columns(list()))
@@ -110,7 +110,7 @@ check_some_columns <- function(value, argument = rlang::caller_arg(value)) {
 
 # Names -----------------------------------------------------------------------------------------
 
-# The name that TensorFlow gives a column, with the features' own names.
+# The name that TensorFlow gives a column.
 column_name <- function(column) {
   switch(
     column$kind,
@@ -120,7 +120,7 @@ column_name <- function(column) {
       "_weighted_by_",
       column$weight_feature_key
     ),
-    # In the order of bytes, as Python sorts.
+    # Sorted by bytes, as in Python.
     crossed = paste(sort(crossed_names(column), method = "radix"), collapse = "_X_"),
     embedding = paste0(column_name(column$categorical_column), "_embedding"),
     indicator = paste0(column_name(column$categorical_column), "_indicator"),
@@ -140,7 +140,7 @@ crossed_names <- function(column) {
   }))
 }
 
-# A name as it stands in the names of variables; the same rule as safe_key() in Python.
+# A name as used in names of variables; the same rule as safe_key() in Python.
 safe_key <- function(name) {
   letters <- utf8ToInt(enc2utf8(name))
   coded <- ifelse(letters < 128L, intToUtf8(letters, multiple = TRUE), sprintf("u%04x", letters))
@@ -181,24 +181,6 @@ print.tfdistribute_feature_column <- function(x, ...) {
   invisible(x)
 }
 
-# What a column does, without its name.
-#' @export
-format.tfdistribute_feature_column <- function(x, ...) {
-  switch(
-    x$kind,
-    numeric = describe_numeric(x),
-    bucketized = describe_bucketized(x),
-    categorical_with_vocabulary_list = describe_vocabulary_list(x),
-    categorical_with_vocabulary_file = describe_vocabulary_file(x),
-    categorical_with_hash_bucket = describe_hash_bucket(x),
-    categorical_with_identity = describe_identity(x),
-    categorical_weighted = describe_weighted(x),
-    crossed = describe_crossed(x),
-    indicator = describe_indicator(x),
-    embedding = describe_embedding(x)
-  )
-}
-
 #' @export
 print.tfdistribute_feature_columns <- function(x, ...) {
   writeLines(interpolate("<feature_columns> {length(x)} column{?s}"))
@@ -210,7 +192,7 @@ print.tfdistribute_feature_columns <- function(x, ...) {
   invisible(x)
 }
 
-# A list of columns stays one when a part is taken.
+# A part of a list of columns is a list of columns.
 #' @export
 `[.tfdistribute_feature_columns` <- function(x, i) {
   new_feature_columns(unclass(x)[i])

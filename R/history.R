@@ -57,41 +57,23 @@ new_history <- function(answer) {
 #' @rdname history
 #' @export
 print.tfdistribute_history <- function(x, ...) {
-  facts <- summary(x)
-  cat("<history>", if (facts$steps == 0) "no step was needed" else step_range(x), "\n")
-  if (facts$steps > 0) {
-    cat(
-      "  loss: ",
-      format_number(facts$first_loss),
-      " -> ",
-      format_number(facts$last_loss),
-      "\n",
-      sep = ""
-    )
-  }
-  if (is.finite(facts$examples_per_second)) {
-    cat("  examples per second: ", format_count(facts$examples_per_second), "\n", sep = "")
-  }
-  if (length(facts$evaluation) > 0) {
-    metrics <- facts$evaluation[setdiff(names(facts$evaluation), "global_step")]
-    shown <- paste0(names(metrics), " = ", vapply(metrics, format_number, ""), collapse = ", ")
-    cat("  evaluation at step ", facts$evaluation$global_step, ": ", shown, "\n", sep = "")
-  }
-  if (!is.null(x$stopped_by)) {
-    cat("  stopped by ", x$stopped_by, "\n", sep = "")
-  }
-  if (isTRUE(x$restarts > 0)) {
-    cat("  restarts: ", x$restarts, ", steps trained twice: ", x$steps_lost, "\n", sep = "")
-  }
-  for (note in x$notes) {
-    cat("  ", note, "\n", sep = "")
-  }
-  cat("  model_dir: ", x$model_dir, "\n", sep = "")
+  steps <- x$losses$step
+  restarts <- x$restarts
+  writeLines(c(
+    paste("<history>", if (length(steps) == 0) "no step was needed" else step_range(steps)),
+    format(summary(x))[-1],
+    if (!is.null(x$stopped_by)) paste("  stopped by", x$stopped_by),
+    if (isTRUE(restarts > 0)) {
+      paste0("  restarts: ", restarts, ", steps trained twice: ", x$steps_lost)
+    },
+    if (length(x$notes) > 0) paste0("  ", x$notes),
+    paste("  model_dir:", x$model_dir)
+  ))
   invisible(x)
 }
 
-step_range <- function(x) {
-  paste0("steps ", min(x$losses$step), " to ", max(x$losses$step))
+step_range <- function(steps) {
+  paste("steps", min(steps), "to", max(steps))
 }
 
 #' @rdname history
@@ -99,13 +81,40 @@ step_range <- function(x) {
 summary.tfdistribute_history <- function(object, ...) {
   losses <- object$losses
   last <- nrow(object$evaluations)
-  list(
-    steps = if (nrow(losses) == 0) 0L else max(losses$step) - min(losses$step) + 1L,
-    global_step = object$global_step,
-    first_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[1]],
-    last_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[nrow(losses)]],
-    examples_per_second = object$examples_per_second,
-    evaluation = if (last == 0) list() else as.list(object$evaluations[last, ])
+  structure(
+    list(
+      steps = if (nrow(losses) == 0) 0L else max(losses$step) - min(losses$step) + 1L,
+      global_step = object$global_step,
+      first_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[1]],
+      last_loss = if (nrow(losses) == 0) NA_real_ else losses$loss[[nrow(losses)]],
+      examples_per_second = object$examples_per_second,
+      evaluation = if (last == 0) list() else as.list(object$evaluations[last, ])
+    ),
+    class = "tfdistribute_history_summary"
+  )
+}
+
+#' @export
+print.tfdistribute_history_summary <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_history_summary <- function(x, ...) {
+  metrics <- vapply(x$evaluation[names(x$evaluation) != "global_step"], format_number, "")
+  c(
+    interpolate("<history> {x$steps} step{?s}, to step {x$global_step}"),
+    if (x$steps > 0) {
+      paste("  loss:", format_number(x$first_loss), "->", format_number(x$last_loss))
+    },
+    if (is.finite(x$examples_per_second)) {
+      paste("  examples per second:", format_count(x$examples_per_second))
+    },
+    if (length(metrics) > 0) {
+      evaluation <- toString(paste(names(metrics), "=", metrics))
+      paste0("  evaluation at step ", x$evaluation$global_step, ": ", evaluation)
+    }
   )
 }
 

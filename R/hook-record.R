@@ -1,4 +1,4 @@
-# Hooks that change what every training records and shows anyway.
+# Hooks that change what trainings record and show.
 
 #' Record the loss at another interval
 #'
@@ -32,7 +32,7 @@ hook_progress_bar <- function() {
   new_hook("progress_bar")
 }
 
-# Whether a training with these hooks shows its progress.
+# TRUE if a training with these hooks shows its progress.
 shows_progress <- function(hooks) {
   asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))
   asked || isTRUE(getOption("tfdistribute.progress", TRUE))

@@ -92,16 +92,16 @@ as_wire.tfdistribute_session_run_hook <- function(x) {
   x <- unclass(x)
   before_run <- x$before_run
   if (!is.null(before_run)) {
-    x$before_run <- function(context) fetches_of(before_run(context))
+    x$before_run <- function(context) fetches_wire(before_run(context))
   }
-  # What the other functions return is of no use to TensorFlow.
+  # TensorFlow ignores the results of the other functions.
   for (moment in setdiff(names(x), c("kind", "before_run", "every_n_steps"))) {
-    x[moment] <- list(returning_nothing(x[[moment]]))
+    x[moment] <- list(without_result(x[[moment]]))
   }
   as_wire(x)
 }
 
-returning_nothing <- function(callback) {
+without_result <- function(callback) {
   force(callback)
   if (is.null(callback)) {
     return(NULL)
@@ -112,8 +112,8 @@ returning_nothing <- function(callback) {
   }
 }
 
-# What before_run() returned, as Python takes it.
-fetches_of <- function(before_run) {
+# The result of before_run(), as plain values for Python.
+fetches_wire <- function(before_run) {
   is_python <- inherits(
     before_run,
     "tensorflow.python.training.session_run_hook.SessionRunArgs"

@@ -1,4 +1,4 @@
-# Hooks that say at which step training begins and ends.
+# Hooks that control at which step training begins and ends.
 
 #' Stop training at a step
 #'

@@ -1,4 +1,4 @@
-# Hooks that look at tensors.
+# Hooks that read tensors.
 
 #' Show the values of tensors while a model trains
 #'
@@ -55,7 +55,7 @@ as_wire.tfdistribute_logging_tensor_hook <- function(x) {
   x <- unclass(x)
   x$formatter <- NULL
   x$show <- function(step, values) {
-    text <- if (is.null(formatter)) tensor_text(step, values) else formatter(values)
+    text <- if (is.null(formatter)) format_tensors(step, values) else formatter(values)
     if (!is.character(text) || length(text) != 1) {
       abort_argument(text, "a function that returns a string", "formatter")
     }
@@ -65,12 +65,12 @@ as_wire.tfdistribute_logging_tensor_hook <- function(x) {
   as_wire(x)
 }
 
-tensor_text <- function(step, values) {
-  shown <- vapply(values, tensor_value, "")
+format_tensors <- function(step, values) {
+  shown <- vapply(values, format_tensor_value, "")
   paste0("step ", step, ": ", paste(names(values), shown, sep = " = ", collapse = ", "))
 }
 
-tensor_value <- function(value) {
+format_tensor_value <- function(value) {
   value <- unlist(value)
   shown <- utils::head(as.vector(value), 6)
   shown <- if (is.numeric(shown)) format(signif(shown, 4), trim = TRUE) else as.character(shown)

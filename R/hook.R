@@ -1,4 +1,4 @@
-# What the hooks have in common: how verbs take them, and how they are printed.
+# All hooks: how verbs take them, checks, and printing.
 
 #' Hooks
 #'
@@ -33,7 +33,7 @@ new_hook <- function(kind, ...) {
   new_description("hook", kind, ...)
 }
 
-# Hooks as verbs take them: NULL, one, or a list; descriptions and Python objects. A list of them in any case.
+# The `hooks` argument of a verb (NULL, one hook or a list; descriptions or Python objects) as a list.
 check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   hooks <- if (is_hook(value)) list(value) else value
   others <- if (is.list(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
@@ -121,7 +121,7 @@ check_one_given <- function(given) {
   }
 }
 
-# A tensor as hooks take it: a name or a Python object.
+# A tensor: a name or a Python object.
 check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) {
     return(value)
@@ -132,7 +132,7 @@ check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   enc2utf8(unname(value))
 }
 
-# Several tensors with a name for each: its own, the tensor's, or "tensor_1".
+# Tensors with a name for each: the given one, the tensor's, or "tensor_1".
 check_tensors <- function(value, argument = rlang::caller_arg(value)) {
   tensors <- if (is_python_object(value)) list(value) else value
   if (!(is.list(tensors) || is.character(tensors)) || length(tensors) == 0) {

@@ -1,4 +1,4 @@
-# R vectors as typed columns: what each kind becomes, and what is refused.
+# R vectors as typed columns.
 
 input_column <- function(data, name) {
   if (is.matrix(data)) data[, name] else data[[name]]
@@ -12,7 +12,7 @@ describe_column <- function(values, name, factors, is_response) {
   }
   type <- column_type(values, factors)
   if (is.null(type)) {
-    abort_kind(values, name)
+    abort_no_type(values, name)
   }
   if (type == "float") {
     check_magnitude(values, name, is_response)
@@ -27,7 +27,7 @@ describe_column <- function(values, name, factors, is_response) {
   )
 }
 
-# The type, or NULL where there is no right answer. Classes come before storage: integer64 are stored as doubles.
+# The type, or NULL if TensorFlow has none. Classes are looked at before storage: integer64 is stored as double.
 column_type <- function(values, factors) {
   if (inherits(values, c("difftime", "POSIXlt")) || is_python_object(values)) {
     return(NULL)
@@ -45,12 +45,12 @@ column_type <- function(values, factors) {
   if (type %in% names(types)) types[[type]]
 }
 
-# A list of numeric vectors of one length is a matrix in other words.
+# A list of numeric vectors of equal length is a matrix.
 stack_rows <- function(values, name) {
   lengths <- lengths(values)
   numeric <- vapply(values, function(value) is.numeric(value) && !is.object(value), logical(1))
   if (!all(numeric)) {
-    abort_kind(values, name)
+    abort_no_type(values, name)
   }
   other <- which(lengths != lengths[[1]])
   if (length(other) > 0) {
@@ -67,7 +67,7 @@ stack_rows <- function(values, name) {
   matrix(unlist(values), nrow = length(values), byrow = TRUE)
 }
 
-abort_kind <- function(values, name) {
+abort_no_type <- function(values, name) {
   kind <- sub("^an object ", "", show_kind(values))
   abort_tfdistribute(
     "input",
@@ -90,7 +90,7 @@ abort_kind <- function(values, name) {
   )
 }
 
-# A value in an error text that is about its kind.
+# The kind of a value, for an error text.
 show_kind <- function(value) {
   if (is.null(value)) {
     return("NULL")
@@ -104,8 +104,8 @@ show_kind <- function(value) {
   paste("an object of class", class(value)[[1]])
 }
 
-# float32 ends at 3.4e38, and an infinite response has an infinite loss. Infinite features are left to the model:
-# bucketized columns take them.
+# float32 ends at 3.4e38, and an infinite response gives an infinite loss. Infinite features are allowed: bucketized
+# columns can use them.
 check_magnitude <- function(values, name, is_response) {
   # Not range(), which copies the column twice; NaN alone leaves Inf and -Inf.
   values <- unclass(values)

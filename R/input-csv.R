@@ -84,11 +84,5 @@ as_wire.tfdistribute_csv_input <- function(x) {
 
 #' @export
 format.tfdistribute_csv_input <- function(x, ...) {
-  format_table_input(
-    x,
-    "CSV files",
-    extra = if (x$delimiter != ",") {
-      paste0("  delim       ", encodeString(x$delimiter, quote = "\""))
-    }
-  )
+  format_table_input(x, "CSV files", delim = if (x$delimiter != ",") quoted(x$delimiter))
 }

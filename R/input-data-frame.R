@@ -1,4 +1,4 @@
-# Data frames, matrices and lists of columns as inputs, and how their columns are selected.
+# Data frames, matrices and lists of columns as inputs, and the selection of columns.
 
 #' @rdname input_fn
 #' @export
@@ -76,7 +76,7 @@ select_columns <- function(selection, data, argument) {
   names(columns)[chosen]
 }
 
-# tidyselect warns where a variable holds the names of columns. Scripts for tfestimators do that, and mean it.
+# tidyselect warns of a variable that holds names of columns, which is usual in scripts for tfestimators.
 vector_of_names <- function(selection, names) {
   expression <- rlang::quo_get_expr(selection)
   if (!is.symbol(expression) || as.character(expression) %in% names) {
@@ -104,7 +104,7 @@ select_response <- function(selection, data, argument = "response") {
 }
 
 abort_selection <- function(error, names, argument) {
-  # all_of() wraps what went wrong.
+  # all_of() wraps the error in another one.
   unknown <- if (inherits(error, "vctrs_error_subscript_oob")) error$i else error$parent$i
   if (is.character(unknown)) {
     abort_unknown_column(setdiff(unknown, names), names, argument)
@@ -146,7 +146,7 @@ abort_unknown_column <- function(unknown, names, argument, subject = "`{argument
   )
 }
 
-# The name with the fewest letters to change.
+# The name with the smallest edit distance.
 nearest_name <- function(name, names) {
   names[[which.min(utils::adist(name, names, ignore.case = TRUE))]]
 }

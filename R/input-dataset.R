@@ -41,7 +41,7 @@ input_dataset <- function(fn, weights = NULL, transform = NULL) {
   transformed_input(source, weights, transform)
 }
 
-# The input description of what a verb was given as data.
+# The data argument of a verb as an input description.
 as_input <- function(x, argument = rlang::caller_arg(x)) {
   if (inherits(x, "tfdistribute_input")) {
     return(x)

@@ -1,4 +1,4 @@
-# What the messages in TFRecord files hold, as the columns of a model read them.
+# The contents of tf.train.Example messages in TFRecord files, as feature columns read them.
 
 #' Derive the columns of TFRecord messages from a model
 #'
@@ -39,45 +39,50 @@ example_spec <- function(
   columns <- check_some_columns(feature_columns)
   response <- check_not_read(check_string(response, null = TRUE), columns, "response")
   weights <- check_not_read(check_string(weights, null = TRUE), columns, "weights")
-  read <- unlist(lapply(columns, read_by_column))
+  read <- unlist(lapply(columns, dtypes_read_by))
   features <- unique(names(read))
-  spec <- vapply(features, function(name) joint_dtype(name, read[names(read) == name]), "")
+  spec <- vapply(features, function(name) common_dtype(name, read[names(read) == name]), "")
   added <- c(response_type, "float32")[c(!is.null(response), !is.null(weights))]
   names(added) <- c(response, weights)
   unlist(check_record_columns(c(spec, added), c("float32", "int64", "int32", "bool", "string")))
 }
 
-# dtypes by feature, of the columns within a column too.
-read_by_column <- function(column) {
+# Names of the features that columns read.
+features_of <- function(columns) {
+  unique(unlist(lapply(columns, function(column) names(dtypes_read_by(column)))))
+}
+
+# dtypes by feature, including those of the columns within a column.
+dtypes_read_by <- function(column) {
   if (is.character(column)) {
     return(rlang::set_names("string", column))
   }
   inner <- c(column[c("source_column", "categorical_column")], column$keys)
-  # `keys` of crossed columns must not be taken for it.
+  # Exact matching: `$key` would also match `keys` of crossed columns.
   key <- column[["key"]]
   weights <- column$weight_feature_key
   c(
-    if (!is.null(key)) rlang::set_names(dtype_in_message(column), key),
-    if (!is.null(weights)) rlang::set_names(stored_dtype(column$dtype), weights),
-    unlist(lapply(Filter(Negate(is.null), unname(inner)), read_by_column))
+    if (!is.null(key)) rlang::set_names(feature_dtype(column), key),
+    if (!is.null(weights)) rlang::set_names(message_dtype(column$dtype), weights),
+    unlist(lapply(Filter(Negate(is.null), unname(inner)), dtypes_read_by))
   )
 }
 
-dtype_in_message <- function(column) {
+feature_dtype <- function(column) {
   if (column$kind == "categorical_with_identity") {
     return("int64")
   }
   if (column$kind != "numeric") {
     numbers <- is.null(column$dtype) && is.numeric(column$vocabulary_list)
-    return(if (numbers) "int64" else stored_dtype(column$dtype %||% "string"))
+    return(if (numbers) "int64" else message_dtype(column$dtype %||% "string"))
   }
-  dtype <- stored_dtype(column$dtype)
+  dtype <- message_dtype(column$dtype)
   shape <- column$shape
   if (prod(shape) == 1) dtype else paste0(dtype, "[", toString(shape), "]")
 }
 
-# Messages have numbers of two kinds.
-stored_dtype <- function(dtype) {
+# Messages store numbers as float32 or int64.
+message_dtype <- function(dtype) {
   if (startsWith(dtype, "float")) {
     "float32"
   } else if (dtype == "string") {
@@ -87,7 +92,7 @@ stored_dtype <- function(dtype) {
   }
 }
 
-joint_dtype <- function(name, dtypes) {
+common_dtype <- function(name, dtypes) {
   dtypes <- unique(unname(dtypes))
   if (length(dtypes) == 1) {
     return(dtypes)
@@ -102,7 +107,7 @@ joint_dtype <- function(name, dtypes) {
       value = name
     )
   }
-  # A shape, where one column gives it; whole numbers serve as numbers and as categories.
+  # The shape, if a column has one. Whole numbers serve as numbers and as categories.
   shape <- sub("^[^[]*", "", dtypes)
   paste0("int64", shape[which.max(nchar(shape))])
 }

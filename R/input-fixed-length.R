@@ -125,26 +125,11 @@ check_record_columns <- function(columns, dtypes) {
 }
 
 format_record_input <- function(x, what) {
-  given <- length(x$columns) > 0
-  shown <- utils::head(x$paths, 3)
-  c(
-    paste0(
-      "<input> ",
-      what,
-      " ",
-      quoted(shown),
-      if (length(x$paths) > 3) ", ..."
-    ),
-    paste0(
-      "  features    ",
-      if (is.null(x$features)) "all columns but the response" else toString(x$features)
-    ),
-    if (!is.null(x$response)) paste0("  response    ", x$response),
-    if (given) paste0("  columns     ", toString(paste(names(x$columns), "=", unlist(x$columns)))),
-    paste0("  batch_size  ", x$batch_size, " over all replicas"),
-    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
-    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
-    if (!is.null(x$seed)) paste0("  seed        ", x$seed)
+  columns <- toString(paste(names(x$columns), "=", unlist(x$columns)))
+  format_input(
+    x,
+    paste(what, format_paths(x$paths)),
+    columns = if (length(x$columns) > 0) columns
   )
 }
 

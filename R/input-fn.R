@@ -142,7 +142,7 @@ new_in_memory_input <- function(
   transformed_input(source, weights, transform)
 }
 
-# TRUE, FALSE, or NULL where the verb decides.
+# TRUE, FALSE, or NULL if the verb decides.
 check_shuffle <- function(shuffle) {
   if (is.null(shuffle) || identical(shuffle, "auto")) {
     return(NULL)
@@ -181,13 +181,13 @@ check_chosen <- function(data, features, response) {
   }
 }
 
-# What Python reads: everything but the data, which columns hand over one by one when they are asked.
+# Everything but the data: Python asks for the values of one column at a time.
 #' @export
 as_wire.tfdistribute_in_memory_input <- function(x) {
-  tidy <- new_tidier()
+  collect <- new_garbage_collector()
   columns <- lapply(unname(x$columns), function(column) {
     fields <- lapply(column[c("name", "type", "shape", "levels")], as_wire)
-    reader <- column_reader(x$data, column, x$impute[[column$name]], tidy)
+    reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
     c(fields, list(values = as_wire(reader)))
   })
   fields <- lapply(
@@ -205,27 +205,46 @@ print.tfdistribute_input <- function(x, ...) {
 
 #' @export
 format.tfdistribute_in_memory_input <- function(x, ...) {
-  shown <- vapply(x$columns, show_column, character(1))
+  shown <- vapply(x$columns, show_column, "")
   is_response <- names(x$columns) %in% x$response
-  features <- strwrap(
-    toString(shown[!is_response]),
-    width = 80,
-    initial = "  features    ",
-    prefix = "              "
+  features <- strwrap(toString(shown[!is_response]), width = 66)
+  format_input(
+    x,
+    paste(x$source, "of", count_rows(x$rows)),
+    features = paste(features, collapse = paste0("\n", strrep(" ", 14))),
+    response = if (any(is_response)) shown[is_response]
   )
-  c(
-    paste0("<input> ", x$source, " of ", count_rows(x$rows)),
-    features,
-    if (!is.null(x$response)) paste0("  response    ", shown[is_response]),
-    paste0("  batch_size  ", x$batch_size, " over all replicas"),
-    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
-    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
-    if (!is.null(x$seed)) paste0("  seed        ", x$seed),
-    if (length(x$impute) > 0) {
-      filled <- vapply(x$impute, function(value) show_value(value), character(1))
-      paste0("  impute      ", paste(names(x$impute), "=", filled, collapse = ", "))
-    }
+}
+
+# Lines of a printed input: a title, and a line for each field that it has.
+format_input <- function(
+  x,
+  title,
+  ...,
+  features = toString(x$features %||% "all columns but the response"),
+  response = x$response
+) {
+  fields <- list(
+    features = features,
+    response = response,
+    ...,
+    batch_size = if (!is.null(x$batch_size)) paste(x$batch_size, "over all replicas"),
+    num_epochs = x$num_epochs %||% "without end",
+    shuffle = if ("shuffle" %in% names(x)) x$shuffle %||% "for training only",
+    seed = x$seed,
+    impute = if (length(x$impute) > 0) format_values(x$impute),
+    on_bad_row = if (identical(x$on_bad_row, "skip")) "skip"
   )
+  fields <- Filter(Negate(is.null), fields)
+  c(paste("<input>", title), paste0("  ", format(names(fields), width = 12), unlist(fields)))
+}
+
+format_values <- function(values) {
+  toString(paste(names(values), "=", vapply(values, show_value, "")))
+}
+
+format_paths <- function(paths) {
+  paste0(quoted(utils::head(paths, 3)), if (length(paths) > 3) ", ...")
 }
 
 show_column <- function(column) {

@@ -1,4 +1,4 @@
-# Formulas as inputs: they name columns and compute nothing.
+# Formulas as inputs: they only name columns.
 
 #' @rdname input_fn
 #' @export

@@ -87,7 +87,7 @@ input_generator <- function(
   transformed_input(source, weights, transform)
 }
 
-# What Python calls. Each verb gets a source of its own.
+# The functions that Python calls. Each verb gets a new source.
 #' @export
 as_wire.tfdistribute_generator_input <- function(x) {
   lapply(c(x[c("kind", "response", "num_epochs")], batch_source(x)), as_wire)
@@ -98,20 +98,20 @@ as_wire.tfdistribute_generator_input <- function(x) {
 # interrupted it.
 batch_source <- function(input) {
   pass <- new.env(parent = emptyenv())
-  pass$ahead <- NULL
-  # Ctrl-C interrupts the R code that runs, here; Python must be told, or it goes on.
+  pass$first <- NULL
+  # Ctrl-C interrupts the R code that runs here; Python only stops if it gets this value.
   interruption <- list(interrupted = TRUE)
   begin <- function() {
     given <- tryCatch(input$fn(), interrupt = function(interrupt) interruption)
-    starts_anew <- is.function(given)
-    pass$draw <- if (starts_anew) given else input$fn
-    # What a function of batches returned is a batch already.
-    pass$ahead <- if (!starts_anew) list(given)
-    starts_anew
+    restarts <- is.function(given)
+    pass$read <- if (restarts) given else input$fn
+    # A function of batches has returned the first batch already.
+    pass$first <- if (!restarts) list(given)
+    restarts
   }
-  draw <- function() {
-    batch <- if (length(pass$ahead) > 0) pass$ahead[[1]] else pass$draw()
-    pass$ahead <- NULL
+  read <- function() {
+    batch <- if (length(pass$first) > 0) pass$first[[1]] else pass$read()
+    pass$first <- NULL
     if (is.null(batch) || identical(batch, interruption)) {
       return(batch)
     }
@@ -121,13 +121,13 @@ batch_source <- function(input) {
     )
   }
   next_batch <- function() {
-    tryCatch(draw(), interrupt = function(interrupt) interruption)
+    tryCatch(read(), interrupt = function(interrupt) interruption)
   }
   list(begin = begin, next_batch = next_batch)
 }
 
 # Columns of a batch that the user's function returned: lists of name, type, shape, levels and values, as
-# inputs/packing.py reads them.
+# inputs/packed/packing.py reads them.
 batch_columns <- function(batch, features, response) {
   available <- check_batch(batch)
   chosen <- c(features %||% setdiff(available, response), response)
@@ -155,7 +155,7 @@ batch_columns <- function(batch, features, response) {
   })
 }
 
-# The names of a batch's columns.
+# Names of a batch's columns.
 check_batch <- function(batch) {
   if (!(is.list(batch) || is.matrix(batch)) || is_python_object(batch)) {
     abort_batch(
@@ -180,17 +180,5 @@ abort_batch <- function(problem, remedy, argument = "fn", .envir = parent.frame(
 
 #' @export
 format.tfdistribute_generator_input <- function(x, ...) {
-  c(
-    "<input> batches from a function, each over all replicas",
-    paste0(
-      "  features    ",
-      if (is.null(x$features)) {
-        "all columns but the response"
-      } else {
-        toString(x$features)
-      }
-    ),
-    if (!is.null(x$response)) paste0("  response    ", x$response),
-    paste0("  num_epochs  ", x$num_epochs %||% "without end")
-  )
+  format_input(x, "batches from a function, each over all replicas")
 }

@@ -1,6 +1,6 @@
-# Missing values: which they are, that they are refused, and what is taken instead when the user says so.
+# Missing values: found, refused, or replaced by values of the user.
 
-# Which elements are missing, as a logical vector; NaN is, and a factor's level NA.
+# TRUE for each missing element. NaN and a factor's level NA are missing.
 missing_in <- function(values) {
   if (inherits(values, "integer64")) {
     # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have those of NaN.
@@ -16,7 +16,7 @@ missing_in <- function(values) {
   is.na(values)
 }
 
-# anyNA() needs no memory; only integer64 and factors have missing values that it does not see.
+# anyNA() needs no memory, but does not see missing values of integer64 and factors.
 has_missing <- function(values) {
   if (inherits(values, "integer64") || (is.factor(values) && anyNA(levels(values)))) {
     return(any(missing_in(values)))
@@ -62,7 +62,7 @@ impute_example <- function(column) {
   )
 }
 
-# One value per feature that has missing values, as the column stores it.
+# Fill values for the features that have missing values, as the columns store them.
 check_impute <- function(impute, data, columns, response) {
   features <- setdiff(names(columns), response)
   if (is.null(impute)) {
@@ -71,10 +71,10 @@ check_impute <- function(impute, data, columns, response) {
   if (is.null(names(impute)) && length(impute) == 1) {
     value <- if (is.list(impute)) impute[[1]] else impute
     fits <- Filter(
-      function(name) !is.null(filling(value, columns[[name]], input_column(data, name))),
+      function(name) !is.null(as_fill_value(value, columns[[name]], input_column(data, name))),
       features
     )
-    return(used_fillings(lapply(rlang::set_names(fits), function(name) value), data, columns))
+    return(needed_fill_values(lapply(rlang::set_names(fits), function(name) value), data, columns))
   }
   named <- !is.null(names(impute)) && all(nzchar(names(impute))) && !anyDuplicated(names(impute))
   if (!named) {
@@ -94,20 +94,20 @@ check_impute <- function(impute, data, columns, response) {
     )
   }
   for (name in names(impute)) {
-    check_filling(impute[[name]], columns[[name]], input_column(data, name))
+    check_fill_value(impute[[name]], columns[[name]], input_column(data, name))
   }
-  used_fillings(as.list(impute), data, columns)
+  needed_fill_values(as.list(impute), data, columns)
 }
 
-used_fillings <- function(impute, data, columns) {
+needed_fill_values <- function(impute, data, columns) {
   used <- Filter(function(name) has_missing(input_column(data, name)), names(impute))
   lapply(rlang::set_names(used), function(name) {
-    filling(impute[[name]], columns[[name]], input_column(data, name))
+    as_fill_value(impute[[name]], columns[[name]], input_column(data, name))
   })
 }
 
-check_filling <- function(value, column, values) {
-  if (is.null(filling(value, column, values))) {
+check_fill_value <- function(value, column, values) {
+  if (is.null(as_fill_value(value, column, values))) {
     expected <- if (is.factor(values)) {
       paste0("one of its levels (", toString(utils::head(levels(values), 5)), ")")
     } else {
@@ -117,8 +117,8 @@ check_filling <- function(value, column, values) {
   }
 }
 
-# The value as the column stores it, or NULL where it does not fit.
-filling <- function(value, column, values) {
+# The value as the column stores it, or NULL if it does not fit.
+as_fill_value <- function(value, column, values) {
   if (length(value) != 1 || !is.atomic(value) || anyNA(value)) {
     return(NULL)
   }
@@ -142,20 +142,20 @@ filling <- function(value, column, values) {
   switch(column$type, integer = as.integer(value), string = enc2utf8(value), value)
 }
 
-fill_missing <- function(values, filling) {
+fill_missing <- function(values, fill_value) {
   if (is.factor(values)) {
     codes <- as.integer(values)
-    codes[missing_in(values)] <- match(filling, levels(values))
+    codes[missing_in(values)] <- match(fill_value, levels(values))
     return(structure(codes, levels = levels(values), class = "factor"))
   }
   missing <- missing_in(values)
   if (inherits(values, "integer64")) {
-    # The bits are kept as doubles: small integers are denormal ones, so the value is converted, not its bits.
-    filling <- unclass(bit64::as.integer64(filling))
+    # integer64 keeps its bits in doubles, so the fill value must be converted by bit64.
+    fill_value <- unclass(bit64::as.integer64(fill_value))
     values <- unclass(values)
-    values[missing] <- filling
+    values[missing] <- fill_value
     return(structure(values, class = "integer64"))
   }
-  values[missing] <- filling
+  values[missing] <- fill_value
   values
 }

@@ -151,7 +151,7 @@ check_column_types <- function(types) {
   lapply(values, as.vector)
 }
 
-# Dates and times become the numbers that their columns hold.
+# Dates and times become numbers, as in their columns.
 check_table_impute <- function(impute, response) {
   if (is.null(impute)) {
     return(list())
@@ -174,7 +174,7 @@ check_table_impute <- function(impute, response) {
   })
 }
 
-# Fields as they are, and what Python calls when it has skipped rows.
+# The fields, and the function that Python calls when it has skipped rows.
 table_wire <- function(x) {
   fields <- lapply(unclass_list(x), as_wire)
   c(fields, list(on_skipped = as_wire(warn_of_skipped)))
@@ -197,32 +197,12 @@ warn_of_skipped <- function(count, places) {
   ))
 }
 
-# Lines of a printed input from files.
-format_table_input <- function(x, what, extra = NULL) {
-  shown <- quoted(utils::head(x$paths, 3))
-  pairs <- function(values) {
-    shown <- vapply(values, show_value, character(1))
-    paste(names(values), "=", shown, collapse = ", ")
-  }
-  c(
-    paste0("<input> ", what, " ", shown, if (length(x$paths) > 3) ", ..."),
-    paste0(
-      "  features    ",
-      if (is.null(x$features)) {
-        "all columns but the response"
-      } else {
-        toString(x$features)
-      }
-    ),
-    if (!is.null(x$response)) paste0("  response    ", x$response),
-    if (length(x$types) > 0) paste0("  types       ", pairs(x$types)),
-    extra,
-    paste0("  batch_size  ", x$batch_size, " over all replicas"),
-    paste0("  num_epochs  ", x$num_epochs %||% "without end"),
-    paste0("  shuffle     ", if (is.null(x$shuffle)) "for training only" else x$shuffle),
-    if (!is.null(x$seed)) paste0("  seed        ", x$seed),
-    if (length(x$impute) > 0) paste0("  impute      ", pairs(x$impute)),
-    if (x$on_bad_row == "skip") "  on_bad_row  skip"
+format_table_input <- function(x, what, ...) {
+  format_input(
+    x,
+    paste(what, format_paths(x$paths)),
+    types = if (length(x$types) > 0) format_values(x$types),
+    ...
   )
 }
 

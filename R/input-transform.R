@@ -1,4 +1,4 @@
-# Weights, and a function of the user that changes examples: both around any other input.
+# Weights and transformations of examples, for any input.
 
 #' Weights and transformations of examples
 #'
@@ -85,7 +85,7 @@ check_transform <- function(transform) {
   transform
 }
 
-# The column of weights of an input whose columns are not known yet.
+# The column of weights of an input with columns that are not known yet.
 check_weights <- function(weights, features, response) {
   weights <- check_string(weights, null = TRUE)
   check_weights_apart(weights, features, response)
@@ -107,7 +107,7 @@ check_weights_apart <- function(weights, features, response) {
   weights
 }
 
-# Weights in memory are looked at at once; what is missing is refused with that of features.
+# Weights in memory are checked at once. Missing weights are refused together with missing features.
 check_weight_values <- function(data, weights) {
   if (is.null(weights)) {
     return(invisible())

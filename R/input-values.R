@@ -1,28 +1,30 @@
-# The values of columns as Python asks for them: one column at a time, as arrays.
+# Values of columns as arrays for Python, one column at a time.
 
 # A function that returns one column's values to Python: an array of numbers, or `codes` and `labels` of strings.
-# Columns are copied one at a time, so that no two conversions are in memory together. `filling` replaces missing
-# values. `tidy` is called with the bytes that the conversion leaves behind.
-column_reader <- function(data, column, filling = NULL, tidy = new_tidier()) {
+# Columns are copied one at a time, so that no two conversions are in memory together. `fill_value` replaces missing
+# values. `collect` is called with the bytes that the conversion leaves behind.
+column_reader <- function(data, column, fill_value = NULL, collect = new_garbage_collector()) {
   force(data)
   force(column)
-  force(filling)
-  force(tidy)
+  force(fill_value)
+  force(collect)
   function() {
     values <- input_column(data, column$name)
-    tidy(8 * length(values))
+    collect(8 * length(values))
     if (is.list(values) && !is.object(values)) {
       values <- stack_rows(values, column$name)
     }
-    if (!is.null(filling)) {
-      values <- fill_missing(values, filling)
+    if (!is.null(fill_value)) {
+      values <- fill_missing(values, fill_value)
     }
     switch(
       column$type,
-      string = coded_strings(values),
-      integer = as_numpy(if (is.factor(values)) as.integer(values) - 1L else bare(values)),
-      logical = as_numpy(bare(values) + 0L),
-      as_numpy(bare(values))
+      string = encode_strings(values),
+      integer = as_numpy(
+        if (is.factor(values)) as.integer(values) - 1L else strip_attributes(values)
+      ),
+      logical = as_numpy(strip_attributes(values) + 0L),
+      as_numpy(strip_attributes(values))
     )
   }
 }
@@ -30,7 +32,7 @@ column_reader <- function(data, column, filling = NULL, tidy = new_tidier()) {
 # A function that frees the memory of conversions when they exceed `limit` bytes. R frees a converted column only after
 # Python's array, and the array only when R finds that nothing refers to it: two garbage collections. R itself would
 # wait until there is as much garbage as data.
-new_tidier <- function(limit = 64 * 2^20) {
+new_garbage_collector <- function(limit = 64 * 2^20) {
   state <- new.env(parent = emptyenv())
   state$bytes <- 0
   function(bytes) {
@@ -43,8 +45,8 @@ new_tidier <- function(limit = 64 * 2^20) {
   }
 }
 
-# Codes from 0 and the strings they stand for; a factor's levels that are NA are not handed on.
-coded_strings <- function(values) {
+# Codes from 0, and the strings that they mean, without levels that are NA.
+encode_strings <- function(values) {
   if (is.factor(values)) {
     labels <- levels(values)
     kept <- !is.na(labels)
@@ -54,15 +56,15 @@ coded_strings <- function(values) {
     }
     return(list(codes = as_numpy(codes - 1L), labels = as_numpy(enc2utf8(labels[kept]))))
   }
-  values <- bare(values)
+  values <- strip_attributes(values)
   labels <- unique(as.vector(values))
   codes <- match(values, labels) - 1L
   dim(codes) <- dim(values)
   list(codes = as_numpy(codes), labels = as_numpy(enc2utf8(labels)))
 }
 
-# The numbers or strings without classes, names and the like; only the dimensions stay.
-bare <- function(values) {
+# The values without attributes except dimensions.
+strip_attributes <- function(values) {
   dimensions <- dim(values)
   attributes(values) <- NULL
   dim(values) <- dimensions

@@ -32,20 +32,20 @@ install_tfdistribute <- function(
   if (check_flag(ask) && !confirm_installation(envname, packages)) {
     return(invisible(NULL))
   }
-  python <- suitable_python(python)
+  python <- find_python(python)
   path <- make_python_environment(envname, packages, python)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
 }
 
-# Estimators left TensorFlow after 2.15, so the version is fixed. It needs NumPy 1, and pyarrow of that time.
+# TensorFlow removed Estimators after 2.15. That version needs NumPy 1, and a pyarrow of its time.
 python_packages <- function(gpu = FALSE) {
   tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
   c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow<21")
 }
 
-# A Python that TensorFlow 2.15 has builds for, and that can make environments and reach the package index.
-suitable_python <- function(python = NULL) {
+# A Python that TensorFlow 2.15 has builds for, and that can create environments and download packages.
+find_python <- function(python = NULL) {
   names <- c("python3.11", "python3.10", "python3")
   candidates <- python %||%
     c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))

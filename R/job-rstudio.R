@@ -41,17 +41,15 @@ update_in_rstudio <- function(job, shown) {
   FALSE
 }
 
-update_when_idle <- function(update, package = "later") {
-  if (!requireNamespace(package, quietly = TRUE)) {
-    return(invisible())
-  }
-  later <- getExportedValue(package, "later")
+update_when_idle <- function(update) {
   tick <- function() {
     if (update()) {
-      later(tick, 1)
+      later::later(tick, 1)
     }
   }
-  later(tick, 1)
+  if (requireNamespace("later", quietly = TRUE)) {
+    later::later(tick, 1)
+  }
 }
 
 # A function of RStudio; NULL elsewhere. Tests put a stand-in into the$rstudio.

@@ -139,12 +139,8 @@ format_task <- function(plan, row) {
     paste0(plan$task[[row]], " on ", place, ": ", plan$role[[row]]),
     paste0("  reads    ", plan$reads[[row]]),
     if (!is.na(plan$replica_batch_size[[row]])) {
-      paste0(
-        "  batch    ",
-        plan$replica_batch_size[[row]],
-        " of ",
-        plan$global_batch_size[[row]],
-        " on each device"
+      interpolate(
+        "  batch    {plan$replica_batch_size[[row]]} of {plan$global_batch_size[[row]]} on each device"
       )
     },
     paste0("  writes   ", plan$writes[[row]]),

@@ -46,7 +46,7 @@ predict.tfdistribute_estimator <- function(
   check_no_more(..., verb = "predict")
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
-  # The default names what canned models give; models with other outputs must not fail on it.
+  # The default names the outputs of canned models; models with other outputs must not fail on it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
   answer <- call_backend(
     "predict",
@@ -64,10 +64,10 @@ predict.tfdistribute_estimator <- function(
   if (simplify) predictions else rows_of(predictions)
 }
 
-# The same vector in every row, which tfestimators does not show either; given when it is asked for by name.
+# Outputs with the same vector in every row: returned only if named, as in tfestimators.
 hidden_outputs <- c("all_classes", "all_class_ids")
 
-# tfestimators' columns first and in its order, then whatever else a model puts out.
+# The columns of tfestimators first, in its order, then other outputs of the model.
 prediction_tibble <- function(columns, hidden) {
   first <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
   names <- setdiff(names(columns), hidden)
@@ -75,14 +75,14 @@ prediction_tibble <- function(columns, hidden) {
   tibble::as_tibble(lapply(columns[names], prediction_column))
 }
 
-# An array [rows, ...] as one column: a vector where a row holds one value, else a list.
+# An array [rows, ...] as one column: a vector if a row has one value, else a list.
 prediction_column <- function(x) {
   rows <- if (is.null(dim(x))) length(x) else dim(x)[[1]]
   if (length(x) == rows) {
     return(as.vector(x))
   }
   per_row <- dim(x)[-1]
-  # R arrays run down the first dimension: turned, a row's values stand together.
+  # R stores the first dimension together; transposed, the values of a row are together.
   flat <- matrix(aperm(x, c(seq_along(dim(x))[-1], 1)), ncol = rows)
   lapply(seq_len(rows), function(row) {
     if (length(per_row) > 1) array(flat[, row], per_row) else flat[, row]
@@ -96,19 +96,19 @@ rows_of <- function(predictions) {
 }
 
 next_prediction <- function(batches, single) {
-  the_next <- new.env(parent = emptyenv())
-  the_next$rows <- tibble::tibble()
+  pending <- new.env(parent = emptyenv())
+  pending$rows <- tibble::tibble()
   function() {
-    if (nrow(the_next$rows) == 0) {
+    if (nrow(pending$rows) == 0) {
       columns <- call_backend("next_batch", batches = batches)
       if (is.null(columns)) {
         return(NULL)
       }
-      the_next$rows <- prediction_tibble(columns, hidden_outputs)
+      pending$rows <- prediction_tibble(columns, hidden_outputs)
     }
-    taken <- if (single) 1L else nrow(the_next$rows)
-    given <- the_next$rows[seq_len(taken), ]
-    the_next$rows <- the_next$rows[-seq_len(taken), ]
+    taken <- if (single) 1L else nrow(pending$rows)
+    given <- pending$rows[seq_len(taken), ]
+    pending$rows <- pending$rows[-seq_len(taken), ]
     given
   }
 }

@@ -1,7 +1,7 @@
-# What the console shows while a model trains. Python hands over a step ten times a second at most.
+# Progress of a training in the console. Python reports a step at most ten times a second.
 
-# The callback for Python, and a function to end the display. A bar in a terminal or RStudio; elsewhere
-# (knitr, Rscript into a file) a plain line now and then; nothing with options(tfdistribute.progress = FALSE).
+# The callback for Python, and a function that ends the display. A bar in a terminal or RStudio; elsewhere (knitr,
+# Rscript into a file) plain lines; nothing with options(tfdistribute.progress = FALSE).
 new_progress <- function(
   show = getOption("tfdistribute.progress", TRUE),
   dynamic = cli::is_dynamic_tty()
@@ -41,12 +41,7 @@ loss_text <- function(event) {
 evaluation_text <- function(event) {
   metrics <- event[setdiff(names(event), c("event", "global_step"))]
   values <- vapply(metrics, format_number, "")
-  paste0(
-    "evaluation at step ",
-    event$global_step,
-    ": ",
-    paste(names(metrics), values, collapse = ", ")
-  )
+  paste0("evaluation at step ", event$global_step, ": ", toString(paste(names(metrics), values)))
 }
 
 progress_bar <- function() {
@@ -60,7 +55,7 @@ progress_bar <- function() {
       cli::cli_progress_update(
         id = bar$id,
         set = event$step - bar$from,
-        # The bar shows how far it is, and a line has 80 columns: without the step there is room for all.
+        # The bar already shows the progress; without the step, a line fits 80 columns.
         extra = list(
           short = if (is.null(event$last_step)) progress_text(event) else loss_text(event),
           text = progress_text(event)
@@ -94,7 +89,7 @@ start_bar <- function(event, bar) {
   )
 }
 
-# A line for the first step, for every quarter of the way, after ten silent seconds, and for the last step.
+# A line for the first step, every quarter of the steps, after ten seconds without a line, and for the last step.
 progress_lines <- function(clock = Sys.time) {
   state <- new.env(parent = emptyenv())
   state$last <- NULL

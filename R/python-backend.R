@@ -1,7 +1,7 @@
-# The only file that says `reticulate::`. Everything R asks of Python goes through
-# call_backend(): plain values in, plain values out, errors as classed conditions.
+# The only file that uses reticulate. All calls of Python go through call_backend(): plain values in, plain values out,
+# errors as classed conditions.
 
-# State of the package in this session: the imported bridge, and the R condition that a callback raised.
+# State of the package in this session: the imported bridge, and the condition that an R callback raised.
 the <- new.env(parent = emptyenv())
 the$bridge <- NULL
 the$callback_error <- NULL
@@ -15,8 +15,8 @@ call_backend <- function(.function, ...) {
   arguments <- lapply(list(...), as_wire)
   the$callback_error <- NULL
   the$callback_trace <- NULL
-  # Ctrl-C is Python's to answer here. R would notice it in the functions that reticulate calls between the two, and
-  # what it raises there is lost.
+  # Python handles Ctrl-C here. R would notice it in functions that reticulate calls in between, where its condition is
+  # lost.
   answer <- suspendInterrupts(bridge$call(.function, arguments, Sys.getenv("TF_CONFIG")))
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
@@ -28,7 +28,7 @@ call_backend <- function(.function, ...) {
   answer$value
 }
 
-# A warning that R raises while Python calls it reaches no handler of the user: it is kept until Python has answered.
+# A warning that R raises in a callback from Python does not reach the user's handlers: it is kept until the call ends.
 keep_warning <- function(warning) {
   the$kept_warnings <- c(the$kept_warnings, list(warning))
 }
@@ -58,7 +58,7 @@ raise_python_error <- function(error) {
   )
 }
 
-# The bridge module, imported on first use. Tests put a stand-in into the$bridge.
+# The bridge module, imported on first use. Tests replace `the$bridge`.
 backend <- function() {
   if (is.null(the$bridge)) {
     the$bridge <- import_bridge()
@@ -96,7 +96,7 @@ abort_no_python <- function(error) {
   )
 }
 
-# Values as Python takes them ------------------------------------------------------------------
+# Values for Python ------------------------------------------------------------------------------
 
 # Convert a description to plain values for Python: named lists become dictionaries, vectors of length one scalars,
 # other vectors lists, and functions callables whose errors come back as R conditions. Data is not sent this way: see
@@ -133,7 +133,7 @@ unclass_list <- function(x) {
   x
 }
 
-# One column of numbers as a one-dimensional NumPy array that shares R's memory where it can.
+# Numbers as a NumPy array, which shares R's memory if possible.
 as_numpy <- function(x) {
   reticulate::r_to_py(if (is.null(dim(x))) as.array(x) else x)
 }
@@ -142,17 +142,17 @@ is_python_object <- function(x) {
   inherits(x, "python.builtin.object")
 }
 
-# The value that the bridge kept from being turned into R, as a Python object.
-kept_value <- function(kept) {
+# The Python object that the bridge returned without conversion to R.
+unconverted_object <- function(kept) {
   reticulate::py_get_attr(kept, "value")
 }
 
-# The name of a module of Python that another process can import; NULL for anything else.
+# The name of a Python module that another process can import; NULL for anything else.
 python_module_name <- function(x) {
   if (!inherits(x, "python.builtin.module")) {
     return(NULL)
   }
-  # A module that was not used yet is known by its name only.
+  # A module that was not used yet has only a name.
   name <- tryCatch(
     as.character(reticulate::py_get_attr(x, "__name__")),
     error = function(error) NULL
@@ -171,11 +171,10 @@ dtype_name <- function(x) {
   as.character(x$name)
 }
 
-# Functions of the user as Python calls them ----------------------------------------------------
+# Callbacks: functions of the user that Python calls ---------------------------------------------
 
-# An R error must not cross TensorFlow as an R error: it would lose its class and data. It is
-# remembered here, Python raises CallbackError, and the remembered condition becomes the parent. Its backtrace must be
-# taken before the stack is gone.
+# An R error would lose its class and data on its way through TensorFlow. So it is kept here, Python raises
+# CallbackError, and the kept condition becomes the parent. Its backtrace must be taken while the stack exists.
 guard_callback <- function(callback) {
   force(callback)
   guarded <- function(...) {
@@ -190,7 +189,7 @@ guard_callback <- function(callback) {
         the$callback_error <- the$callback_error %||% error
         list(error = conditionMessage(error), traceback = trace_text(the$callback_trace))
       },
-      # Ctrl-C while R's own code runs is R's to notice, and Python's to be told.
+      # R notices Ctrl-C while R code runs, and tells Python.
       interrupt = function(interrupt) list(interrupt = TRUE)
     )
   }
@@ -200,18 +199,18 @@ guard_callback <- function(callback) {
   )
 }
 
-# The first error is the cause of those that follow it.
+# The first error causes those that follow.
 keep_callback_error <- function(error, frame) {
   if (!is.null(the$callback_error)) {
     return(invisible())
   }
   the$callback_error <- error
-  # rlang shows the last branch of a backtrace: it must end where the error was, not in this handler.
+  # rlang shows the last branch of a backtrace: it must end at the error, not in this handler.
   last <- sys.nframe() - 2
   if (identical(sys.call(last)[[1]], quote(.handleSimpleError))) {
     last <- last - 1
   }
-  # What reticulate raises stands beside the call that it belongs to, with the condition itself in the call.
+  # reticulate's stop() frame is a sibling of the failing call, and has the condition in its call.
   if (identical(sys.call(last)[[1]], as.name("stop")) && is.object(sys.call(last)[[2]])) {
     last <- last - 1
   }
@@ -229,7 +228,7 @@ trace_text <- function(trace) {
   paste(format(trace), collapse = "\n")
 }
 
-# A task that is interrupted while R's own code runs leaves in its log where it was.
+# An interrupted task writes to its log where its R code was.
 show_calls <- function() {
   if (nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))) {
     calls <- rlang::trace_back()
@@ -237,10 +236,10 @@ show_calls <- function() {
   }
 }
 
-# What rlang writes for a Python object among the arguments of a call in a backtrace, a method of pillar's type_sum().
-# Without it rlang asks for the object's length, which for a tensor of a graph is an error: an rlang::abort() in a
-# callback would come out as that one.
-named_by_class <- function(x, ...) {
+# A method of pillar's type_sum(), by which rlang shows a Python object among the arguments of a call in a backtrace.
+# Without it rlang asks for the object's length. That is an error for a tensor of a graph, and would hide the error of
+# the callback.
+type_sum_of_python <- function(x, ...) {
   sub("^.*[.]", "", class(x)[[1]])
 }
 
@@ -267,7 +266,7 @@ tfdistribute_available <- function() {
   )
 }
 
-# With reticulate 1.41 or newer the packages are declared, and provided when Python starts.
+# reticulate 1.41 or newer installs declared packages when Python starts.
 declare_python_packages <- function() {
   declare <- get0("py_require", envir = asNamespace("reticulate"))
   if (!is.null(declare)) {
@@ -275,7 +274,7 @@ declare_python_packages <- function() {
   }
 }
 
-# The environment that install_tfdistribute() makes is taken unless the user chose a Python.
+# Use the environment of install_tfdistribute(), unless the user has chosen a Python.
 prefer_own_environment <- function() {
   chosen <- nzchar(Sys.getenv("RETICULATE_PYTHON")) || reticulate::py_available()
   if (!chosen && "r-tfdistribute" %in% reticulate::virtualenv_list()) {
@@ -283,13 +282,13 @@ prefer_own_environment <- function() {
   }
 }
 
-# One of reticulate's functions that choose a Python.
+# Call one of reticulate's functions that choose a Python.
 choose_python <- function(how, ...) {
   choose <- getExportedValue("reticulate", how)
   invisible(choose(...))
 }
 
-# The Python that this session uses, which processes that it starts are to use too.
+# The Python of this session, which its child processes use too.
 python_in_use <- function() {
   backend()
   reticulate::py_config()$python

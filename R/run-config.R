@@ -130,7 +130,7 @@ run_config <- function(
 #' @export
 print.tfdistribute_run_config <- function(x, ...) {
   changed <- names(x)[!mapply(identical, unclass(x), unclass(run_config())[names(x)])]
-  # Seconds are off because steps are given, which is shown already.
+  # Seconds are off because steps are given, and these are shown.
   if (!is.null(x$save_checkpoints_steps)) {
     changed <- setdiff(changed, "save_checkpoints_secs")
   }
@@ -172,7 +172,7 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
   }
 }
 
-# A number of steps, or "auto" where time decides.
+# A number of steps, or "auto" for a number by time.
 check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::caller_arg(value)) {
   if (identical(value, "auto") || null && is.null(value)) {
     return(value)

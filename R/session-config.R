@@ -1,6 +1,6 @@
-# The session settings of run_config(): how they are checked and printed.
+# Checks and printing of the session settings of run_config().
 
-# Plain named values only: which fields there are, TensorFlow knows.
+# Only the form is checked here; Python checks the names of the fields.
 check_session_config <- function(settings, path = "session_config") {
   if (is.null(settings)) {
     return(NULL)
@@ -27,7 +27,7 @@ check_session_config <- function(settings, path = "session_config") {
 
 check_session_field <- function(value, path) {
   if (is.list(value)) {
-    # A field that holds several messages is a list without names.
+    # A repeated field of messages is a list without names.
     if (is.null(names(value))) {
       lapply(value, check_session_field, path)
     } else {

@@ -27,7 +27,7 @@ tfdistribute_sitrep <- function() {
   invisible(sitrep)
 }
 
-# Python's own account of itself, as bridge/doctor.py gives it.
+# Versions, devices and problems, as bridge/doctor.py reports them.
 python_report <- function() {
   python <- python_found()
   if (is.null(python)) {
@@ -41,11 +41,8 @@ python_report <- function() {
 
 sitrep_versions <- function(report) {
   installed <- function(package) {
-    if (requireNamespace(package, quietly = TRUE)) {
-      as.character(utils::packageVersion(package))
-    } else {
-      NA
-    }
+    is_installed <- nzchar(system.file(package = package))
+    if (is_installed) as.character(utils::packageVersion(package)) else NA
   }
   c(
     tfdistribute = installed("tfdistribute"),

@@ -62,11 +62,8 @@ eval_spec <- function(
 
 #' @export
 print.tfdistribute_train_spec <- function(x, ...) {
-  cat(
-    "<train_spec>",
-    if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps),
-    "\n"
-  )
+  end <- if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps)
+  cat("<train_spec>", end, "\n")
   print(x$input)
   invisible(x)
 }

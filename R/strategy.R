@@ -1,4 +1,4 @@
-# What the strategies have in common: checks of devices, and how a strategy is printed.
+# All strategies: checks of devices, and printing.
 
 #' Distribution strategies
 #'

@@ -47,7 +47,7 @@ tensorboard <- function(
     format(check_number(reload_interval, minimum = 0)),
     "--purge_orphaned_data",
     tolower(check_flag(purge_orphaned_data)),
-    # Its own reader of files is a process that outlives it.
+    # The fast loader is a process that outlives TensorBoard.
     "--load_fast",
     "false"
   )
@@ -110,7 +110,7 @@ start_tensorboard <- function(arguments, timeout_s = 60) {
     }
     Sys.sleep(0.1)
   }
-  # Held here, so that it lives as long as the session and no longer.
+  # A reference keeps the process alive until the session ends.
   the$tensorboards <- c(the$tensorboards, list(process))
   url[[1]]
 }

@@ -1,4 +1,4 @@
-# Settings of a script that files and the command line may change.
+# Settings of a script that a file and the command line can change.
 
 #' Settings of a script, from a file or the command line
 #'
@@ -42,20 +42,19 @@ flags <- function(
   if (length(described) == 1 && !inherits(described[[1]], "tfdistribute_flag")) {
     described <- described[[1]]
   }
-  check_described(described)
-  theirs <- tfruns_function("flags")
-  if (!is.null(theirs)) {
-    # What was not given is left to tfruns, which asks the run.
+  check_flags(described)
+  if (has_tfruns()) {
+    # tfruns asks the run for what was not given.
     given <- list(config = if (!missing(config)) config, file = if (!missing(file)) file)
     given <- Filter(Negate(is.null), given)
-    return(do.call(theirs, c(described, given, list(arguments = arguments))))
+    return(do.call(tfruns::flags, c(described, given, list(arguments = arguments))))
   }
   if (!missing(file) && !file.exists(file)) {
     abort_argument(file, "the path of a file that exists")
   }
   names(described) <- vapply(described, function(flag) flag$name, "")
   values <- lapply(described, function(flag) flag$default)
-  said <- utils::modifyList(flags_in_file(file, config), flags_in_command(arguments))
+  said <- utils::modifyList(flags_in_file(file, config), flags_in_command_line(arguments))
   for (name in names(said)) {
     flag <- described[[name]] %||% abort_unknown_flag(name, names(described))
     values[[name]] <- flag_value(flag, said[[name]])
@@ -87,7 +86,7 @@ flag_string <- function(name, default, description = NULL) {
   new_flag("string", name, default, description)
 }
 
-# The fields and the second class are those of tfruns, which takes such an object as its own.
+# Fields and second class are those of tfruns, which accepts such an object.
 new_flag <- function(type, name, default, description) {
   flag <- list(
     name = check_string(name),
@@ -105,7 +104,7 @@ flag_value <- function(flag, value) {
       flag$type,
       numeric = suppressWarnings(as.double(value)),
       integer = as_whole(value),
-      boolean = as_truth(value),
+      boolean = as_boolean(value),
       string = as.character(value)
     )
   } else {
@@ -122,7 +121,7 @@ as_whole <- function(value) {
   if (is_number(number) && is_whole(number)) as.integer(number) else NA
 }
 
-as_truth <- function(value) {
+as_boolean <- function(value) {
   if (is.logical(value)) {
     return(value)
   }
@@ -136,7 +135,7 @@ as_truth <- function(value) {
   }
 }
 
-check_described <- function(described) {
+check_flags <- function(described) {
   for (flag in described) {
     check_class(flag, "tfdistribute_flag", "flags, such as flag_numeric() makes", argument = "...")
   }
@@ -184,7 +183,7 @@ flags_in_file <- function(file, config) {
   utils::modifyList(as.list(read$default), as.list(read[[config]]))
 }
 
-flags_in_command <- function(arguments) {
+flags_in_command_line <- function(arguments) {
   said <- list()
   index <- 1
   while (index <= length(arguments)) {

@@ -1,4 +1,4 @@
-# Objects that tfestimators made, under this package's verbs.
+# The verbs of this package for objects of tfestimators.
 
 #' Use objects of tfestimators
 #'
@@ -43,7 +43,7 @@ evaluate.tf_estimator <- function(object, ...) {
 #' @rdname tf_estimator
 #' @export
 predict.tf_estimator <- function(object, input_fn, ...) {
-  # Both packages have a method for this generic; the one that was loaded last is called.
+  # Both packages have a method for this generic; R calls that of the package loaded last.
   if (isNamespaceLoaded("tfestimators") && !inherits(input_fn, "tfdistribute_input")) {
     theirs <- get("predict.tf_estimator", envir = asNamespace("tfestimators"))
     return(theirs(object, input_fn = input_fn, ...))
@@ -71,7 +71,7 @@ model_dir.tf_estimator <- function(object, ...) {
   python_estimator(object)$model_dir
 }
 
-# The object as a description. It is made for one verb: it holds a Python object, and cannot be saved.
+# The object as a description for one verb. It holds a Python object, so it cannot be saved.
 as_wrapped <- function(object) {
   new_estimator(
     "wrapped",

@@ -1,4 +1,4 @@
-# How tf.train.Example messages with labels are read, by descriptions.
+# Descriptions of how tf.train.Example messages with labels are read.
 
 #' Specify how TensorFlow parses examples in files
 #'
@@ -83,7 +83,7 @@ new_parse_example_spec <- function(
 }
 
 check_not_read <- function(name, columns, argument) {
-  if (!is.null(name) && name %in% unlist(lapply(columns, features_of_column))) {
+  if (!is.null(name) && name %in% features_of(columns)) {
     abort_tfdistribute(
       "model",
       problem = "`{argument}` is \"{name}\", which is also a feature.",
@@ -107,23 +107,9 @@ check_label_default <- function(label_default, dtype) {
   )
 }
 
-# Names of the features that a column reads, those of the columns within it included.
-features_of_column <- function(column) {
-  if (is.character(column)) {
-    return(column)
-  }
-  inner <- c(column[c("source_column", "categorical_column")], column$keys)
-  c(
-    # `keys` of crossed columns must not be taken for it.
-    column[["key"]],
-    column$weight_feature_key,
-    unlist(lapply(Filter(Negate(is.null), inner), features_of_column))
-  )
-}
-
 #' @export
 print.tfdistribute_parse_example_spec <- function(x, ...) {
-  features <- unique(unlist(lapply(x$feature_columns, features_of_column)))
+  features <- features_of(x$feature_columns)
   label <- paste0(x$label_key, " (", x$label_dtype)
   if (x$label_dimension > 1) {
     label <- paste0(label, ", ", x$label_dimension, " values")
@@ -151,5 +137,5 @@ as_python.tfdistribute_parse_example_spec <- function(x, ...) {
     label_dimension = x$label_dimension,
     weight_column = x$weight_column
   )
-  kept_value(kept)
+  unconverted_object(kept)
 }

@@ -1,4 +1,4 @@
-# Which Python is used, for scripts that choose one.
+# Choice of a Python, for scripts of tfestimators.
 
 #' Choose the Python to use
 #'
@@ -74,18 +74,18 @@ install_tensorflow <- function(
   python_version = conda_python_version
 ) {
   method <- check_default_choice(method, c("auto", "virtualenv", "conda"))
-  refuse_installation(method == "conda", "method", method, "Use `method = \"virtualenv\"`.")
+  check_installation_option(method == "conda", "method", method, "Use `method = \"virtualenv\"`.")
   known <- grepl(
     "^((default|2[.]15([.]1)?)(-(gpu|cpu))?|gpu|cpu)$",
     check_string(version)
   )
-  refuse_installation(
+  check_installation_option(
     !known,
     "version",
     version,
     "Leave `version` out: 2.15 is the last version with Estimators."
   )
-  refuse_installation(
+  check_installation_option(
     length(extra_packages) > 0,
     "extra_packages",
     extra_packages,
@@ -101,7 +101,7 @@ install_tensorflow <- function(
   install_tfdistribute(envname %||% "r-tfdistribute", gpu = gpu)
 }
 
-refuse_installation <- function(refused, argument, value, remedy) {
+check_installation_option <- function(refused, argument, value, remedy) {
   if (refused) {
     abort_tfdistribute(
       "unsupported",

@@ -1,4 +1,4 @@
-# Functions of other packages that users of tfestimators find beside its own.
+# Functions of other packages that tfestimators exports.
 
 #' @importFrom magrittr %>%
 #' @export

@@ -1,4 +1,4 @@
-# Which features the tidyselect helpers in column_*() choose from.
+# The features that tidyselect helpers in column_*() choose from.
 
 #' Set the names that feature columns select from
 #'
@@ -91,7 +91,7 @@ select_features <- function(dots, verb, known) {
 }
 
 names_in_scope <- function(dots, scope, verb) {
-  selection <- lapply(dots, quote_own_names, scope = scope)
+  selection <- lapply(dots, select_names_in_variable, scope = scope)
   positions <- tryCatch(
     tidyselect::eval_select(
       rlang::expr(c(!!!selection)),
@@ -102,8 +102,8 @@ names_in_scope <- function(dots, scope, verb) {
   scope[positions]
 }
 
-# A variable of the user that holds names stands for these names, unless the scope has its name.
-quote_own_names <- function(quosure, scope) {
+# A variable that holds names selects these names, unless a feature has the variable's name.
+select_names_in_variable <- function(quosure, scope) {
   if (!rlang::quo_is_symbol(quosure)) {
     return(quosure)
   }
@@ -131,7 +131,7 @@ abort_feature_selection <- function(error, scope, verb) {
   )
 }
 
-# Helpers that choose among names need names to choose from.
+# Helpers that need a scope to choose from.
 choosing_helpers <- c(
   "contains",
   "ends_with",

@@ -38,18 +38,18 @@ shape <- function(..., dims = list(...)) {
 #' @export
 array_reshape <- function(x, dim, order = c("C", "F")) {
   order <- check_default_choice(order, c("C", "F"))
-  dim <- full_dim(unlist(dim), length(x))
+  dim <- check_dim(unlist(dim), length(x))
   if (order == "F") {
     return(array(x, dim))
   }
-  aperm(array(last_first(x), rev(dim)))
+  aperm(array(in_row_major_order(x), rev(dim)))
 }
 
-last_first <- function(x) {
+in_row_major_order <- function(x) {
   if (length(dim(x)) > 1) as.vector(aperm(x)) else as.vector(x)
 }
 
-full_dim <- function(dim, length) {
+check_dim <- function(dim, length) {
   given <- dim
   open <- is.na(dim) | dim == -1
   known <- prod(dim[!open])

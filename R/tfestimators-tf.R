@@ -19,12 +19,12 @@ tf <- NULL
 
 # Set when the package is loaded: a module that is imported on first use.
 set_tf <- function(namespace) {
-  assign("tf", tf_of_other_package() %||% delayed_tensorflow(), envir = namespace)
+  assign("tf", tf_of_tensorflow_package() %||% delayed_tensorflow(), envir = namespace)
 }
 
-tf_of_other_package <- function(package = "tensorflow") {
-  if (nzchar(system.file(package = package))) {
-    tryCatch(getExportedValue(package, "tf"), error = function(error) NULL)
+tf_of_tensorflow_package <- function() {
+  if (nzchar(system.file(package = "tensorflow"))) {
+    tryCatch(tensorflow::tf, error = function(error) NULL)
   }
 }
 

@@ -1,4 +1,4 @@
-# Runs of the R package tfruns: what is recorded in them where it is installed, and what stands in for it elsewhere.
+# Runs of the R package tfruns, if it is installed: losses and metrics are recorded in the active run.
 
 #' Directory of the training run
 #'
@@ -13,18 +13,15 @@
 #' run_dir()
 #' @export
 run_dir <- function() {
-  ask <- tfruns_function("run_dir")
-  if (is.null(ask)) getwd() else ask()
+  if (has_tfruns()) tfruns::run_dir() else getwd()
 }
 
-# A function of tfruns, or NULL where it is not installed.
-tfruns_function <- function(name, package = "tfruns") {
-  if (requireNamespace(package, quietly = TRUE)) getExportedValue(package, name)
+has_tfruns <- function() {
+  requireNamespace("tfruns", quietly = TRUE)
 }
 
 is_run_active <- function() {
-  ask <- tfruns_function("is_run_active")
-  !is.null(ask) && isTRUE(ask())
+  has_tfruns() && isTRUE(tfruns::is_run_active())
 }
 
 # Losses, and metrics of evaluations as `val_` columns beside them, in rows of steps.
@@ -32,7 +29,6 @@ record_history <- function(history) {
   if (!is_run_active()) {
     return(invisible())
   }
-  write <- tfruns_function("write_run_metadata")
   evaluations <- history$evaluations
   steps <- sort(unique(c(history$losses$step, evaluations$global_step)))
   metrics <- setdiff(names(evaluations), "global_step")
@@ -40,17 +36,17 @@ record_history <- function(history) {
     evaluations[[name]][match(steps, evaluations$global_step)]
   })
   losses <- history$losses$loss[match(steps, history$losses$step)]
-  write("metrics", as.data.frame(c(list(loss = losses), columns), check.names = FALSE))
+  metrics <- as.data.frame(c(list(loss = losses), columns), check.names = FALSE)
+  tfruns::write_run_metadata("metrics", metrics)
   if (nrow(evaluations) > 0) {
-    write("evaluation", as.list(evaluations[nrow(evaluations), ]))
+    tfruns::write_run_metadata("evaluation", as.list(evaluations[nrow(evaluations), ]))
   }
   invisible()
 }
 
 record_evaluation <- function(metrics) {
   if (is_run_active()) {
-    write <- tfruns_function("write_run_metadata")
-    write("evaluation", as.list(metrics))
+    tfruns::write_run_metadata("evaluation", as.list(metrics))
   }
   invisible()
 }

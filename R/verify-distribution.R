@@ -37,7 +37,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   config <- model$config %||% run_config()
   config$tf_random_seed <- config$tf_random_seed %||% 1L
   config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
-  across <- spanning_strategy(config$train_distribute)
+  across <- cluster_strategy(config$train_distribute)
   train_once <- function(name, strategy, cluster = NULL, steps_per_run = config$steps_per_run) {
     config["train_distribute"] <- list(strategy)
     config["cluster"] <- list(cluster)
@@ -82,7 +82,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
 }
 
 # The strategy of a cluster: the model's own, where it is one.
-spanning_strategy <- function(strategy) {
+cluster_strategy <- function(strategy) {
   spans <- isTRUE(strategy$kind %in% c("multi_worker", "parameter_server"))
   if (spans) strategy else strategy_multi_worker()
 }

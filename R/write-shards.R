@@ -1,4 +1,4 @@
-# Data as sharded files with an index.
+# Writers of sharded files with an index.
 
 #' Write data to sharded files
 #'
@@ -52,11 +52,11 @@ write_tfrecord <- function(data, path, shards = 1) {
 write_shards <- function(format, data, path, shards) {
   path <- check_string(path)
   shards <- check_count(shards)
-  input <- as_written(data)
+  input <- as_input_to_write(data)
   if (isTRUE(input$rows < shards)) {
     abort_argument(shards, "at most the number of rows, {input$rows}")
   }
-  progress <- if (isTRUE(getOption("tfdistribute.progress", TRUE))) writing_progress()
+  progress <- if (isTRUE(getOption("tfdistribute.progress", TRUE))) new_writing_progress()
   on.exit(if (!is.null(progress)) progress$finish())
   call_backend(
     "write_shards",
@@ -69,8 +69,8 @@ write_shards <- function(format, data, path, shards) {
   invisible(path)
 }
 
-# One bar for the rows that are read, whose number nobody knows, and one for the files.
-writing_progress <- function() {
+# A bar for the rows read, of an unknown total, and one for the files written.
+new_writing_progress <- function() {
   shown <- new.env(parent = emptyenv())
   shown$bar <- NULL
   shown$what <- ""
@@ -92,7 +92,7 @@ writing_progress <- function() {
   list(listener = listener, finish = finish)
 }
 
-as_written <- function(data) {
+as_input_to_write <- function(data) {
   if (inherits(data, "tfdistribute_input") || is.function(data)) {
     return(as_input(data))
   }

@@ -1,26 +1,26 @@
 .onLoad <- function(libname, pkgname) {
   declare_python_packages()
   set_tf(topenv())
-  # Scripts that attach R's tensorflow or generics after this package still reach the methods.
+  # Methods also work in scripts that attach tensorflow or generics after this package.
   for (verb in c("train", "evaluate", "train_and_evaluate", "export_savedmodel")) {
     register_when_loaded("tensorflow", verb)
   }
   for (verb in c("train", "evaluate")) {
     register_when_loaded("generics", verb)
   }
-  register_when_loaded("pillar", "type_sum", "python.builtin.object", named_by_class)
-  # Descriptions may be given to Python's own functions.
+  register_when_loaded("pillar", "type_sum", "python.builtin.object", type_sum_of_python)
+  # Descriptions can be passed to Python functions.
   for (class in paste0("tfdistribute_", c("run_config", "hook", "parse_example_spec"))) {
     register_when_loaded("reticulate", "r_to_py", class, as_python_argument)
   }
-  # tfestimators has this method too; which of the two is called must not depend on who was loaded last.
+  # tfestimators has this method too; the choice must not depend on the order of loading.
   setHook(packageEvent("tfestimators", "onLoad"), function(...) {
     registerS3method("predict", "tf_estimator", predict.tf_estimator, envir = asNamespace("stats"))
   })
 }
 
-# Register this package's method (of a verb, unless another is given) for a generic of another package, now or when that
-# package is loaded.
+# Register a method for a generic of another package, now or when that package is loaded. The default is the method of
+# a verb.
 register_when_loaded <- function(
   package,
   generic,

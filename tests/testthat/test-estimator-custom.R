@@ -57,7 +57,7 @@ test_that("an R function's params stay in R, and it is given what it takes", {
   skip_if_no_tensorflow()
   params <- list(formula = y ~ x, nothing = NULL)
   called <- function(model_fn) {
-    call <- called_model_fn(model_fn, params)
+    call <- model_fn_wire(model_fn, params)
     call(list(x = 1), 2, "train", "config")
   }
   seen <- NULL
@@ -95,14 +95,14 @@ test_that("what is no part of a specification is refused by name", {
     estimator_spec("train", training_hooks = "stop")
     estimator_spec("train", solver = "adam")
     estimator_spec("train", optimizer = "adm")
-    specification_wire(3, "train")
-    specification_wire(list(1), "train")
+    spec_wire(3, "train")
+    spec_wire(list(1), "train")
   })
 })
 
 test_that("a list becomes a specification; its optimizer matters in training only", {
-  wire <- specification_wire(list(loss = NULL, optimizer = list("sgd", learning_rate = 1)), "train")
+  wire <- spec_wire(list(loss = NULL, optimizer = list("sgd", learning_rate = 1)), "train")
   expect_identical(wire$mode, "train")
   expect_identical(wire$optimizer$settings, list(learning_rate = 1))
-  expect_null(specification_wire(list(loss = NULL, optimizer = "sgd"), "eval")$optimizer)
+  expect_null(spec_wire(list(loss = NULL, optimizer = "sgd"), "eval")$optimizer)
 })

@@ -17,7 +17,10 @@ example_history <- function() {
 }
 
 test_that("a history prints steps, losses, speed and the last evaluation", {
-  expect_snapshot(example_history())
+  expect_snapshot({
+    example_history()
+    summary(example_history())
+  })
 })
 
 test_that("a history without a step says so", {

@@ -22,5 +22,5 @@ test_that("a Python that TensorFlow 2.15 cannot use is refused with its path", {
 
 test_that("a suitable Python is found where there is one", {
   skip_if_no_tensorflow()
-  expect_true(file.exists(suitable_python()))
+  expect_true(file.exists(find_python()))
 })
