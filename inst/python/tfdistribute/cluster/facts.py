@@ -112,17 +112,7 @@ def facts_of_tf_configs(
     global_batch_size: int | None = None,
     tf_config_is_late: bool = False,
 ) -> ClusterFacts:
-    """Collect the facts of one TF_CONFIG or of several.
-
-    Args:
-        configs: The TF_CONFIGs, at least one.
-        devices_per_worker: Devices of each process that trains.
-        global_batch_size: Examples of one training step.
-        tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
-
-    Returns:
-        The facts.
-    """
+    """Collect the facts of one TF_CONFIG or of several."""
     first = configs[0]
     return ClusterFacts(
         roles=first.cluster,

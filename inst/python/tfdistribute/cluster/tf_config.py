@@ -66,17 +66,7 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
 
 
 def parse_tf_config(text: str) -> TfConfig | None:
-    """Read the text of TF_CONFIG. Whether its task is one of its cluster's is not checked.
-
-    Args:
-        text: JSON.
-
-    Returns:
-        The cluster and the task; None where the text is blank or names neither.
-
-    Raises:
-        ClusterError: as ``read_tf_config``.
-    """
+    """Read the text of TF_CONFIG. Whether its task is one of its cluster's is not checked."""
     text = text.strip()
     if not text:
         return None

@@ -35,19 +35,7 @@ def find_overdue(
     is_script: bool = False,
     chief_done_at: float | None = None,
 ) -> Overdue | None:
-    """Find a deadline that has passed.
-
-    Args:
-        views: The tasks that are not waiting for a restart.
-        start_timeout_s: Seconds after its start in which a task that trains must make a step.
-        stall_timeout_s: Seconds in which some task must make a step.
-        now: Monotonic time.
-        is_script: Whether tasks may do other work after training.
-        chief_done_at: Monotonic time at which the chief finished; None before.
-
-    Returns:
-        The deadline; None if all tasks are in time.
-    """
+    """Find a deadline that has passed."""
     if chief_done_at is not None:
         return _after_chief(views, stall_timeout_s, now, chief_done_at)
     training = [view for view in views if view.trains and view.is_running]

@@ -16,16 +16,7 @@ from tfdistribute.launch.task_view import TaskView
 
 
 def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any]:
-    """Describe the failure of a job that one task caused.
-
-    Args:
-        task: The task.
-        restarts: Restarts of the job so far.
-        is_private: Whether the job has a network of its own.
-
-    Returns:
-        The failure.
-    """
+    """Describe the failure of a job that one task caused."""
     if failures.is_port_conflict(task.view):
         error = PortError(
             describe_port_conflict(task),
@@ -47,15 +38,7 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
 
 
 def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str, Any]:
-    """Describe the failure of a job in which tasks never reached their first step.
-
-    Args:
-        late: The deadline, and the tasks that missed it.
-        tasks: The same tasks.
-
-    Returns:
-        The failure of the first of them, without a log.
-    """
+    """Describe the failure of a job in which tasks never reached their first step."""
     states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
         f"Not every task reached its first step in `start_timeout_s` = {late.seconds:g} seconds: {states}.",
@@ -69,17 +52,7 @@ def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str
 def diagnose_stall(
     problem: str, late: Overdue, tasks: Sequence[TaskProcess], restarts: int
 ) -> dict[str, Any]:
-    """Describe the failure of a job that stalled after its last restart.
-
-    Args:
-        problem: What did not happen.
-        late: The deadline.
-        tasks: The tasks that missed it.
-        restarts: Restarts of the job so far.
-
-    Returns:
-        The failure of the first of them.
-    """
+    """Describe the failure of a job that stalled after its last restart."""
     error = TrainingError(
         f"{problem} {_count_restarts(restarts)}".strip(),
         f"See the logs {', '.join(task.log for task in tasks)}, or increase `stall_timeout_s`.",

@@ -17,15 +17,7 @@ _NO_NETWORK = ("resolve host", "name resolution", "Network is unreachable", "No 
 
 
 def task_failure(view: TaskView, log: str) -> dict[str, Any]:
-    """Describe why a task ended.
-
-    Args:
-        view: The state of the task.
-        log: Path of its log.
-
-    Returns:
-        The fields of ``error_failure``; those that the task reported itself, if it did.
-    """
+    """Describe why a task ended."""
     if view.failed is not None:
         known = {
             name: view.failed[name] for name in errors.FIELDS if view.failed.get(name) is not None
@@ -50,16 +42,7 @@ def task_failure(view: TaskView, log: str) -> dict[str, Any]:
 def error_failure(
     error: TfdistributeError, task: str | None = None, exit_code: int | None = None
 ) -> dict[str, Any]:
-    """Describe an error as the failure of a job.
-
-    Args:
-        error: The error.
-        task: The task that failed; None if none did.
-        exit_code: The exit code of the task.
-
-    Returns:
-        ``errors.as_values`` without a traceback, which would be the supervisor's own, and task, host and exit.
-    """
+    """Describe an error as the failure of a job."""
     where = {"task": task, "host": "localhost", "exit": exit_code}
     return {**errors.as_values(error), "traceback": None, **where}
 

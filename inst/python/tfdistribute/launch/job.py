@@ -142,17 +142,7 @@ def is_remote(path: str) -> bool:
 
 
 def read_job(path: str) -> Job:
-    """Read a job from its file.
-
-    Args:
-        path: JSON.
-
-    Returns:
-        The job.
-
-    Raises:
-        ArgumentError: the file cannot be read, or is not a job.
-    """
+    """Read a job from its file."""
     try:
         with open(path, encoding="utf-8") as file:
             content: Any = json.load(file)

@@ -43,15 +43,7 @@ def reap_supervisors() -> None:
 
 
 def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
-    """Make the handle with which a job is read and stopped.
-
-    Args:
-        state: A state of the job.
-        directory: Its private directory.
-
-    Returns:
-        Plain values: id, pid of the supervisor, logs, model_dir, verb, directory.
-    """
+    """Make the handle with which a job is read and stopped."""
     return {**{name: state.get(name) for name in _HANDLE}, "directory": directory}
 
 
@@ -79,14 +71,7 @@ def job_state(job: Handle) -> dict[str, Any]:
 
 
 def result_of(job: Handle) -> dict[str, Any] | None:
-    """Read the result of a job that has ended.
-
-    Args:
-        job: Its handle.
-
-    Returns:
-        The last state; None if there is none.
-    """
+    """Read the result of a job that has ended."""
     fallback = fallback_directory(str(job["id"]))
     for directory in (job.get("logs"), fallback):
         if directory is None:

@@ -58,19 +58,7 @@ class Decision:
 def next_action(
     views: Sequence[TaskView], policy: Policy, restarts: int, port_attempts: int, now: float
 ) -> Decision:
-    """Decide what to do next.
-
-    Args:
-        views: The tasks that are not waiting for a restart.
-        policy: The restart policy.
-        restarts: Restarts so far.
-        port_attempts: Changes of ports so far.
-        now: Epoch seconds.
-
-    Returns:
-        The decision. The root cause is the earliest permanent failure, else the first process that died, else the first
-        failure: peers may report a lost process before its end is seen.
-    """
+    """Decide what to do next."""
     failed = sorted((view for view in views if has_failed(view, policy, views)), key=_failed_at)
     permanent = [view for view in failed if not is_transient(view)]
     if permanent:

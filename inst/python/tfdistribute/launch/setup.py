@@ -44,19 +44,7 @@ class JobSetup:
 
 
 def set_up(job: Job) -> JobSetup:
-    """Check the private directory, lock model_dir, and make the log directory and the network.
-
-    Args:
-        job: The job.
-
-    Returns:
-        The resources; the caller releases them.
-
-    Raises:
-        ArgumentError: the private directory is not private.
-        ModelDirectoryError: another job uses model_dir, or it is not writable.
-        ClusterError: a private network was requested and is not possible.
-    """
+    """Check the private directory, lock model_dir, and make the log directory and the network."""
     private_directory.check_private(job.directory)
     model_dir = job.local_model_dir
     lock = None if model_dir is None else ModelDirectoryLock(model_dir)

@@ -124,12 +124,7 @@ class StateFile:
 
 
 def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
-    """Write the last state outside the private directory, which is removed with the job.
-
-    Args:
-        values: The state.
-        directories: Candidates, the preferred one first; the first writable one is used.
-    """
+    """Write the last state outside the private directory, which is removed with the job."""
     for directory in directories:
         if is_usable(directory):
             with contextlib.suppress(OSError):

@@ -55,16 +55,7 @@ class RowOrder:
 
 
 def epoch_order(rows: int, seed: int, epoch: int) -> npt.NDArray[np.int32 | np.int64]:
-    """Shuffle the rows for one epoch.
-
-    Args:
-        rows: Rows of one epoch.
-        seed: Any whole number.
-        epoch: Which pass, from 0.
-
-    Returns:
-        Each row number once; the same for the same arguments, in every process.
-    """
+    """Shuffle the rows for one epoch."""
     order = np.arange(rows, dtype=np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
     random_generator(seed, epoch).shuffle(order)
     return order

@@ -73,12 +73,7 @@ def hook_name(hook: Any) -> str:
 
 
 def steps_before_trigger(timer: Any, step: int) -> float:
-    """Count the steps after this one that come before a ``SecondOrStepTimer`` triggers.
-
-    Args:
-        timer: The timer. If it counts seconds, the number is unlimited: it triggers at the first step seen after them.
-        step: The step that has just been taken.
-    """
+    """Count the steps after this one that come before a ``SecondOrStepTimer`` triggers."""
     every_steps = getattr(timer, "_every_steps", None)
     if every_steps is None:
         return UNLIMITED

@@ -16,15 +16,7 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def hash_rows(batch: Any) -> npt.NDArray[np.uint64]:
-    """Hash each row of a batch.
-
-    Args:
-        batch: Values in mappings and tuples, as a session returns them: arrays with rows in the first dimension,
-            ``tf.compat.v1.ragged.RaggedTensorValue`` or ``tf.compat.v1.SparseTensorValue``.
-
-    Returns:
-        Numbers of 64 bits, equal for equal rows; almost surely different for millions of different rows.
-    """
+    """Hash each row of a batch."""
     hashes: npt.NDArray[np.uint64] | None = None
     for part in _values(batch):
         own = _hash_part(part)

@@ -74,18 +74,7 @@ def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...
 
 
 def file_at(path: str, argument: str = "paths") -> File:
-    """Read the state of one file.
-
-    Args:
-        path: Where it is.
-        argument: Name of the user's argument, for the errors.
-
-    Returns:
-        The file.
-
-    Raises:
-        InputError: it is missing, is a directory or cannot be read.
-    """
+    """Read the state of one file."""
     path = _normalised(path)
     if is_directory(path):
         raise _file_error(

@@ -122,15 +122,7 @@ class _Batches:
         return batch
 
     def next_for(self, epochs: int | None, replicas: int) -> PackedColumns | None:
-        """Return the next batch, for ``_Slices``.
-
-        Args:
-            epochs: Passes to begin with this batch; 0 if it belongs to a pass that has begun.
-            replicas: Number of replicas that share it.
-
-        Returns:
-            The batch; None after the last pass, and if a function was interrupted.
-        """
+        """Return the next batch, for ``_Slices``."""
         try:
             return self._next(epochs, replicas)
         except _BatchInterrupt:

@@ -75,17 +75,7 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
 
 
 def map_packed(directory: str) -> PackedColumns:
-    """Map what ``write_packed`` wrote, for reading.
-
-    Args:
-        directory: Where it is.
-
-    Returns:
-        The columns; their pages are shared with every process that maps them.
-
-    Raises:
-        InputError: the files are missing, or not what was written.
-    """
+    """Map what ``write_packed`` wrote, for reading."""
     try:
         description = json.loads((Path(directory) / COLUMNS).read_text(encoding="utf-8"))
         tables = {

@@ -14,19 +14,7 @@ _COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
 def choose_columns(
     columns: Sequence[ColumnFacts], features: Sequence[str] | None, response: str | None
 ) -> list[ColumnFacts]:
-    """Choose the columns that are read.
-
-    Args:
-        columns: All columns of the files.
-        features: Names of the features; None: all but the response.
-        response: Name of the response, or None.
-
-    Returns:
-        The features in their order, then the response.
-
-    Raises:
-        InputError: a column does not exist.
-    """
+    """Choose the columns that are read."""
     known = {column.name: column for column in columns}
     names = [name for name in known if name != response] if features is None else list(features)
     for argument, name in [("features", each) for each in names] + [("response", response)]:
@@ -41,19 +29,7 @@ def choose_columns(
 
 
 def parse_column(name: str, text: str, dtypes: Sequence[str]) -> tuple[str, ColumnFacts]:
-    """Parse a column from a text such as "float32[28, 28]".
-
-    Args:
-        name: Name of the column.
-        text: The text.
-        dtypes: The dtypes that the files can hold.
-
-    Returns:
-        The dtype in the file, and the column.
-
-    Raises:
-        ArgumentError: the text is not a supported dtype with a shape.
-    """
+    """Parse a column from a text such as "float32[28, 28]"."""
     match = _COLUMN.fullmatch(text.strip())
     if match is None or match[1] not in dtypes:
         raise ArgumentError(

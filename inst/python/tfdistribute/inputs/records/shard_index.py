@@ -56,11 +56,7 @@ class ShardIndex:
 
     @classmethod
     def from_json(cls, text: str) -> ShardIndex:
-        """Read an index from text.
-
-        Raises:
-            ValueError, KeyError, TypeError: the text is not an index.
-        """
+        """Read an index from text."""
         fields = json.loads(text)
         columns = [
             IndexedColumn(
@@ -79,18 +75,7 @@ def _tuple(values: Any) -> Any:
 
 
 def read_index(directory: str, format: str) -> ShardIndex | None:  # noqa: A002
-    """Read the index of a directory.
-
-    Args:
-        directory: Where the files are.
-        format: Format of the files.
-
-    Returns:
-        The index; None if there is none, or one of another format.
-
-    Raises:
-        InputError: it cannot be read, or the files are not finished.
-    """
+    """Read the index of a directory."""
     path = _beside(directory, INDEX)
     if not exists(path):
         if exists(_beside(directory, UNFINISHED)):
@@ -116,18 +101,7 @@ def read_index(directory: str, format: str) -> ShardIndex | None:  # noqa: A002
 
 
 def expand_shards(paths: Sequence[str], format: str) -> tuple[list[str], ShardIndex | None]:  # noqa: A002
-    """Replace directories by the shards in their index.
-
-    Args:
-        paths: Paths or patterns.
-        format: Format of the files.
-
-    Returns:
-        The paths, and the index of the first directory that has one.
-
-    Raises:
-        InputError: as ``read_index``; or the indexes of two directories have different columns.
-    """
+    """Replace directories by the shards in their index."""
     found: list[str] = []
     first: ShardIndex | None = None
     for path in paths:

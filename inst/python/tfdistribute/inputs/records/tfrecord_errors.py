@@ -28,13 +28,6 @@ def first_fault(
 ) -> tuple[int, str] | None:
     """Find the first message that does not hold the columns.
 
-    Args:
-        messages: Serialised ``tf.train.Example`` messages.
-        columns: The columns that each must hold.
-
-    Returns:
-        Its position and its fault, as the end of a sentence; None if no message has one.
-
     Source:
         https://github.com/tensorflow/tensorflow/blob/v2.15.0/tensorflow/core/example/example.proto
     """

@@ -179,18 +179,7 @@ class TableColumns:
 def values_of(
     column: Any, facts: ColumnFacts
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Read a column.
-
-    Args:
-        column: A ``pyarrow.ChunkedArray``.
-        facts: Its name, type and shape.
-
-    Returns:
-        Values, arbitrary where they are missing; and which rows these are, None if no value is missing.
-
-    Raises:
-        ArrowException: a value is of another type.
-    """
+    """Read a column."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

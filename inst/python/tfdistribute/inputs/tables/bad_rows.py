@@ -33,15 +33,7 @@ class SkippedRows:
 
 
 def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
-    """Drop rows that cannot be used.
-
-    Args:
-        table: ``pyarrow.Table`` with at least these columns; bytes are converted to the columns' types.
-        columns: The columns to keep.
-
-    Returns:
-        A table with the columns' types, and the reason for each dropped row by its number.
-    """
+    """Drop rows that cannot be used."""
     pyarrow = arrow_module("pyarrow")
     reasons: dict[int, str] = {}
     kept: dict[str, Any] = {}

@@ -117,15 +117,7 @@ class RecordReader:
     def read_good_rows(
         self, span: Span, columns: TableColumns
     ) -> tuple[Any, list[int], dict[int, str]]:
-        """Parse records and drop those that cannot be used.
-
-        Args:
-            span: Their position.
-            columns: The columns to keep.
-
-        Returns:
-            A ``pyarrow.Table``, the line of each of its rows, and the reason for each dropped record by its line.
-        """
+        """Parse records and drop those that cannot be used."""
         pyarrow, names = arrow_module("pyarrow"), columns.names
         lines, reasons = self.lines(span), dict[int, str]()
 

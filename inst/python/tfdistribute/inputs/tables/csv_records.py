@@ -46,17 +46,6 @@ class Span:
 def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
     """Cut a file into spans of about ``TEXT_BYTES``; the first holds only the first record that is not empty.
 
-    Args:
-        file: The file.
-        delimiter: The character between fields.
-        first: Whether to stop after the first record.
-
-    Yields:
-        All spans of the file in their order.
-
-    Raises:
-        InputError: the file is compressed or not text, quotes break the rules of RFC 4180, or a record does not end.
-
     Source:
         https://www.rfc-editor.org/rfc/rfc4180, section 2.
     """
@@ -116,17 +105,7 @@ class _Cursor:
 
 
 def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> list[int]:
-    """Find the line where each record that is not empty begins.
-
-    Args:
-        file: The file.
-        span: A span of it.
-        data: Its bytes.
-        delimiter: The character between fields.
-
-    Returns:
-        The lines of the records, counted from 1 in the file.
-    """
+    """Find the line where each record that is not empty begins."""
     ends = _record_ends(file, data, delimiter, span.line, at_end=True)
     starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
     newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)

@@ -13,17 +13,7 @@ from tfdistribute.inputs.files.files import File, check_unchanged, is_local, ope
 
 
 def arrow_module(name: str) -> Any:
-    """Import a module of pyarrow.
-
-    Args:
-        name: Its full name, such as "pyarrow.csv".
-
-    Returns:
-        The module.
-
-    Raises:
-        BackendError: pyarrow is missing, or does not fit this NumPy.
-    """
+    """Import a module of pyarrow."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -35,17 +25,7 @@ def arrow_module(name: str) -> Any:
 
 @contextlib.contextmanager
 def open_for_arrow(file: File) -> Iterator[Any]:
-    """Open a file for pyarrow, without mapping it into memory: a mapped file that shrinks ends the process.
-
-    Args:
-        file: The file.
-
-    Yields:
-        A ``pyarrow.NativeFile``.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Open a file for pyarrow, without mapping it into memory: a mapped file that shrinks ends the process."""
     pyarrow = arrow_module("pyarrow")
     if is_local(file.path):
         try:
@@ -63,16 +43,7 @@ def open_for_arrow(file: File) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def explain_arrow_errors(file: File, kind: str, remedy: str) -> Iterator[None]:
-    """Raise pyarrow's errors with the name of the file.
-
-    Args:
-        file: The file that is read.
-        kind: What it should be, such as "a Parquet file".
-        remedy: What to do if it is not.
-
-    Raises:
-        InputError: pyarrow cannot read it, or it was changed.
-    """
+    """Raise pyarrow's errors with the name of the file."""
     pyarrow = arrow_module("pyarrow")
     try:
         yield

@@ -63,11 +63,7 @@ class TableFiles:
             yield from drop_bad_rows(_as_table(batch), self.columns)[0].to_batches()
 
     def without_bad_rows(self: Files) -> tuple[Files, SkippedRows]:
-        """Count the usable rows in one pass over the files.
-
-        Returns:
-            The same files with blocks of the usable rows only, and a report of the others.
-        """
+        """Count the usable rows in one pass over the files."""
         positions: dict[Block, int] = {}
         count, places = 0, list[str]()
         for block, position in self.positions.items():

@@ -60,18 +60,7 @@ class TableInput(FileInput):
             warnings.warn(message, stacklevel=2)
 
     def _choose_columns(self, files: Sequence[File], schemas: Sequence[Any]) -> TableColumns:
-        """Choose the columns, and check that every file has them.
-
-        Args:
-            files: The files, at least one.
-            schemas: The ``pyarrow.Schema`` of each file, or a mapping of Arrow types by name.
-
-        Returns:
-            The columns, features before the response.
-
-        Raises:
-            InputError: a column is missing, has another type than in the first file, or a type that cannot be used.
-        """
+        """Choose the columns, and check that every file has them."""
         self._check_types()
         found = [_columns_of(schema) for schema in schemas]
         first, columns = files[0], found[0]

@@ -35,21 +35,7 @@ Listener = Callable[[dict[str, int]], Any]
 def cache_on_disk(
     source: Input, directory: str, listener: Listener | None = None
 ) -> Iterator[PackedColumns]:
-    """Read an input once, in its order.
-
-    Args:
-        source: The input, which ends and does not shuffle.
-        directory: Directory of the temporary files; it must not exist, and is removed afterwards.
-        listener: Called with the rows read so far, ``{"read": 1000}``, ten times a second at most.
-
-    Yields:
-        The columns: features in their order, weights, then the response.
-
-    Raises:
-        InputError: the input has no rows, or cannot be read; a batch has other columns than the first one; a column
-            has a type that files cannot hold, or too many different strings.
-        OSError: the directory cannot be written.
-    """
+    """Read an input once, in its order."""
     os.makedirs(directory)
     cache = None
     try:
