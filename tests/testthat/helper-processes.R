@@ -1,7 +1,7 @@
 # R processes of their own, for what might abort R, wait for ever or be interrupted.
 
-# Start an R process that calls `fn` with the package attached. `fn` sees its arguments and what is global, not the test's
-# variables. The process is ended with all that it started when the test ends; `environment` is added to its environment.
+# Start an R process that calls `fn` with the package attached. `fn` sees its arguments and global variables, not the
+# test's variables. When the test ends, the process and its children are ended. `environment` is added to its variables.
 local_child_r <- function(fn, args = list(), environment = character(), frame = parent.frame()) {
   environment(fn) <- globalenv()
   call_with_package <- function(fn, args) {

@@ -310,7 +310,7 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_written(
     with pytest.raises(InputError, match='"day".* is not in the input'):
         export_savedmodel(model, RunSettings(), target, request=source(leave_out="day"))
     unknown = read(Input, {"kind": "dataset_function", "function": lambda: None})
-    with pytest.raises(UnsupportedError, match="does not say what features"):
+    with pytest.raises(UnsupportedError, match="the features of a request are not known"):
         export_savedmodel(model, RunSettings(), target, request=unknown)
     assert not os.path.exists(target)
 
