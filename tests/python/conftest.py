@@ -1,4 +1,4 @@
-"""What all Python tests share: the machine's logical devices, child processes with a deadline, and the leak check."""
+"""Shared fixtures: logical devices, child processes with a time limit, and the leak check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tfdistribute import engine
 
 LOGICAL_CPUS = 3
 
-# Set by TensorFlow and pytest when they start; they last as long as the process.
+# Set by TensorFlow and pytest at startup, for the life of the process.
 LASTING_VARIABLES = ("KMP_", "TF2_", "TF_CPP_", "PYTEST_", "TPU_", "GRPC_", "MPL")
 
 
@@ -34,9 +34,9 @@ def _is_continuous_integration() -> bool:
 
 
 def pytest_configure() -> None:
-    """Inherit the processes that children leave behind, so that the leak check sees them (PR_SET_CHILD_SUBREAPER).
+    """Adopt orphaned grandchildren, so that the leak check sees them (PR_SET_CHILD_SUBREAPER).
 
-    Also hear Ctrl-C where a shell started the tests in the background, which lets them and their children ignore it.
+    Also restore Ctrl-C: a shell that starts the tests in the background makes them and their children ignore it.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1)
@@ -46,7 +46,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Where TensorFlow is missing, a visitor's test is skipped; in continuous integration nothing may be."""
+    """Turn skips into failures in continuous integration; elsewhere tests may skip."""
     report: Any = yield
     if report.skipped and not hasattr(report, "wasxfail") and _is_continuous_integration():
         report.outcome = "failed"
@@ -58,7 +58,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture(scope="session")
 def tensorflow() -> ModuleType:
-    """TensorFlow with three logical CPU devices, which all tests of one pytest process share."""
+    """TensorFlow with three logical CPU devices, shared by all tests of a pytest process."""
     tf: Any = pytest.importorskip("tensorflow")
     cpu = tf.config.list_physical_devices("CPU")[0]
     if len(tf.config.get_logical_device_configuration(cpu) or []) != LOGICAL_CPUS:
@@ -73,8 +73,8 @@ def tensorflow() -> ModuleType:
     # Every training writes its graph as text, which no test reads and which takes a twentieth of the time.
     training_util = importlib.import_module("tensorflow.python.training.training_util")
     training_util.write_graph = lambda *args, **kwargs: None
-    # TensorFlow's modules stay, and graphs are many small objects: looking through them for garbage took a tenth of the
-    # time and more.
+    # TensorFlow's modules are permanent, and graphs are many small objects: garbage collection of them took over a
+    # tenth of the time.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
@@ -83,17 +83,17 @@ def tensorflow() -> ModuleType:
 
 @pytest.fixture
 def logical_cpus(tensorflow: ModuleType) -> list[str]:
-    """The names of the logical CPU devices: "/device:CPU:0", "/device:CPU:1", "/device:CPU:2"."""
+    """Names of the logical CPU devices: "/device:CPU:0", "/device:CPU:1", "/device:CPU:2"."""
     devices: Any = getattr(tensorflow, "config").list_logical_devices("CPU")  # noqa: B009
     return [f"/device:CPU:{index}" for index in range(len(devices))]
 
 
 @pytest.fixture
 def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps of each run in a loop that the test begins; "auto" begins with them after two steps."""
+    """Record the steps of each run in a loop; "auto" starts loops after two steps."""
     step_loop: Any = engine.many_steps.loop.StepLoop
     monkeypatch.setattr(engine.many_steps.runs, "WORTH_AFTER_S", 0.0)
-    # However slow the machine is.
+    # Independent of the machine's speed.
     monkeypatch.setattr(engine.many_steps.runs, "RUN_S", 1000.0)
     taken: list[int] = []
     run = step_loop.run
@@ -108,7 +108,7 @@ def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of the test's own in which this process and its children make what is temporary."""
+    """Temporary directory for this test's process and its children."""
     directory = tmp_path / "tmp"
     directory.mkdir()
     monkeypatch.setenv("TMPDIR", str(directory))
@@ -118,14 +118,14 @@ def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a child process ended, and what it printed."""
+    """Exit status and output of a child process."""
 
     returncode: int
     stdout: str
     stderr: str
 
 
-# The child ends with pytest, also where pytest is killed: PR_SET_PDEATHSIG is 1.
+# PR_SET_PDEATHSIG (1): the child dies with pytest, even if pytest is killed.
 _CHILD = """
 import ctypes, runpy, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -136,10 +136,10 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture
 def run_python(tmp_path: Path) -> Callable[..., Finished]:
-    """Run Python code in a child process of its own, for what may hang or abort.
+    """Run Python code that may hang or crash in a child process.
 
-    The code runs in a process group of its own. After `timeout_s` seconds the group is killed and the test fails with
-    what was printed; it also fails if the code leaves a process behind or, unless `check` is false, does not return 0.
+    The code has its own process group. After `timeout_s` seconds the group is killed and the test fails with the
+    captured output. It also fails if the code leaves a process behind or, if `check` is true, does not return 0.
     """
 
     def run(
@@ -150,7 +150,7 @@ def run_python(tmp_path: Path) -> Callable[..., Finished]:
     ) -> Finished:
         script = tmp_path / f"script-{time.monotonic_ns()}.py"
         script.write_text(code, encoding="utf-8")
-        # Files, not pipes: a grandchild that keeps a pipe open would look like a script that does not end.
+        # Files, not pipes: a grandchild that holds a pipe open would look like a script that hangs.
         with (
             script.with_suffix(".out").open("w+", encoding="utf-8", errors="replace") as out,
             script.with_suffix(".err").open("w+", encoding="utf-8", errors="replace") as err,
@@ -189,7 +189,7 @@ def _kill_group(group: int) -> None:
 
 
 def _outlives(group: int, moment_s: float = 2) -> bool:
-    """Whether a process of the group still runs after a moment in which it may end."""
+    """Whether a process of the group still runs after a short wait."""
     deadline = time.monotonic() + moment_s
     while any(process.group == group for process in _running_processes()):
         if time.monotonic() > deadline:
@@ -206,10 +206,10 @@ class _Process:
 
 
 def _running_processes() -> Iterator[_Process]:
-    """The machine's processes but those that ended and wait to be collected; none without /proc."""
+    """The machine's processes except zombies; none without /proc."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # pid (name) state ppid group ...; the name may hold spaces and parentheses
+            # pid (name) state ppid group ...; the name may contain spaces and parentheses
             text = stat.read_text(encoding="utf-8", errors="replace")
             state, parent, group = text.rpartition(")")[2].split()[:3]
             if state != "Z":
@@ -231,7 +231,7 @@ def _lasting_threads() -> set[threading.Thread]:
 
 
 def _leaks(threads: set[threading.Thread], children: set[int]) -> list[str]:
-    """Threads and child processes that were not there before, after a moment in which they may end."""
+    """New threads and child processes that still exist after a short wait."""
     deadline = time.monotonic() + 2
     while True:
         new_threads = _lasting_threads() - threads

@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows."""
+"""Architecture rules that no linter checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TOP_LEVEL = {
     "vignettes",
 }
 
-# What answers without TensorFlow, in less than a second.
+# Modules that must respond without TensorFlow, in less than a second.
 PLAIN = (
     "errors",
     "callbacks",
@@ -55,7 +55,7 @@ TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras")
 
 
 def contracts() -> dict[str, Any]:
-    """The contracts of import-linter, by their ids."""
+    """The import-linter contracts by id."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return {contract["id"]: contract for contract in settings["tool"]["importlinter"]["contracts"]}
 
@@ -69,7 +69,7 @@ def exists(module: str) -> bool:
 
 
 def imported_names(path: Path) -> Iterator[str]:
-    """Dotted names that a module imports, also inside functions."""
+    """Dotted names that a module imports, including those inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -79,7 +79,7 @@ def imported_names(path: Path) -> Iterator[str]:
 
 
 def private_parts_used(path: Path) -> Iterator[str]:
-    """Imports of TensorFlow's insides, and attributes that reach into them, as in tf.python.framework."""
+    """Imports of TensorFlow's internals, and attributes that reach into them, as in tf.python.framework."""
     for name in imported_names(path):
         if name.startswith(("tensorflow.python", "tensorflow.core", "tensorflow_estimator.")):
             yield name
@@ -127,7 +127,7 @@ def test_tests_mirror_the_folders_of_the_package() -> None:
 
 
 def layers_in_contributing() -> list[set[str]]:
-    """The Python layers as the table in CONTRIBUTING.md lists them, highest first."""
+    """The Python layers in CONTRIBUTING.md's table, highest first."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("| Layer | Modules | Subject |", 1)[1].split("\n\n", 1)[0]
     rows = [row.split("|") for row in table.splitlines() if re.match(r"\| \d", row)]
@@ -139,7 +139,7 @@ def test_contributing_and_import_linter_name_the_same_layers() -> None:
     assert layers_in_contributing() == layers
 
 
-# What TensorFlow's Estimator calls of itself, and what this package overrides.
+# Methods that TensorFlow's Estimator calls on itself and this package overrides.
 ESTIMATOR_MEMBERS = {
     "_call_model_fn",
     "_model_fn",
@@ -152,7 +152,7 @@ ESTIMATOR_MEMBERS = {
 
 
 def changed_estimators(path: Path) -> Iterator[str]:
-    """Assignments to an Estimator's members, whatever the variable that holds it is called."""
+    """Assignments to an Estimator's members, whatever the variable is called."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             if node.attr in ESTIMATOR_MEMBERS or ast.unparse(node.value).endswith("estimator"):

@@ -1,4 +1,4 @@
-"""Contract with R: both languages refuse the values in ``tests/bad-values.json`` with errors of the same class."""
+"""Contract with R: both languages refuse the values in ``tests/bad-values.json`` with the same error class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X = {"kind": "numeric", "key": "x"}
 WORDS = {"key": "word", "vocabulary_list": ["a", "b"]}
 LISTED = {"kind": "categorical_with_vocabulary_list", **WORDS}
 
-# The description that an R function makes: its family, its kind, and valid values of its other arguments.
+# The description that an R function makes: family, kind, and valid values of its other arguments.
 FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "strategy_one_device": (Strategy, "one_device", {}),
     "strategy_mirrored": (Strategy, "mirrored", {}),
@@ -62,7 +62,7 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
 
 
 def as_description(row: dict[str, Any], value: Any) -> Any:
-    """Optimizers and initializers are descriptions of their own, which R makes from a name."""
+    """Wrap a value: R makes descriptions of optimizers and initializers from a name."""
     named = row["argument"] in ("optimizer", "initializer")
     return {"kind": "named", "name": value} if named else value
 

@@ -1,4 +1,4 @@
-"""Broken checkpoints are found and put aside."""
+"""Detection and removal of broken checkpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute import checkpoints
 
 @pytest.fixture
 def model_dir(tensorflow: ModuleType, tmp_path: Path) -> str:
-    """Three checkpoints that TensorFlow wrote, their sizes noted."""
+    """Three checkpoints written by TensorFlow, with their sizes recorded."""
     tf: Any = tensorflow
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         variable = tf.compat.v1.get_variable("v", initializer=tf.zeros([300]))
@@ -50,9 +50,9 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(
     if not noted:
         (Path(model_dir) / checkpoints.SIZES).unlink()
         if ending != "index":
-            # Its size is not known, so only that it is missing can be seen.
+            # Its size is unknown, so only its absence can be noticed.
             broken.unlink()
-    # Who asks before the repair, such as a worker, is told the same as after it.
+    # Workers, which ask before the repair, get the same answer as after it.
     assert checkpoints.newest_complete(model_dir) == "model.ckpt-20"
     (text,) = checkpoints.repair(model_dir)
     assert checkpoints.newest_complete(model_dir) == "model.ckpt-20"
@@ -71,7 +71,7 @@ def test_several_broken_ones_are_put_aside_together(tensorflow: Any, model_dir: 
         cut(Path(model_dir) / f"model.ckpt-{step}.data-00000-of-00001", 0)
     checkpoints.repair(model_dir)
     assert latest(tensorflow, model_dir) == "model.ckpt-10"
-    # The older broken one is not among those that TensorFlow knows, so it does no harm.
+    # TensorFlow does not list the older broken one, so it does no harm.
     state = tensorflow.train.get_checkpoint_state(model_dir)
     assert [Path(path).name for path in state.all_model_checkpoint_paths] == ["model.ckpt-10"]
 

@@ -1,4 +1,4 @@
-"""What is known about columns before TensorFlow starts."""
+"""Column facts, known before TensorFlow starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of errors, in Python and as R knows it."""
+"""The exception tree in Python and R."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan says what each task would do; the parts of the data make the whole."""
+"""Plans: what each task would do, with shards that add up to the whole data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task tells who watches over it."""
+"""Events that a task sends to its supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python -m tfdistribute, as another process sees it."""
+"""``python -m tfdistribute`` in a separate process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_check_takes_less_than_a_second_of_the_processor():
     before = os.times()
     assert command("check", env={"TF_CONFIG": BAD})[0] == 1
     after = os.times()
-    # TensorFlow's import alone would take several. Other work of the machine is not counted.
+    # Importing TensorFlow alone would take several. Other load on the machine does not count.
     user, system = (
         after.children_user - before.children_user,
         after.children_system - before.children_system,

@@ -1,4 +1,4 @@
-"""python -m tfdistribute launch, logs and stop, as another process sees them."""
+"""``python -m tfdistribute launch``, ``logs`` and ``stop`` in separate processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support import job_fakes
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = Path(__file__).parents[3] / "inst" / "python"

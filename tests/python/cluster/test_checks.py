@@ -1,4 +1,4 @@
-"""Each mistake of a cluster is one row, and nothing else."""
+"""Cluster mistakes: each check row reports exactly one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tfdistribute.cluster.tf_config import read_tf_config, to_tf_config
 from tfdistribute.errors import ClusterError
 from tfdistribute.rules import Finding
 
-# Addresses for documentation: no machine has them, and no name service is asked.
+# Documentation addresses: no machine has them, and they need no name lookup.
 A, B, C = "192.0.2.1:2222", "192.0.2.2:2222", "192.0.2.3:2222"
 
 
@@ -231,7 +231,7 @@ SHELL = " \t\n\r;|&$`\"'\\<>(){}*?!#~=%^,@/+"
 
 
 def words(count: int) -> Iterator[str]:
-    """Random texts with at least one character that a shell, ssh or a path would read."""
+    """Random strings with at least one character special to a shell, ssh or a path."""
     source = random.Random(7)
     letters = "abcXYZ019.-:[]" + SHELL
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""TF_CONFIG as it is read from an environment."""
+"""TF_CONFIG as read from an environment."""
 
 from __future__ import annotations
 

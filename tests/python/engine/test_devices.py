@@ -1,4 +1,4 @@
-"""Which devices a session can have, and where its operations really run."""
+"""Devices of a session, and where its operations really run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_counts_do_not_depend_on_how_tensorflow_was_started(logical_cpus: list[s
 
 
 def devices_in_use(config: Any, place: str | None = None) -> set[str]:
-    """Run one addition in a session of this configuration, and ask TensorFlow where it ran."""
+    """Run one addition in a session with this configuration and return the devices used."""
     tf = engine.tf
     with tf.Graph().as_default(), tf.device(place), tf.compat.v1.Session(config=config) as session:
         total = tf.compat.v1.placeholder_with_default([1.0, 2.0], [2]) * 3.0
@@ -47,7 +47,7 @@ def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
     devices = resolve_devices(settings)
     config = build(settings, devices)
     assert devices_in_use(config.session_config, devices.train[0]) >= {"CPU:1"}
-    # Without the repair TensorFlow computes on another device than it was told.
+    # Without the repair, TensorFlow silently uses another device.
     assert "CPU:0" in devices_in_use(engine.session_config.make({}), devices.train[0])
 
 

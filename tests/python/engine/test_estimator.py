@@ -1,4 +1,4 @@
-"""Estimators with this package's repairs: reported losses, sessions, evaluations and exports."""
+"""Repaired Estimators: reported losses, sessions, evaluations and exports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def configuration(tf: Any, replicas: int) -> Any:
 
 
 def reported(tf: Any, estimator: Any, replicas: int) -> list[float]:
-    """The loss that the Estimator hands to hooks and log lines, step by step."""
+    """The loss that the Estimator reports to hooks and logs, per step."""
     losses: list[float] = []
 
     class Listener(tf.estimator.SessionRunHook):
@@ -143,7 +143,7 @@ def test_an_observer_gets_the_metrics_that_evaluate_returns(
     estimator.train(input_fn(tensorflow, BATCH), steps=1)
     observed: list[tuple[dict[str, Any], float]] = []
     estimator.observe_evaluations(lambda metrics, seconds: observed.append((metrics, seconds)))
-    # An odd last batch: the mean over batches is not the mean over rows.
+    # The last batch is smaller, so the mean over batches differs from the mean over rows.
     returned = estimator.evaluate(input_fn(tensorflow, ROWS - 1))
     assert returned["loss"] == returned["average_loss"]
     ((metrics, seconds),) = observed

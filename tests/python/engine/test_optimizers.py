@@ -1,4 +1,4 @@
-"""Optimizers as plain values, and as what TensorFlow needs for each training."""
+"""Optimizer descriptions, and the optimizers made from them for each training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def named(name: str, **settings: Any) -> Optimizer:
 def train_weights(
     tf: Any, model_dir: Path, optimizer: Any, trainings: int = 1, replicas: int = 1
 ) -> tuple[Any, Any]:
-    """Weights after trainings of six steps each, and the Estimator."""
+    """Return the weights after trainings of six steps each, and the Estimator."""
     column = {"kind": "numeric", "key": "x", "shape": 2}
     described = read(
         Model,
@@ -145,7 +145,7 @@ def test_a_training_that_goes_on_uses_the_settings_given_now(
     before, _ = train_weights(tensorflow, tmp_path, sgd(0.1))
     unchanged, estimator = train_weights(tensorflow, tmp_path, sgd(0.0))
     np.testing.assert_array_equal(unchanged, before)
-    # Numbers of the optimizer are no variables, so that no checkpoint brings old ones back.
+    # The optimizer's settings are not variables, so no checkpoint restores old ones.
     assert [name for name in estimator.get_variable_names() if name.startswith("training/")] == []
 
 

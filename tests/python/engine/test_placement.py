@@ -1,4 +1,4 @@
-"""Devices that model functions name."""
+"""Explicit devices in model functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 class WhereItRuns(tf.estimator.SessionRunHook):
-    """Note the device that really runs an operation."""
+    """Record the device on which an operation really runs."""
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
@@ -45,7 +45,7 @@ def test_parts_of_a_model_run_on_the_devices_that_are_named(tmp_path: Path, stra
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         with tf.device("CPU:2"):
             output, _ = line(features)
-            # Something that is not computed while the graph is optimised.
+            # An operation that graph optimisation cannot fold into a constant.
             output = tf.nn.softplus(output, name="placed")
         return {"loss": mean_square(labels, output), "optimizer": "sgd"}
 

@@ -141,7 +141,7 @@ def example(kind: str) -> Input:
 
 
 def first_of(tf: Any, source: Input, purpose: Any) -> Any:
-    """The first batch, read as an Estimator reads it: in a graph, while the input is serving."""
+    """The first batch, read in a graph while the input is serving, as an Estimator does."""
     with tf.Graph().as_default(), source.serving():
         dataset = source.input_fn(purpose, 1)()
         iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
@@ -174,7 +174,7 @@ def test_facts_are_those_of_the_data(kind: str):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_function_takes_the_input_context_and_nothing_else(kind: str):
-    """TensorFlow gives the context to a parameter of this name only."""
+    """TensorFlow passes the context only to a parameter of this name."""
     (parameter,) = inspect.signature(example(kind).input_fn("train", 1)).parameters.values()
     assert parameter.name == "input_context"
     assert parameter.default is None

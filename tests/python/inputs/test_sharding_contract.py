@@ -1,4 +1,4 @@
-"""Contract of all sources with any number of workers: no row is lost or repeated, and steps agree."""
+"""Sharding contract of all sources: no row is lost or repeated, and all workers take the same number of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import InputError, ShardingError
 from tfdistribute.inputs import Column, Input, audit_sharding, write_packed
 
-# Divides by every number of workers.
+# Divisible by every number of workers.
 BATCH = 60
 
 Make = Callable[[Path, list[int]], dict[str, Any]]
@@ -50,7 +50,7 @@ def generator(folder: Path, sizes: list[int]) -> dict[str, Any]:
     waiting: list[Any] = []
 
     def begin() -> bool:
-        # A batch has at least one row for each replica.
+        # A batch has at least one row per replica.
         waiting[:] = [batch(0, sum(sizes)), None]
         return True
 
@@ -139,9 +139,9 @@ def test_every_source_that_divides_its_rows_is_here():
 def test_one_to_five_workers_read_a_prime_number_of_rows_once(
     kind: str, tmp_path: Path, tensorflow: Any
 ):
-    """Three files, one of them empty and one of a single row: fewer than workers, and as uneven as can be.
+    """Three files, one empty and one with a single row: fewer than workers, and very uneven.
 
-    One worker alone is in the next test.
+    The next test covers a single worker.
     """
     shared = source(kind, tmp_path, [0, 12, 1])
     for workers in (2, 3, 4, 5):
@@ -169,7 +169,7 @@ def test_a_single_row_belongs_to_one_worker(kind: str, tmp_path: Path, tensorflo
 def test_files_of_any_file_system_of_tensorflow_are_read(
     kind: str, tmp_path: Path, tensorflow: Any
 ):
-    """Parquet and Arrow files have a test of their own."""
+    """Parquet and Arrow files have their own test."""
     shared = source(kind, tmp_path, [5, 6])
     for path in sorted(tmp_path.glob("part-*")):
         with tensorflow.io.gfile.GFile(f"ram://{kind}-contract/{path.name}", "wb") as stream:

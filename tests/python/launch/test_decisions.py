@@ -1,4 +1,4 @@
-"""What is done about lost tasks and late ones: decided from tables, without a process."""
+"""Decisions about lost and late tasks: tables of cases, without processes."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ BOTH = ["chief 0", "worker 0"]
         ((done(CHIEF), done(WORKER)), GANG, "succeed", None, []),
         ((done(CHIEF), done(WORKER), runs(EVALUATOR)), GANG, "continue", None, []),
         ((done(CHIEF), done(WORKER), done(EVALUATOR)), GANG, "succeed", None, []),
-        # Servers serve until they are ended.
+        # Servers run until they are stopped.
         ((done(CHIEF), done(WORKER), runs(PS)), SERVED, "succeed", None, []),
         ((done(CHIEF), runs(WORKER), runs(PS)), SERVED, "continue", None, []),
         ((runs(CHIEF), done(WORKER)), GANG, "continue", None, []),
-        # All that train go back together; beside servers only the one that was lost.
+        # All training tasks restart together; a lost parameter server restarts alone.
         ((runs(CHIEF), killed(WORKER)), GANG, "restart", "worker 0", BOTH),
         ((killed(CHIEF), done(WORKER)), GANG, "restart", "chief 0", BOTH),
         ((runs(CHIEF), killed(WORKER), runs(PS)), SERVED, "restart", "worker 0", ["worker 0"]),
@@ -89,7 +89,7 @@ BOTH = ["chief 0", "worker 0"]
             "evaluator 0",
             ["evaluator 0"],
         ),
-        # Whoever is lost after the chief has finished is not missed.
+        # After the chief has finished, losing any other task does not matter.
         ((done(CHIEF), killed(WORKER)), GANG, "succeed", None, []),
         ((done(CHIEF), failed(WORKER, True)), GANG, "continue", None, []),
         ((done(CHIEF), killed(PS), done(WORKER)), SERVED, "succeed", None, []),
@@ -101,7 +101,7 @@ BOTH = ["chief 0", "worker 0"]
             None,
             [],
         ),
-        # The reason may come a moment after what it made others say.
+        # The root cause may be reported shortly after its consequences.
         ((failed(CHIEF, True, NOW - 0.1), runs(WORKER)), GANG, "continue", None, []),
         ((failed(CHIEF, True, NOW - 0.1), failed(WORKER, False)), GANG, "fail", "worker 0", []),
         (
@@ -112,7 +112,7 @@ BOTH = ["chief 0", "worker 0"]
             [],
         ),
         ((killed(CHIEF, NOW - 3), killed(WORKER, NOW - 4)), GANG, "restart", "worker 0", BOTH),
-        # The end of a process may be seen later than others tell that they lost it.
+        # A process's exit may be seen after its peers report it lost.
         (
             (failed(CHIEF, True, NOW - 5), killed(WORKER, NOW - 4)),
             GANG,
@@ -123,7 +123,7 @@ BOTH = ["chief 0", "worker 0"]
         ((runs(CHIEF), runs(WORKER), failed(EVALUATOR, False)), GANG, "fail", "evaluator 0", []),
         ((runs(CHIEF), view(WORKER, exit=0, ended_at=1.0)), GANG, "fail", "worker 0", []),
         ((runs(CHIEF), view(WORKER, exit=1, ended_at=1.0)), GANG, "fail", "worker 0", []),
-        # A shell's word for SIGKILL.
+        # The shell's exit status for SIGKILL.
         ((runs(CHIEF), view(WORKER, exit=137, ended_at=1.0)), GANG, "restart", "worker 0", BOTH),
     ],
 )
@@ -169,7 +169,7 @@ def test_who_never_came_is_named_rather_than_who_waits():
     trains = view(CHIEF, stepped_at=50.0)
     assert late(trains, TaskView(PS, pid=2), silent, now=61) == ("start", ["ps 0", "worker 0"])
     assert late(trains, TaskView(EVALUATOR, pid=3), now=61) is None
-    # It needs no step where there was nothing left to train.
+    # A task needs no step if nothing was left to train.
     assert late(view(CHIEF, finished={"step": 3}, heard_at=60.0), now=61) is None
 
 
@@ -202,7 +202,7 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
         told("record", step=step, loss=1.0, seconds=float(step), examples_per_second=4.0)
     told("step", is_chief=False, step=50)
     assert progress.global_step == 5
-    # The chief is back at the checkpoint of step 3; what others tell of their sessions changes nothing.
+    # The chief is back at the checkpoint of step 3; other tasks' session events change nothing.
     told("session", is_chief=False, step=1)
     told("session", step=3)
     assert (progress.steps_lost, progress.global_step) == (2, 3)
@@ -318,7 +318,7 @@ def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tm
         (tmp_path / name).mkdir()
     assert available_gpus({}, tmp_path) == ["0", "1"]
     assert available_gpus({VISIBLE: "3, GPU-8932f937"}, tmp_path) == ["3", "GPU-8932f937"]
-    # As CUDA reads them.
+    # As CUDA reads the list.
     assert available_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
     assert available_gpus({VISIBLE: ""}, tmp_path) == []
 
@@ -341,7 +341,7 @@ def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
     }
     alone = visible("0 1 2 3", per_worker=2)
     assert alone == {"chief 0": "0,1", "worker 0": "2,3", "ps 0": "", "evaluator 0": ""}
-    # With fewer than are wanted they share, and none takes all memory.
+    # With too few GPUs, tasks share them and none takes all the memory.
     shared = assign_gpus(["7"], tasks, 1)
     trains = {VISIBLE: "7", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2

@@ -1,4 +1,4 @@
-"""Each role is killed before the first step, in the middle and during a checkpoint, and the job is healed."""
+"""Recovery of a job from losing any role before the first step, mid-training and during a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.sampling import sampled
 
 from tfdistribute.launch.host import network
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
@@ -31,7 +31,7 @@ def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Variables after the same steps in one process that nobody disturbed."""
+    """Variables after the same steps in one undisturbed process."""
     directory = tmp_path_factory.mktemp("undisturbed")
     answer = cluster_task.train(directory, "custom", {"max_steps": LAST_STEP})
     assert "value" in answer
@@ -50,7 +50,7 @@ def files_with(text: str, directory: Path) -> list[Path]:
 
 
 def listening_sockets(net: Path) -> set[str]:
-    """Inodes of the sockets that listen, as a process's /proc/PID/net shows them."""
+    """Inodes of listening sockets, from a process's /proc/PID/net."""
     lines = [
         line.split()
         for name in ("tcp", "tcp6")
@@ -60,7 +60,7 @@ def listening_sockets(net: Path) -> set[str]:
 
 
 def check_who_can_reach(job: FaultJob) -> None:
-    """Every socket of the tasks listens in their own network only, or the user was warned."""
+    """Check that the tasks' sockets listen only in their own network, or the user was warned."""
     state = job.state
     pids = [row["pid"] for row in state["tasks"] if row["pid"]]
     opened = [path.readlink() for pid in pids for path in Path(f"/proc/{pid}/fd").iterdir()]
@@ -110,7 +110,7 @@ def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_
 
     check_that_it_was_healed(state)
     if moment == "in the middle":
-        # From 14 back to 10, and, because checkpoint 20 was cut off, from 24 back to 10.
+        # From 14 back to 10, and from 24 back to 10 because checkpoint 20 was truncated.
         assert state["steps_lost"] == 4 + 14
         assert any("continues from model.ckpt-10" in note for note in state["notes"])
     elif moment == "before the first step":
@@ -140,7 +140,7 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
 ) -> None:
     stops = [f"chief-0 {place}" for place in ("begin", "step-14", "save-20")]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
-    # With one task that trains, the steps are the same each time.
+    # With one training task, the steps are reproducible.
     with fault_job(tmp_path, options, workers=1, ps=1) as job:
         for number in range(len(stops)):
             job.await_stop(number)
@@ -151,7 +151,7 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
             job.go_on(number)
         state = job.end()
     assert (state["state"], state["restarts"], state["failure"]) == ("done", 3, None), job.logs()
-    # From 14 back to 10; nothing was lost before the first step, and at 20 all was saved.
+    # From 14 back to 10; nothing was lost before the first step, and everything was saved at 20.
     assert (state["global_step"], state["steps_lost"]) == (LAST_STEP, 4)
     assert all(note.startswith("ps 0 ") for note in state["notes"] if "SIGKILL" in note)
     assert variables(tensorflow, job.model_dir)["global_step"] == LAST_STEP
@@ -160,7 +160,7 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
 def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: Path) -> None:
     stops = ["chief-0 step-14", "chief-0 save-20"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
-    # The worker comes to no stops; it is to have work left when the chief goes on.
+    # The worker reaches no stops; it must still have work when the chief continues.
     slowly = {"TEST_STEP_S": "0.1"}
     with fault_job(tmp_path, options, ps=1, environment=slowly) as job:
         job.await_stop(0)
@@ -174,7 +174,7 @@ def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: P
         assert job.row("ps 0")["pid"] == server
         state = job.end()
     assert (state["state"], state["restarts"], state["failure"]) == ("done", 2, None), job.logs()
-    # The two that train are not in step: each may have begun another one when the last is counted.
+    # The two tasks train asynchronously: each may have started another step when the last is counted.
     assert LAST_STEP <= state["global_step"] <= LAST_STEP + 3
 
 

@@ -1,4 +1,4 @@
-"""Names that a shell would act on are only names: of scripts, models and directories. Hosts are refused, elsewhere."""
+"""Scripts, models and directories whose names contain shell syntax; hosts are refused elsewhere."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tfdistribute.plan import Workload, plan
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
-# What would leave a file if anything acted on it, and characters that end words or begin something.
+# Commands that would leave a file if executed, and characters that separate or start words.
 ACTS = ("$(touch X)", "`touch X`", ";touch X;", "|touch X", "&touch X&", ">X", "\ntouch X\n")
 CHARACTERS = " \t\n'\"\\$`;&|<>(){}[]*?!#~=%^@+,-ü"
 
 
 def names(count: int) -> Iterator[str]:
-    """Random names of files."""
+    """Random file names."""
     source = random.Random(11)
     for number in range(count):
         around = [source.choice(CHARACTERS) for _ in range(source.randint(2, 8))]

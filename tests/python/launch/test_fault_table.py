@@ -1,4 +1,4 @@
-"""Faults that no restart heals, and some that need none: each is named, or the job is done nevertheless."""
+"""Faults that a restart cannot fix, and some that need none: each is reported, or the job succeeds anyway."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tfdistribute import checkpoints
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.launch.host import network
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 
-# How late a task comes. What is shown does not depend on it; a minute would be no other.
+# Delay of a late task. The result does not depend on it, so it is shorter than a minute.
 LATE_S = float(os.environ.get("TFDISTRIBUTE_TEST_LATE_S", "20"))
 
-# How long one that never comes is waited for: TensorFlow's import on a busy machine, and a little.
+# Timeout for a task that never starts: TensorFlow's import on a busy machine, plus a margin.
 NEVER_S = 15.0
 
 
 @contextmanager
 def listening(port: int) -> Iterator[None]:
-    """Another program has a port of this machine."""
+    """Occupy a port of this machine, as another program would."""
     with socket.socket() as taken:
         taken.bind(("", port))
         taken.listen()
@@ -40,10 +40,10 @@ def listening(port: int) -> Iterator[None]:
 
 
 def own_address() -> str | None:
-    """An address of this machine that is not of the loopback."""
+    """A non-loopback address of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
-            # Nothing is sent: only the way is looked for.
+            # Nothing is sent: connecting only selects a route.
             any_socket.connect(("192.0.2.1", 9))
         except OSError:
             return None
@@ -108,7 +108,7 @@ def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_pa
     with listening(port), fault_job(tmp_path, options, cluster=cluster) as job:
         state = job.end()
     if state["network"] == "private":
-        # A network of its own has every port.
+        # In a private network every port is free.
         assert (state["state"], network.why_not_private()) == ("done", None)
         return
     failure = state["failure"]

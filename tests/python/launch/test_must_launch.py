@@ -1,4 +1,4 @@
-"""Whether a training with a cluster is a job, or done here."""
+"""Choice between starting a job and training in this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_process_that_tf_config_names_a_task_is_that_task_whatever_the_cluster
 
 
 def test_a_task_of_a_job_starts_no_job():
-    """Not even as the only task of its cluster, which would go on for ever."""
+    """Even the only task of its cluster starts none: jobs would otherwise nest without end."""
     assert not must_launch(LocalCluster(1, evaluator=False), {"TFDISTRIBUTE_JOB": "/tmp/job"})
 
 

@@ -1,4 +1,4 @@
-"""The supervisor, with tasks that only act: what it heals, what it reports, and what it leaves."""
+"""The supervisor with fake tasks: restarts, reports and clean-up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfdistribute.launch import job_handle
 from tfdistribute.launch.host.hardware import assign_cores
 from tfdistribute.launch.start import start_supervisor
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 
@@ -66,7 +66,7 @@ def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counte
         },
     )
     assert (state["state"], state["restarts"], state["global_step"]) == ("done", 1, 9)
-    # Steps 6 to 8 were trained twice, and stand once in the history.
+    # Steps 6 to 8 were trained twice, and appear once in the history.
     assert state["steps_lost"] == 3
     assert state["history"]["training"]["step"] == list(range(1, 10))
     assert state["history"]["training"]["seconds"] == sorted(
@@ -216,12 +216,12 @@ def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Pa
     assert "No task made a step in `stall_timeout_s` = 1 seconds." in state["notes"][0]
     log = Path(row(state, "worker 0")["log"]).read_text(encoding="utf-8")
     assert "the stacks of worker-0" in log
-    # SIGINT lets an interpreter write where it was.
+    # SIGINT makes an interpreter print where it was.
     assert "KeyboardInterrupt" in log
 
 
 def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
-    # As long as it computes, it is not late.
+    # A task is not late while it is busy.
     waits = [("evaluate", 1), ("work", 2.5), ("print", "computed"), ("sleep", 60)]
     state = run_job(tmp_path, {"evaluator": waits}, stall_timeout_s=1, restarts=0)
     assert "computed" in state["failure"]["log_tail"]
@@ -237,7 +237,7 @@ def test_a_port_that_another_program_has_is_named_and_other_ports_are_tried(tmp_
         port = taken.getsockname()[1]
         cluster = {"kind": "addresses", "chief": [f"localhost:{port}"]}
         listens = {"chief": [("listen",), *TRAINS]}
-        # In a network of its own a job has every port, also those that it was given.
+        # In its own network a job has every port, including those it was given.
         state = run_job(tmp_path, listens, cluster=cluster)
         assert (state["state"], row(state, "chief 0")["port"]) == ("done", port)
     clashes = {"chief": [("fail", "Taken.", True, "port")]}
@@ -274,7 +274,7 @@ def test_a_script_is_done_when_its_processes_end_whatever_it_does_in_between(tmp
         model_dir=None,
     )
     assert (state["state"], state["global_step"], state["steps_lost"]) == ("done", 4, 0)
-    # An error that a script has caught is none.
+    # An error that a script catches is ignored.
     caught = [("train", 1), ("fail", "Caught.", False, "training")]
     failing = run_job(tmp_path, {"chief": caught}, verb="script", model_dir=None)
     assert failing["failure"]["problem"] == "Caught."
@@ -317,7 +317,7 @@ def test_what_stands_in_the_private_directory_is_for_this_user_alone(tmp_path: P
 
 
 def variable(pid: int, name: str) -> str | None:
-    """A variable of the environment that a process was started with."""
+    """An environment variable that a process was started with."""
     entries = Path(f"/proc/{pid}/environ").read_text(encoding="utf-8").split("\0")
     values = [entry.partition("=")[2] for entry in entries if entry.startswith(f"{name}=")]
     return values[0] if values else None

@@ -1,4 +1,4 @@
-"""A job is really stopped, whoever ends: itself, its supervisor, or the session that started it."""
+"""A job's full stop, however it ends: by itself, with its supervisor, or with the session that started it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tfdistribute.launch.host.logs import fallback_directory
 from tfdistribute.launch.job_handle import reap_supervisors
 from tfdistribute.launch.start import start_supervisor
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = str(Path(__file__).parents[3] / "inst" / "python")
@@ -96,7 +96,7 @@ def test_tasks_end_with_a_killed_supervisor_and_the_next_job_removes_its_directo
         assert state["global_step"] == 2
         reap_supervisors()
     assert Path(job["directory"]).exists()
-    # The kernel has freed the lock on model_dir.
+    # The kernel has released the lock on model_dir.
     assert run_job(tmp_path, {})["state"] == "done"
     assert not Path(job["directory"]).exists()
 
@@ -123,7 +123,7 @@ def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
     state = result(job)
     assert state["state"] == "stopped"
     assert state["message"].startswith("The session that started the job is gone.")
-    # The supervisor was inherited by this process.
+    # This process inherited the supervisor.
     os.waitpid(job["pid"], 0)
 
 
@@ -212,7 +212,7 @@ CLUSTER = {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts":
 
 
 def prepared(**fields: Any) -> dict[str, Any]:
-    """What R gets before it starts a job; numbers of R are doubles."""
+    """What R receives before it starts a job; R's numbers are doubles."""
     strategy = {"kind": "multi_worker"}
     given = {"cluster": CLUSTER, "strategy": strategy, "verb": "train", "workload": WORKLOAD}
     return answer("prepare_job", **(given | fields))

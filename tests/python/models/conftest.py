@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def alone(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
-    """Train a model function without a strategy, once for each name; return its variables."""
+    """Train a model function without a strategy, once per name; return its variables."""
     from support.custom_models import trained
 
     known: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""What model functions return, and which are refused."""
+"""Results of model functions, accepted and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same numbers under every strategy as with TensorFlow alone."""
+"""Custom models under every strategy, compared with plain TensorFlow."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> dict[str, Any]:
-    """The same training with tf.estimator on its threads; the loss of a Keras optimizer is divided by hand."""
-    # Without it TensorFlow cannot train `all_reduce_in_model` where one device sums.
+    """The same training with tf.estimator on its own threads; a Keras optimizer's loss is divided by hand."""
+    # Without this repair, TensorFlow cannot train `all_reduce_in_model` if one device sums.
     engine.repairs.all_reduce.install()
     model_fn = equality_models.MODELS[model]
     if model == "keras_layers":
         model_fn = functools.partial(model_fn, loss_share=1 / replicas)
     with tf.Graph().as_default():
         strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
-    # Estimators without a session configuration optimise their graphs once; more passes round otherwise.
+    # Estimators without a session configuration optimise their graphs once; further passes round differently.
     rewriting = rewriter_config_pb2.RewriterConfig(
         meta_optimizer_iterations=rewriter_config_pb2.RewriterConfig.ONE
     )
@@ -63,7 +63,7 @@ def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> d
 def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
     tmp_path: Path, runs: list[int], model: str, steps_per_run: int | str
 ):
-    # By itself a run takes one step, then two.
+    # By default a run takes one step, then two.
     steps = STEPS if steps_per_run == 1 else 10
     data = from_function(equality_models.batches)
     function = described(as_model_fn(equality_models.MODELS[model]), tmp_path / "r")
@@ -75,7 +75,7 @@ def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
     assert values["global_step"] == steps
     for name in values:
         np.testing.assert_array_equal(values[name], expected[name], err_msg=name, strict=True)
-    # What TensorFlow saves once more for each replica, this package saves once.
+    # TensorFlow also saves a copy per replica; this package saves each variable once.
     assert all("/replica_" in name for name in set(expected) - set(values))
 
 
@@ -116,7 +116,7 @@ def test_functions_run_as_they_are_written_under_every_strategy(tmp_path: Path, 
     files = []
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        # AutoGraph would have written the function anew, into a file of its own.
+        # AutoGraph would have generated the function in a file of its own.
         files.append(inspect.currentframe().f_code.co_filename)
         return equality_models.dense_with_sgd(features, labels, mode)
 

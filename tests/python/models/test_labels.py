@@ -1,4 +1,4 @@
-"""Whether data and model fit, before TensorFlow starts."""
+"""Checks that data fits a model, before TensorFlow starts."""
 
 from __future__ import annotations
 

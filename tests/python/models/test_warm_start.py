@@ -1,4 +1,4 @@
-"""What a model's first training begins with."""
+"""Initial values of a model's first training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tfdistribute.training.variables import global_step, variable_names, variabl
 X = np.linspace(-1, 1, 16, dtype="float32")
 Y = (3 * X + 1).astype("float32")
 COLUMNS = [{"kind": "numeric", "key": "x"}]
-# No step is taken: what training begins with is what it ends with.
+# No step changes anything: training ends with its initial values.
 STILL = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.0}}
 ADAM = {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.1}}
 STRATEGIES: dict[str, Any] = {

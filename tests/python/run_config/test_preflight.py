@@ -1,4 +1,4 @@
-"""The table of rules: one test for each, and the order of refusals."""
+"""The rules table: one test per rule, and their order of precedence."""
 
 from __future__ import annotations
 

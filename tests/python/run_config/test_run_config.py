@@ -1,4 +1,4 @@
-"""Settings by TensorFlow's names, and the RunConfig that they become."""
+"""Run settings, and the RunConfig made from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_setting_of_tensorflow_is_there_with_its_default(tensorflow: Any):
         for name in names - {"experimental_distribute"}
         if getattr(here, f"_{name}") != getattr(theirs, f"_{name}")
     }
-    # A run can be repeated unless the user says otherwise.
+    # Runs are reproducible unless the user asks otherwise.
     assert different == {"tf_random_seed"}
     assert here.tf_random_seed == 1
 
@@ -97,7 +97,7 @@ def test_strategies_are_built_and_shared_where_they_are_the_same(logical_cpus: l
 def test_the_session_gets_the_cpus_that_the_strategy_names(
     logical_cpus: list[str], given: Any, expected: Any
 ):
-    # With fewer, mirrored training waits for ever.
+    # With fewer, mirrored training hangs.
     config = built(train_distribute=Mirrored(2), session_config=given)
     assert dict(config.session_config.device_count) == expected
     assert config.session_config.placement_period == (given or {}).get("placement_period", 0)

@@ -1,4 +1,4 @@
-"""Randomness of an epoch's order, and bounds of the shuffle by blocks."""
+"""Randomness of an epoch's order, and limits of the block shuffle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Order = npt.NDArray[np.int64]
 
 
 class Numbers:
-    """Rows that hold their number, in blocks of 100."""
+    """Rows that hold their own number, in blocks of 100."""
 
     files: tuple[File, ...] = ()
     layout = Layout.of([ColumnFacts("row", "integer")])
@@ -52,12 +52,12 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def correlation(one: Order, other: Order) -> float:
-    """Pearson's correlation in standard deviations of that of random orders."""
+    """Pearson's correlation, in standard deviations under random orders."""
     return float(np.corrcoef(one, other)[0, 1] * np.sqrt(len(one)))
 
 
 def runs_deviation(order: Order) -> float:
-    """Wald and Wolfowitz's test: how often an order changes between the lower and the upper half of the rows."""
+    """Wald-Wolfowitz test: how often an order switches between the lower and the upper half of the rows."""
     upper = order >= ROWS // 2
     runs = 1 + int((upper[1:] != upper[:-1]).sum())
     half = ROWS / 2
@@ -66,7 +66,7 @@ def runs_deviation(order: Order) -> float:
 
 
 def evenness(order: Order) -> float:
-    """How far rows of each twentieth are spread evenly over the epoch: chi-square, in its standard deviations."""
+    """Chi-square test, in standard deviations: how evenly each twentieth of the rows spreads over the epoch."""
     cells = np.bincount((np.arange(ROWS) * 20 // ROWS) * 20 + order * 20 // ROWS, minlength=400)
     expected, freedom = ROWS / 400, 19 * 19
     return float((((cells - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
@@ -76,7 +76,7 @@ def evenness(order: Order) -> float:
 @pytest.mark.parametrize("orders", [in_memory, by_blocks])
 @pytest.mark.parametrize("seed", [0, 1, -7])
 def test_a_complete_shuffle_passes_tests_of_randomness(orders: Any, seed: int):
-    """Each figure is normal with deviation 1 under a random order, and beyond 5 once in a million times."""
+    """Under a random order each figure is standard normal, and exceeds 5 once in a million times."""
     first, second = orders(seed, 2)
     other = orders(seed + 1)[0]
     for order in (first, second, other):
@@ -93,7 +93,7 @@ def test_a_complete_shuffle_passes_tests_of_randomness(orders: Any, seed: int):
 
 
 def test_the_tests_of_randomness_detect_orders_that_are_not_random():
-    """Rows that are mixed with their neighbours only, as by a small shuffle buffer."""
+    """Rows mixed only with their neighbours, as by a small shuffle buffer."""
     nearby = np.concatenate(
         [np.random.default_rng(first).permutation(1000) + first for first in range(0, ROWS, 1000)]
     )
@@ -107,16 +107,16 @@ def test_the_tests_of_randomness_detect_orders_that_are_not_random():
 def test_beyond_the_window_a_row_is_anywhere_and_its_block_within_one_window(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """With twenty windows of ten blocks."""
+    """Twenty windows of ten blocks."""
     window = 10 * BLOCK_ROWS
     monkeypatch.setattr(blocks, "WINDOW_BYTES", window * Numbers.row_bytes)
     for order in by_blocks(3, epochs=2):
         assert np.array_equal(np.sort(order), np.arange(ROWS))
         positions = np.argsort(order).reshape(-1, BLOCK_ROWS)
         assert np.ptp(positions, axis=1).max() < window
-        # The rows of a block are mixed with those of nine others: they do not follow each other.
+        # A block's rows are mixed with those of nine others, so they do not stay together.
         assert np.median(np.ptp(positions, axis=1)) > 0.9 * window
         assert abs(correlation(order, np.arange(ROWS))) < 5 * np.sqrt(BLOCK_ROWS)
     windows = [int(np.argmax(by_blocks(seed)[0] == 0)) // window for seed in range(60)]
-    # 60 random windows of 20 are 19 different ones on average; 12 or fewer do not happen.
+    # 60 draws from 20 windows give 19 distinct ones on average; 12 or fewer practically never occur.
     assert len(set(windows)) > 12

@@ -1,4 +1,4 @@
-"""Division of batches over replicas and workers, and the order of rows."""
+"""Sharding of batches over replicas and workers, and the order of rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shards(pipelines: int, replicas: int) -> list[Shard]:
 
 
 def expected_steps(examples: int, global_batch_size: int, replicas: int) -> list[list[list[int]]]:
-    """The steps by their definition: cut the stream, join a short tail, cut each step into slices."""
+    """The steps by definition: cut the stream, merge a short tail, cut each step into slices."""
     stream = list(range(examples))
     steps = [
         stream[start : start + global_batch_size] for start in range(0, examples, global_batch_size)
@@ -149,7 +149,7 @@ def test_positions_that_span_epochs_find_the_rows_of_each(seed: int | None):
 
 
 def test_two_workers_share_the_rows_of_every_epoch_without_overlap():
-    """An unseeded shuffle before the data is divided reads some rows twice and others never."""
+    """An unseeded shuffle before sharding would read some rows twice and others never."""
     seen: list[list[int]] = []
     for shard in shards(2, 2):
         order = RowOrder(40, 5)

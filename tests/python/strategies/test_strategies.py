@@ -1,4 +1,4 @@
-"""Strategies: what describes them, which devices they take, and that all give the result of one device."""
+"""Strategies: descriptions, devices, and results equal to those of one device."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_strategy_has_an_example_in_the_contract_test():
 
 @pytest.mark.parametrize("kind", Strategy.kinds)
 def test_contract_of_every_strategy(kind: str, tensorflow: Any):
-    """What the rest of the package relies on, whichever strategy it is."""
+    """Guarantees of every strategy that the package relies on."""
     strategy = EXAMPLES[kind]
     fields = {field.name: getattr(strategy, field.name) for field in dataclasses.fields(strategy)}
     assert read(Strategy, {"kind": kind, **fields}) == strategy
@@ -63,7 +63,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any):
     assert all(canonical_device(device, "devices") == device for device in devices)
     built = strategy.build(devices)
     if kind == "parameter_server":
-        # Workers with one device share their variables without a strategy of TensorFlow.
+        # Workers with one device share their variables without a TensorFlow strategy.
         assert built is None
         return
     assert isinstance(built, tensorflow.distribute.Strategy)
@@ -233,7 +233,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> Any:
 
 
 def rows(batch_size: int) -> Callable[[], Any]:
-    """An input_fn of fixed numbers."""
+    """An input_fn with fixed numbers."""
 
     def input_fn() -> Any:
         import tensorflow as tf
@@ -338,7 +338,7 @@ def test_checkpoints_hold_what_one_devices_do_and_training_goes_on_from_them(
 
 
 def _model_with_new_variables(features: Any, labels: Any, mode: str) -> Any:
-    """A model whose variables are made the way of TensorFlow 2, as canned models do."""
+    """A model that creates its variables the TensorFlow 2 way, as canned models do."""
     import tensorflow as tf
 
     optimizer = tf.keras.optimizers.legacy.Adagrad(0.1)

@@ -1,4 +1,4 @@
-"""Functions as R hands them over."""
+"""Functions as R passes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def as_callback(function: Callable[..., Any], formals: Sequence[str] = ("x",)) -> dict[str, Any]:
-    """Describe a function of R: its answer is a value, or the text of an error."""
+    """Describe an R function: it returns a value, or the text of an error."""
 
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
         try:
@@ -19,7 +19,7 @@ def as_callback(function: Callable[..., Any], formals: Sequence[str] = ("x",)) -
 
 
 def as_model_fn(model_fn: Callable[..., Any]) -> dict[str, Any]:
-    """Describe a model function of R, which is given its configuration too."""
+    """Describe an R model function, which also receives its configuration."""
 
     def call(features: Any, labels: Any, mode: str, config: Any) -> Any:
         return model_fn(features, labels, mode)

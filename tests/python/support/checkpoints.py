@@ -1,4 +1,4 @@
-"""What checkpoints hold, and how they are damaged."""
+"""Contents of checkpoints, and ways to damage them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def assert_alike(
 
 
 def assert_identical(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Compare variables to the bit."""
+    """Compare variables bit for bit."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name, strict=True)

@@ -1,4 +1,4 @@
-"""Tasks of a cluster as plain processes on the loopback."""
+"""Cluster tasks as plain processes on the loopback interface."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Job:
     """The tasks of one cluster in one directory.
 
     Args:
-        directory: Directory of the answers, logs and models of the tasks.
-        options: What ``cluster_task`` takes.
-        workers: Tasks that train, the chief among them.
+        directory: Directory of the tasks' answers, logs and models.
+        options: Options of ``cluster_task``.
+        workers: Training tasks, including the chief.
         ps: Parameter servers.
     """
 
@@ -81,7 +81,7 @@ class Job:
         self.processes[name].wait()
 
     def answer(self, name: str, model: str) -> dict[str, Any]:
-        """The answer of a verb in a task: a mapping with ``value`` or ``error``."""
+        """A verb's answer in a task: a mapping with ``value`` or ``error``."""
         path = self.directory / f"answer-{name}.json"
         assert path.exists(), self.logs()
         return json.loads(path.read_text(encoding="utf-8"))[model]
@@ -97,7 +97,7 @@ class Job:
         return answer["error"]
 
     def await_event(self, name: str, event: str, timeout_s: float = 90, **fields: Any) -> None:
-        """Wait until a task has emitted an event with at least these numbers."""
+        """Wait until a task has emitted an event whose numbers are at least these."""
         end = time.monotonic() + timeout_s
         while not any(
             all(each.get(key, -1) >= least for key, least in fields.items())
@@ -108,7 +108,7 @@ class Job:
             time.sleep(0.1)
 
     def await_rows(self, name: str, count: int, timeout_s: float = 90) -> None:
-        """Wait until a task has trained on so many rows of the custom model."""
+        """Wait until a task has trained on this many rows of the custom model."""
         end = time.monotonic() + timeout_s
         while not self.rows_file(name).exists() or len(self.rows(name)) < count:
             assert time.monotonic() < end, f"{name} does not train.\n{self.logs()}"
@@ -128,7 +128,7 @@ class Job:
         return self.directory / model / f"rows-{name}.txt"
 
     def runs(self, name: str) -> list[int]:
-        """The steps of each run of many steps that a task has begun."""
+        """Steps of each many-step run that a task has started."""
         path = self.directory / f"runs-{name}.txt"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 

@@ -1,7 +1,7 @@
-"""One task of a cluster as a script to be started with TF_CONFIG; also the data and models of the tests.
+"""One cluster task as a script to start with TF_CONFIG; also the tests' data and models.
 
 Run as ``python cluster_task.py DIRECTORY OPTIONS``. For each model in the options it calls the bridge as R does, and
-writes what the verbs gave to ``DIRECTORY/answer-<task>.json`` and the rows that it trained on to
+writes the verbs' results to ``DIRECTORY/answer-<task>.json`` and the rows that it trained on to
 ``DIRECTORY/<model>/rows-<task>.txt``.
 """
 
@@ -56,7 +56,7 @@ def source(
 
 
 def uneven(input_context: Any = None) -> Any:
-    """Data of the user's own: one task has fewer batches than the other."""
+    """User-defined data: one task has fewer batches than the other."""
     import tensorflow as tf
 
     short = os.environ["TEST_SHORT"] == task_name()
@@ -65,11 +65,11 @@ def uneven(input_context: Any = None) -> Any:
 
 
 class Custom:
-    """A linear model as R gives it: called on one thread, and leaving a list of the rows it was trained on.
+    """A linear model as R passes it: called on one thread, and recording the rows it was trained on.
 
     Args:
-        directory: Where the list goes.
-        normalised: With moving averages, which each task has of its own.
+        directory: Directory of the record.
+        normalised: Whether to add moving averages, which each task keeps for itself.
     """
 
     def __init__(self, directory: Path, normalised: bool = False) -> None:
@@ -136,7 +136,7 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "custom": lambda directory: Custom(directory).described(),
     "normalised": lambda directory: Custom(directory, normalised=True).described(),
     "keras": lambda directory: {"kind": "keras", "function": keras_model},
-    # Batches of different tasks read different numbers of rows of its tables.
+    # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",
         "feature_columns": [BUCKETS, *NUMBERS],
@@ -146,7 +146,7 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Train one model as the options say, through the bridge."""
+    """Train one model with these options through the bridge."""
     from tfdistribute import bridge
 
     config = {
@@ -186,7 +186,7 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
 
 
 def take_many_steps(directory: Path) -> None:
-    """Let "auto" begin at once, however slow the machine is, and note the steps of each run."""
+    """Let "auto" start at once, however slow the machine is, and record the steps of each run."""
     from tfdistribute import engine
 
     engine.many_steps.runs.WORTH_AFTER_S, engine.many_steps.runs.RUN_S = 0.0, 1000.0
@@ -216,7 +216,7 @@ def main(directory: Path, options: Mapping[str, Any]) -> None:
     text = json.dumps(answers, default=plain)
     (directory / f"answer-{task_name()}.json").write_text(text)
     time.sleep(float(os.environ.get("TEST_STAY_S", "0")))
-    # TensorFlow's servers have no end of their own.
+    # TensorFlow's servers never exit by themselves.
     os._exit(1 if any("error" in answer for answer in answers.values()) else 0)
 
 

@@ -1,4 +1,4 @@
-"""What is known about the columns of an input."""
+"""Column facts for tests."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from tfdistribute.columns import ColumnFacts
 
 
 def facts(**columns: tuple[str, tuple[int, ...]]) -> dict[str, ColumnFacts]:
-    """Describe columns by name, each of a type and the shape of one row."""
+    """Describe columns by name, each with a type and the shape of one row."""
     return {name: ColumnFacts(name, *column) for name, column in columns.items()}

@@ -75,7 +75,7 @@ def _with_loss_scaling(loss: Any, variables: Any) -> Any:
     return clip_and_apply(scaled, loss, variables)
 
 
-# How a model function makes its training operation.
+# Ways for a model function to make its training operation.
 TRAIN_OPS: dict[str, Callable[[Any, Any], Any]] = {
     "get_updates": lambda loss, ours: get_updates(legacy.SGD(0.1, momentum=0.9), loss, ours),
     "apply_gradients": lambda loss, ours: clip_and_apply(legacy.Adagrad(0.5), loss, ours),
@@ -90,7 +90,7 @@ TRAIN_OPS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def with_optimizer(how: str, loss_of: Callable[[Any, Any], Any] = mean_square) -> Any:
-    """Make the model function of a line that is trained in one of the ways above."""
+    """Make the model function of a line, trained in one of the ways above."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         output, ours = line(features)

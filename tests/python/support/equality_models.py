@@ -1,8 +1,8 @@
-"""Model functions with the same training, to the bit, however replicas are run.
+"""Model functions whose training gives identical bits, however replicas are run.
 
-Each meets the other replicas in its own way: once per variable, once per optimizer, inside the forward
-pass, with dense gradients or with rows of an embedding. Initial values are seeded, because without a
-seed they depend on the order in which operations are made.
+Each synchronises the replicas in its own way: once per variable, once per optimizer, inside the forward pass, with
+dense gradients or with rows of an embedding. Initial values are seeded, because otherwise they depend on the order in
+which operations are created.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEATURES = 4
 
 
 def batches(replica_batch_size: int = 8, batch_count: int = 60) -> tf.data.Dataset:
-    """Make the data that all models are trained on.
+    """Make the training data of all models.
 
     Args:
         replica_batch_size: Rows per batch; each replica takes one batch per step.
@@ -36,14 +36,14 @@ def batches(replica_batch_size: int = 8, batch_count: int = 60) -> tf.data.Datas
 
 
 def dense_with_sgd(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
-    """Two layers and plain gradient descent: the model that every other one is a variation of."""
+    """Two layers and plain gradient descent: the base of all other models."""
     output, loss = _output(_hidden(features), labels)
     optimizer = v1.train.GradientDescentOptimizer(0.05)
     return _spec(mode, loss, output, labels, lambda: optimizer.minimize(loss, global_step=_step()))
 
 
 def batch_norm_with_adam(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
-    """Moving averages, updated through UPDATE_OPS: control dependencies reach into the merge call."""
+    """Moving averages, updated through UPDATE_OPS: control dependencies extend into the merge call."""
     hidden = v1.layers.batch_normalization(_hidden(features), training=mode == "train")
     output, loss = _output(hidden, labels)
 
@@ -59,7 +59,7 @@ def keras_layers(
 ) -> tf.estimator.EstimatorSpec:
     """Keras layers and a legacy Keras optimizer: one merge call reduces gradients, one applies them.
 
-    Such an optimizer adds up what replicas pass: loss_share is the part of its mean that each is to pass.
+    Such an optimizer sums over replicas: loss_share is the fraction of its mean loss that each passes.
     """
     glorot = tf.keras.initializers.GlorotUniform
     network = tf.keras.Sequential(
@@ -106,7 +106,7 @@ def all_reduce_in_model(features: Any, labels: Any, mode: str) -> tf.estimator.E
 
 
 def embedding_with_adagrad(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
-    """An embedding, whose gradient is some rows of the table (IndexedSlices)."""
+    """An embedding, whose gradient is a set of table rows (IndexedSlices)."""
     identifiers = tf.cast(tf.abs(features["x"]) * 3, tf.int64) % 10
     table = v1.get_variable("embedding", [10, 4], initializer=_glorot(5))
     embedded = tf.reshape(tf.nn.embedding_lookup(table, identifiers), [-1, 4 * FEATURES])
@@ -138,7 +138,7 @@ def two_optimizers(features: Any, labels: Any, mode: str) -> tf.estimator.Estima
 
 
 def loss_scale(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
-    """An optimizer around an optimizer, with a merge call of its own."""
+    """An optimizer wrapped around another, with its own merge call."""
     output, loss = _output(_hidden(features), labels)
     inner = v1.train.GradientDescentOptimizer(0.05)
     optimizer = v1.mixed_precision.MixedPrecisionLossScaleOptimizer(inner, 128.0)

@@ -1,4 +1,4 @@
-"""Jobs of real TensorFlow processes under the real supervisor, to which tests do harm; nothing must be left."""
+"""Fault injection into jobs of real TensorFlow processes under the real supervisor, with a leak check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfdistribute.launch.start import start_supervisor
 
 TASK = Path(__file__).with_name("fault_task.py")
 
-# How long a job may take on a busy machine; pytest ends a test after 300 seconds.
+# Time limit of a job on a busy machine; pytest kills a test after 300 seconds.
 LIMIT_S = 240.0
 
 
@@ -28,9 +28,9 @@ class FaultJob:
     """A job that trains ``fault_task``'s model in ``directory``.
 
     Args:
-        directory: Where tasks and test leave word for each other.
+        directory: Directory through which tasks and test communicate.
         handle: The job's handle.
-        limit_s: How long it may take altogether.
+        limit_s: Time limit of the whole job.
     """
 
     def __init__(self, directory: Path, handle: Mapping[str, Any], limit_s: float) -> None:
@@ -57,7 +57,7 @@ class FaultJob:
             raise AssertionError(f"{late}\n{self.logs()}") from late
 
     def await_stop(self, number: int) -> None:
-        """Wait until a task waits at its stop."""
+        """Wait until a task has reached its stop."""
         arrived = self.directory / f"arrived-{number}"
         self.await_state(lambda _: arrived.exists())
 
@@ -70,7 +70,7 @@ class FaultJob:
         os.kill(pid, signal.SIGKILL)
 
     def end(self) -> dict[str, Any]:
-        """Wait for the end, see that nothing but the result is left, and give it."""
+        """Wait for the end, check that only the result is left, and return it."""
         try:
             state = job_fakes.result(self.handle, self._remaining_s)
         except AssertionError as late:
@@ -80,7 +80,7 @@ class FaultJob:
         assert left == []
         if state["network"] == "open":
             owners = [listener(row["port"]) for row in state["tasks"] if row["port"]]
-            # A test may have taken a port itself.
+            # A test may itself hold a port.
             assert all(owner is None or owner.pid == os.getpid() for owner in owners)
         return state
 
@@ -93,13 +93,13 @@ class FaultJob:
 def fault_job(
     directory: Path, options: Mapping[str, Any], limit_s: float = LIMIT_S, **fields: Any
 ) -> Iterator[FaultJob]:
-    """Run a job, and end it in any case.
+    """Run a job, and always end it.
 
     Args:
-        directory: Everything of the job stands below it.
-        options: What ``fault_task`` takes; ``config`` without its cluster.
-        limit_s: How long it may take altogether.
-        fields: Of the cluster and of the job, as ``job_fakes.fake_job`` takes them.
+        directory: Root directory of the job's files.
+        options: Options of ``fault_task``; ``config`` without its cluster.
+        limit_s: Time limit of the whole job.
+        fields: Fields of the cluster and of the job, as for ``job_fakes.fake_job``.
     """
     directory.mkdir(exist_ok=True)
     model_dir = fields.pop("model_dir", str(directory / "custom" / "model"))

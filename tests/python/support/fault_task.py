@@ -1,10 +1,10 @@
-"""A task of a job to which something is to happen: it stops where a test asks it to, until the test lets it go on.
+"""A task for fault injection, which stops at given places until the test lets it continue.
 
-Run as ``python fault_task.py DIRECTORY OPTIONS``, as ``cluster_task`` is. ``stops`` in the options names the places, in
-the order in which they are reached: "worker-0 start", "chief-0 begin" (the graph is built, and no step was made),
-"chief-0 step-14" (14 steps are done, or more where other tasks count steps too), "chief-0 save-20" (the files of
-checkpoint 20, or of a later one, are written, and not yet named as the newest). A task that is killed at its stop, and
-started again, does not stop there again.
+Run as ``python fault_task.py DIRECTORY OPTIONS``, like ``cluster_task``. ``stops`` in the options names the places, in
+the order in which they are reached: "worker-0 start", "chief-0 begin" (the graph is built, no step has run),
+"chief-0 step-14" (14 steps are done, or more if other tasks count steps too), "chief-0 save-20" (the files of
+checkpoint 20, or of a later one, are written but not yet registered as the newest). A task that is killed at its stop
+and restarted does not stop there again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support import cluster_task
 
-# Steps are told ten times a second at most: before a stop each of them is to be told.
+# Steps are reported at most ten times a second; before a stop each one must be reported.
 _TOLD_S = 0.15
 
 
@@ -27,7 +27,7 @@ class Stops:
     """The places at which this task waits for the test.
 
     Args:
-        directory: Where it leaves word that it has arrived, and looks whether it may go on.
+        directory: Where it records its arrival and looks for permission to continue.
         places: All places of all tasks, in the order in which they are reached.
     """
 
@@ -59,7 +59,7 @@ class Stops:
 
 
 class Stopping(cluster_task.Custom):
-    """The linear model of the other tests, which comes to the stops."""
+    """The linear model of the other tests, with stops."""
 
     def __init__(self, directory: Path, stops: Stops) -> None:
         super().__init__(directory)
@@ -79,7 +79,7 @@ class Stopping(cluster_task.Custom):
 
 
 def stop_at_saves(stops: Stops, full_at: int | None) -> None:
-    """Stop between the two parts of a checkpoint; ``full_at`` stands in for a disk that is full at that step."""
+    """Stop between the two parts of a checkpoint; at step ``full_at``, simulate a full disk."""
     import tensorflow as tf
     from tensorflow.python.checkpoint import checkpoint_management
 

@@ -1,4 +1,4 @@
-"""Hooks, and a training of a line in which they take part."""
+"""Hooks, and the training of a line that uses them."""
 
 from __future__ import annotations
 

@@ -16,20 +16,20 @@ _TYPES = {"f": "float", "i": "integer", "b": "logical"}
 
 @dataclass(frozen=True)
 class Factor:
-    """Strings as R's factors hold them."""
+    """Strings as R's factors store them."""
 
     codes: Any
     levels: Sequence[str]
 
 
 def in_memory(columns: Mapping[str, Any], response: str | None = "y", **fields: Any) -> Input:
-    """Describe an input of arrays and factors by name."""
+    """Describe an input of named arrays and factors."""
     described = [_column(name, values) for name, values in columns.items()]
     return read(Input, {"kind": "in_memory", "columns": described, "response": response, **fields})
 
 
 def from_function(function: Callable[..., Any]) -> Input:
-    """Describe an input of a function that returns a dataset."""
+    """Describe an input from a function that returns a dataset."""
     return read(Input, {"kind": "dataset_function", "function": function})
 
 

@@ -1,6 +1,6 @@
-"""Jobs whose tasks only act: no TensorFlow, so that what the supervisor does is tested in seconds.
+"""Jobs with fake tasks, so that the supervisor is tested in seconds, without TensorFlow.
 
-A task's acts are given by its name ("worker-0"), or by its name and the restart in which it acts so ("worker-0@1").
+A task's acts are given under its name ("worker-0"), or under its name and restart number ("worker-0@1").
 """
 
 from __future__ import annotations
@@ -131,15 +131,12 @@ for act, *arguments in plan.get(f"{name}@{restart}", plan.get(name, plan.get(rol
 
 
 def command(acts: Mapping[str, Any]) -> list[str]:
-    """What starts a task that acts."""
+    """Command line of a fake task."""
     return [sys.executable, "-I", "-S", "-c", _TASK, json.dumps(acts)]
 
 
 def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
-    """A job of a chief, a worker and an evaluator, where nothing else is said.
-
-    Fields of the cluster are given with those of the job.
-    """
+    """A job with a chief, a worker and an evaluator by default; takes fields of both the cluster and the job."""
     cluster = {"kind": "local", "workers": 2, "evaluator": True}
     settings = ("workers", "ps", "evaluator", "restarts", "network")
     deadlines = ("start_timeout_s", "stall_timeout_s")
@@ -162,7 +159,7 @@ def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
 
 
 def result(job: Mapping[str, Any], timeout_s: float = 15) -> dict[str, Any]:
-    """Wait for the end of a job, and see that nothing of it is left."""
+    """Wait for a job's end, and check that nothing of it is left."""
     deadline = time.monotonic() + timeout_s
     while job_handle.is_running(job) or Path(job["directory"]).exists():
         if time.monotonic() > deadline:
@@ -182,7 +179,7 @@ def run_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str
 
 @contextlib.contextmanager
 def running(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Iterator[dict[str, Any]]:
-    """A job that runs while something is done to it, and is ended in any case."""
+    """A running job for the test to act on, which always ends afterwards."""
     job = start_supervisor(fake_job(directory, acts, **fields))
     try:
         yield job
@@ -193,7 +190,7 @@ def running(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Iterator
 
 
 def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 10) -> dict[str, Any]:
-    """The first state of a job for which a condition holds."""
+    """The first state of a job that meets a condition."""
     deadline = time.monotonic() + timeout_s
     while not condition(state := job_handle.job_state(job)):
         if time.monotonic() > deadline or state["ended"] is not None:
@@ -208,7 +205,7 @@ def row(state: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 
 def processes_of(job: Mapping[str, Any]) -> list[int]:
-    """Processes whose environment names a job; also those that its tasks started."""
+    """Processes whose environment names a job, including its tasks' children."""
     found = []
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):

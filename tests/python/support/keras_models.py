@@ -28,7 +28,7 @@ legacy = keras.optimizers.legacy
 
 
 def built(optimizer: Any = None, loss: Any = "mse", middle: Any = None) -> Any:
-    """Compile two layers that read two numbers, with another one between them if there is one."""
+    """Compile two layers that read two numbers, with an optional layer between them."""
     layers = keras.layers
     first = layers.Dense(4, activation="tanh", kernel_regularizer="l2", input_shape=(2,))
     last = layers.Dense(1, name="price")
@@ -38,7 +38,7 @@ def built(optimizer: Any = None, loss: Any = "mse", middle: Any = None) -> Any:
 
 
 def two_headed(losses: Any = None) -> Any:
-    """Compile a model of two named inputs and two outputs; Keras would number the second output."""
+    """Compile a model with two named inputs and two outputs; Keras would number the second output."""
     layers = keras.layers
     width, height = keras.Input((1,), name="width"), keras.Input((1,), name="height")
     hidden = layers.Dense(3, activation="tanh")(layers.Concatenate()([width, height]))
@@ -83,7 +83,7 @@ def source(
 
 
 def two_responses() -> Any:
-    """Make a dataset whose examples have a response for each of two outputs."""
+    """Make a dataset whose examples have one response per output."""
     features = {"width": WIDTH, "height": HEIGHT}
     responses = {"price": PRICE, "head_1": BOTH}
     return tf.data.Dataset.from_tensor_slices((features, responses)).repeat().batch(BATCH)

@@ -1,4 +1,4 @@
-"""Small trainings that can take many steps per run, and their results."""
+"""Small trainings with many steps per run, and their results."""
 
 from __future__ import annotations
 

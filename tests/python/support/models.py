@@ -1,4 +1,4 @@
-"""Descriptions of models."""
+"""Model descriptions for tests."""
 
 from __future__ import annotations
 

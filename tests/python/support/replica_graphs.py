@@ -1,4 +1,4 @@
-"""Functions called in the replicas of small graphs, without an estimator."""
+"""Functions called in the replicas of small graphs, without an Estimator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mirrored(replicas: int) -> Any:
 
 
 def session_config() -> Any:
-    """Give sessions the devices that strategies name; without them collective operations wait for ever."""
+    """Give sessions the devices that strategies name; otherwise collective operations hang."""
     return v1.ConfigProto(device_count={"CPU": 3})
 
 
@@ -30,7 +30,7 @@ def in_replicas(function: Callable[[], Any], strategy: Any = None) -> Any:
         strategy: Another strategy.
 
     Returns:
-        What a session makes of the results, a tuple over the replicas.
+        The results as a session returns them, a tuple over the replicas.
     """
     strategy = strategy or adopt(mirrored(2))
     with tf.Graph().as_default():
@@ -42,7 +42,7 @@ def in_replicas(function: Callable[[], Any], strategy: Any = None) -> Any:
 
 
 def replica_id() -> int:
-    """Say which replica calls; in a graph TensorFlow gives a constant tensor."""
+    """Return the calling replica's id; in a graph TensorFlow gives a constant tensor."""
     replica = tf.distribute.get_replica_context()
     return int(tf.get_static_value(replica.replica_id_in_sync_group))
 
@@ -53,5 +53,5 @@ def total(value: Any) -> Any:
 
 
 def merge(*args: Any, **kwargs: Any) -> Any:
-    """Make a merge call that does nothing with its arguments."""
+    """Make a merge call that ignores its arguments."""
     return tf.distribute.get_replica_context().merge_call(lambda *_, **__: None, args, kwargs)

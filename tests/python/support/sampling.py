@@ -1,4 +1,4 @@
-"""Parametrised tests of which `make check` runs a few cases and `make check-all` every one."""
+"""Parametrised tests: `make check` runs a few cases, `make check-all` every one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 def sampled(
     names: str | tuple[str, ...], cases: Iterable[Any], check: Collection[Any], **options: Any
 ) -> Any:
-    """Like ``pytest.mark.parametrize``; the cases that are not in ``check`` are marked ``full``."""
+    """Like ``pytest.mark.parametrize``, but marks cases outside ``check`` as ``full``."""
     cases = list(cases)
     assert check, "`make check` runs no case."
     assert all(case in cases for case in check), "`check` names a case that does not exist."

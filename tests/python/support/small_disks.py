@@ -1,4 +1,4 @@
-"""Disks of a few megabytes, which only who may mount can have."""
+"""Disks of a few megabytes, which require permission to mount."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ class SmallDisk:
     """A disk that can be filled.
 
     Args:
-        path: Where it is mounted, or a directory that stands in for it.
-        is_real: Whether it is a disk.
+        path: Mount point, or the substitute directory.
+        is_real: Whether a disk is mounted.
     """
 
     path: Path
     is_real: bool
 
     def fill(self) -> None:
-        """Leave no space; a stand-in has as much as before."""
+        """Leave no space; does nothing to a substitute."""
         if self.is_real:
             with (self.path / "filling").open("wb", buffering=0) as file:
                 for size in (1 << 16, 1 << 10, 1):
                     _write_until_full(file, bytes(size))
 
     def make_read_only(self) -> None:
-        """Let nobody write, root included; a stand-in cannot do that."""
+        """Remount read-only, for root too; impossible for a substitute."""
         subprocess.run(["mount", "-o", "remount,ro", str(self.path)], check=True)
 
     def empty(self) -> None:
-        """Give the space back."""
+        """Free the space again."""
         (self.path / "filling").unlink(missing_ok=True)
 
 
 @contextmanager
 def small_disk(directory: Path, megabytes: int) -> Iterator[SmallDisk]:
-    """Mount a disk, or, where that is not allowed, make a directory that stands in for it."""
+    """Mount a disk or, without permission, create a substitute directory."""
     directory.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(directory)]
     is_real = subprocess.run(mount, check=False, capture_output=True).returncode == 0

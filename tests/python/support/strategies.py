@@ -1,4 +1,4 @@
-"""The strategies of one machine, and settings that use them."""
+"""The strategies of one machine, and run settings that use them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STRATEGIES: dict[str, dict[str, Any] | None] = {
     "mirrored over 3": {"kind": "mirrored", "devices": 3},
     "central storage": {"kind": "central_storage", "devices": 2},
 }
-# One of each kind.
+# One per kind.
 KINDS = ("none", "one device", "mirrored", "central storage")
 
 every_strategy = sampled("strategy", KINDS, check=["none", "mirrored"])
 
 
 def settings(strategy: str = "none", **fields: Any) -> RunSettings:
-    """Read run settings that train under a strategy."""
+    """Make run settings that train under a strategy."""
     return read(RunSettings, {"train_distribute": STRATEGIES[strategy], **fields})

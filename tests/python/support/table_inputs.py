@@ -1,4 +1,4 @@
-"""Files of tables, and the rows or errors that inputs read from them."""
+"""Table files, and the rows or errors that inputs read from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def written(folder: Path, text: str | bytes, name: str = "data.csv") -> Path:
 
 
 def rows_of(tf: Any, source: Input, purpose: Any = "evaluate") -> dict[str, list[Any]]:
-    """All rows by column, the label as "label"."""
+    """All rows by column; the label is "label"."""
     columns: dict[str, list[Any]] = {}
     with tf.Graph().as_default(), source.serving():
         dataset = source.input_fn(purpose, 1)()

@@ -1,4 +1,4 @@
-"""Estimators made by other code, under this package's verbs and configurations."""
+"""Foreign Estimators with this package's verbs and configurations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def settings(strategy: Any = None, **fields: Any) -> RunSettings:
 
 
 def canned(tf: Any, folder: Path) -> Any:
-    # Of one object, which TensorFlow can use once.
+    # A single object, which TensorFlow can use only once.
     optimizer = tf.keras.optimizers.legacy.SGD(0.1)
     columns = [tf.feature_column.numeric_column("x")]
     return tf.estimator.DNNRegressor([4], columns, str(folder), optimizer=optimizer)
@@ -104,7 +104,7 @@ def checkpoint(tf: Any, folder: Path) -> dict[str, Any]:
     return {name: tf.train.load_variable(path, name) for name in names}
 
 
-# The second says whether functions of R are called: then replicas run on the calling thread.
+# The flag says whether R functions are called; replicas then run on the calling thread.
 HOW = {"mirrored on threads": (MIRRORED, False), "central storage on one thread": (CENTRAL, True)}
 
 
@@ -126,9 +126,9 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
     alone = distribute(originals[0], settings())
     together = distribute(originals[1], settings(strategy), calls_r=calls_r)
     for copy in (alone, together):
-        # TensorFlow's own verb: nothing of this package is around the copy.
+        # TensorFlow's own verb, applied directly to the copy.
         copy.train(input_fn, steps=STEPS)
-        # This package's: a copy of the copy.
+        # This package's verb, applied to a copy of the copy.
         model = as_model(copy, calls_r=calls_r)
         train(model, RunSettings(), source(label_of(name)), steps=STEPS)
     assert originals[1].config.train_distribute is None
@@ -168,7 +168,7 @@ def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path,
 def test_an_own_mirrored_strategy_trains_instead_of_waiting_for_ever(
     run_python: Callable[..., Any], tmp_path: Path
 ) -> None:
-    # In a process of its own: without the repair it would never end.
+    # In a separate process: without the repair it would never end.
     finished = run_python(
         f"""
 import sys

@@ -1,4 +1,4 @@
-"""The same numbers under every strategy as TensorFlow gives alone, for the same model, seed and global batch."""
+"""Every strategy, compared with plain TensorFlow for the same model, seed and global batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES = {
     "width": random.normal(size=ROWS).astype("float32"),
     "height": random.normal(size=ROWS).astype("float32"),
     "colour": random.integers(0, 3, size=ROWS),
-    # The number of different shops changes from step to step, and with it the rows of sparse gradients.
+    # The number of distinct shops varies between steps, and so do the rows of sparse gradients.
     "shop": random.integers(0, 10, size=ROWS).astype("int32"),
 }
 NUMBER = (FEATURES["width"] - 2 * FEATURES["height"] + FEATURES["colour"]).astype("float32")
@@ -107,7 +107,7 @@ def settings(strategy: str, steps_per_run: int | str = 1) -> RunSettings:
 
 
 def variables(tf: Any, directory: Path) -> dict[str, Any]:
-    """Everything in the newest checkpoint but the optimizers' settings, which this package keeps out of checkpoints."""
+    """The newest checkpoint without optimizer settings, which this package does not save."""
     checkpoint = tf.train.latest_checkpoint(str(directory))
     names = [
         name
@@ -118,7 +118,7 @@ def variables(tf: Any, directory: Path) -> dict[str, Any]:
 
 
 def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any], float]:
-    """The same training written by hand with tf.estimator alone."""
+    """The same training with tf.estimator alone."""
     column = tf.feature_column
     numbers = [column.numeric_column("width"), column.numeric_column("height")]
     colour = column.categorical_column_with_vocabulary_list("colour", COLOURS)
@@ -160,7 +160,7 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
         "shop": FEATURES["shop"],
     }
     if model == "baseline":
-        # TensorFlow's baseline reads no feature, and takes one at most.
+        # TensorFlow's baseline reads no feature, and accepts at most one.
         features = {"width": FEATURES["width"]}
     labels = CLASS if model == "deep" else NUMBER
 
@@ -173,7 +173,7 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
 
 @pytest.fixture(scope="module")
 def reference(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Variables and evaluation loss of pure TensorFlow, by model."""
+    """Variables and evaluation loss of plain TensorFlow, by model."""
     known: dict[str, tuple[dict[str, Any], float]] = {}
 
     def of(model: str) -> tuple[dict[str, Any], float]:
@@ -247,7 +247,7 @@ def test_a_checkpoint_goes_on_under_another_strategy(
 ):
     undisturbed, _ = reference("wide and deep")
     description = described("wide and deep", tmp_path)
-    # Twelve steps are two epochs, so each part begins with the same rows. The last takes one step per run.
+    # Twelve steps are two epochs, so each part starts with the same rows. The last takes one step per run.
     for strategy, steps, steps_per_run in zip(order, (12, 12, 6), ("auto", "auto", 1), strict=True):
         runs.clear()
         train(description, settings(strategy, steps_per_run), source("wide and deep"), steps=steps)

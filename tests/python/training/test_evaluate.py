@@ -1,4 +1,4 @@
-"""Evaluation and prediction: every row counts once, in its order, on any devices."""
+"""Evaluation and prediction: every row counts once, in order, on any devices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def csv(folder: Path, rows: int) -> Input:
 
 
 def expected(scores: Any, labels: Any) -> dict[str, float]:
-    # TensorFlow takes the area under 200 points of the curve.
+    # TensorFlow integrates the curve over 200 points.
     above = scores[None, :] > np.linspace(0, 1, 200)[:, None]
     hits = (above & (labels == 1)).sum(1) / labels.sum()
     alarms = (above & (labels == 0)).sum(1) / (1 - labels).sum()
@@ -60,7 +60,7 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
     model = read(Model, fields)
     train(model, RunSettings(), in_memory(13), steps=3)
     scores = concatenated(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
-    # In the order of the rows: the model is a monotone function of x.
+    # Row order is kept: the model is a monotone function of x.
     assert np.array_equal(np.argsort(scores), np.argsort(X))
     for source, rows, settings in (
         (in_memory(13), 13, RunSettings()),
@@ -70,6 +70,6 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
         found = evaluate(model, settings, source)
         wanted = expected(scores[:rows].astype(float), Y[:rows])
         assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
-    # TensorFlow would count the last batch or not, by chance.
+    # TensorFlow might or might not count the last batch.
     with pytest.raises(ShardingError, match="counts an odd last batch wrongly"):
         evaluate(model, ON_TWO, csv(tmp_path, 13))

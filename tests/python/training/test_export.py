@@ -1,4 +1,4 @@
-"""Exports: TensorFlow alone loads them and gives the numbers of predict()."""
+"""Exports, loaded by TensorFlow alone and compared with predict()."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ CLASS = DATA["colour"].astype("int32")
 LENGTH = {"kind": "numeric", "key": "petal length"}
 COLOUR = {"kind": "categorical_with_vocabulary_list", "key": "colour", "vocabulary_list": COLOURS}
 HOUR = {"kind": "categorical_with_identity", "key": "hour", "num_buckets": 6}
-# Whole numbers crossed by their names: TensorFlow takes them for strings when it parses.
+# Whole numbers crossed by name: TensorFlow parses them as strings.
 WHEN = {"kind": "crossed", "keys": ["hour", "day"], "hash_bucket_size": 50}
 WIDE = [
     COLOUR,
     HOUR,
     {"kind": "bucketized", "source_column": {"kind": "numeric", "key": "hour"}, "boundaries": [3]},
     WHEN,
-    # A column among names: its categories are sparse, and a cross puts sparse ones first.
+    # A column among names: its categories are sparse, and a cross puts sparse tensors first.
     {"kind": "crossed", "keys": ["colour", HOUR], "hash_bucket_size": 20, "hash_key": 7},
     {"kind": "bucketized", "source_column": LENGTH, "boundaries": [-0.5, 0.5]},
 ]
@@ -122,7 +122,7 @@ def predictions(model: Model, name: str = "linear") -> dict[str, Any]:
 
 
 def examples(tf: Any) -> Any:
-    """The rows as serialised tf.train.Example messages, made by hand."""
+    """The rows as hand-made serialised tf.train.Example messages."""
     messages = []
     for row in range(ROWS):
         example = tf.train.Example()
@@ -217,7 +217,7 @@ def test_a_function_says_what_a_request_holds(
         {
             "estimator": {**fields, "model_dir": model.model_dir},
             "export_dir_base": str(tmp_path / "export"),
-            # As R's functions arrive.
+            # As R passes functions.
             "serving_input_receiver_fn": {"call": lambda: {"value": receiver()}, "formals": []},
         },
     )

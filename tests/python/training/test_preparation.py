@@ -1,4 +1,4 @@
-"""Refusals before a training, and the seed of its order."""
+"""Refusals before training, and the seed of its row order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of trainings, and reasons of a difference."""
+"""Comparison of trainings, and the reasons for differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = Facts(
 
 
 def save(tf: Any, folder: Path, **values: Any) -> str:
-    """A model_dir with a checkpoint of these values."""
+    """Make a model_dir with a checkpoint of these values."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         for name, value in values.items():
             tf.compat.v1.get_variable(name, initializer=tf.constant(value))

@@ -1,4 +1,4 @@
-"""Inputs: sources of examples that become a ``tf.data.Dataset`` in the process that reads them."""
+"""Inputs: sources of examples, read as a ``tf.data.Dataset``."""
 
 from tfdistribute.inputs.audit.sharding_audit import PipelineAudit, audit_sharding
 from tfdistribute.inputs.description import Input, Purpose

@@ -1,4 +1,4 @@
-"""Base classes of inputs, and the order in which they read rows."""
+"""Base classes of inputs and their reading order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import Description
 
-# What a dataset is made for. Training may shuffle and repeat; predicting does neither, and has no labels.
+# What a dataset is for. Training may shuffle and repeat; prediction does neither and has no labels.
 Purpose = Literal["train", "evaluate", "predict"]
 
 InputFunction = Callable[..., Any]
@@ -18,9 +18,9 @@ InputFunction = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Input(Description):
-    """Source of examples: the root of the family.
+    """Base class of all sources of examples.
 
-    Each member is one file, and passes the contract test of the family.
+    Each subclass has its own file and passes the input contract test.
     """
 
     def facts(self) -> InputFacts:
@@ -30,33 +30,32 @@ class Input(Description):
             Columns, rows, epochs and batch size; None for what only the running input knows.
 
         Raises:
-            InputError: the data is missing, cannot be read, or does not fit the description.
+            InputError: the data is missing, unreadable, or does not match the description.
         """
         raise NotImplementedError
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data.
+        """Return the input function for an Estimator.
 
         Args:
-            purpose: What the verb does with the data: "train", "evaluate", or "predict", which reads features only,
-                once and in order.
-            seed: Seed of the run, used if the input has none of its own.
-            packed: Whether features may be an ``engine.features.PackedFeatures``, which the Estimator unpacks.
+            purpose: "train", "evaluate", or "predict", which reads features only, once and in order.
+            seed: Seed of the run, used if the input has none.
+            packed: Whether features may be ``engine.features.PackedFeatures``, which the Estimator unpacks.
 
         Returns:
             A function of ``input_context=None`` that returns a ``tf.data.Dataset`` of (features, labels), or of
             features if there are no labels. Features are a dictionary of tensors by name.
 
         Raises:
-            InputError: as ``facts``; also raised by the function, if the data does not fit the strategy
+            InputError: as ``facts``; also raised by the function if the data does not fit the strategy
                 (ShardingError) or is not a dataset.
         """
         raise NotImplementedError
 
     def shuffle_seed(self, seed: int) -> int | None:
-        """Return the seed of the training order; None if rows are not shuffled, or by a function of the user.
+        """Return the seed of the training order; None if this package does not shuffle the rows.
 
         Args:
             seed: As for ``input_fn``.
@@ -64,19 +63,19 @@ class Input(Description):
         return None
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Return the context in which TensorFlow may draw from the input; by default it does nothing."""
+        """Return the context in which TensorFlow may read the input; a no-op by default."""
         return contextlib.nullcontext()
 
 
 @dataclass(frozen=True)
 class ReadingOrder:
-    """How often, in which order and with which columns the rows are read for one purpose.
+    """Reading order and columns for one purpose.
 
     Args:
-        epochs: Passes over the rows; None: without end.
-        seed: Seed of the shuffle; None: the rows keep their order.
-        label: Name of the label; None: there is none.
-        dropped: Name of a column that is neither feature nor label; None: all are used.
+        epochs: Passes over the rows; None repeats forever.
+        seed: Shuffle seed; None keeps the order.
+        label: Name of the label; None if there is none.
+        dropped: Name of a column that is neither feature nor label, if any.
     """
 
     epochs: int | None
@@ -93,7 +92,7 @@ class ReadingOrder:
         shuffle: bool | None = False,
         seed: int | None = None,
     ) -> ReadingOrder:
-        """Apply the rules of a purpose to what an input asks for; see ``RowInput``."""
+        """Apply the rules of a purpose to an input's settings; see ``RowInput``."""
         if purpose == "predict":
             return cls(1, None, None, response)
         shuffled = purpose == "train" if shuffle is None else shuffle
@@ -102,14 +101,14 @@ class ReadingOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class RowInput(Input):
-    """Input of rows in memory or files, which this package orders and divides.
+    """Input of rows in memory or files, which this package shuffles and shards.
 
     Args:
-        response: Name of the column that is the label; None: there is none.
-        batch_size: Examples of one training step, summed over replicas.
-        num_epochs: Passes over the rows; None: without end. Predicting always takes one.
-        shuffle: Whether each epoch is shuffled; None: for training only. Predicting never shuffles.
-        seed: Seed of the shuffle; None: the run's.
+        response: Name of the label column; None if there is none.
+        batch_size: Examples per training step, summed over replicas.
+        num_epochs: Passes over the rows; None repeats forever. Prediction always makes one.
+        shuffle: Whether to shuffle each epoch; None shuffles for training only. Prediction never shuffles.
+        seed: Shuffle seed; None uses the run's.
     """
 
     response: str | None = None
@@ -119,7 +118,7 @@ class RowInput(Input):
     seed: int | None = None
 
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
-        """Resolve the order for a purpose; arguments as for ``input_fn``."""
+        """Resolve the reading order for a purpose."""
         own_seed = seed if self.seed is None else self.seed
         return ReadingOrder.of(purpose, self.response, self.num_epochs, self.shuffle, own_seed)
 

@@ -1,4 +1,4 @@
-"""Batches of an input as arrays, read in a session as an Estimator reads them."""
+"""Batches of an input as arrays, read in a session as an Estimator would."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def read_batches(
     """Read all batches of one pipeline.
 
     Args:
-        source: The input. It has to end.
+        source: The input; it must be finite.
         purpose: Purpose of the dataset.
-        seed: Seed of the run, used if the input has none of its own.
-        context: Which pipeline; None outside a strategy.
+        seed: Seed of the run, used if the input has none.
+        context: The pipeline; None outside a strategy.
 
     Yields:
         (features, labels) or features, with arrays in place of tensors.
 
     Raises:
-        InputError: the input does not end, is not a dataset, or cannot be read.
+        InputError: the input is endless, not a dataset, or cannot be read.
     """
     tf = engine.tf
     with tf.Graph().as_default(), source.serving():
@@ -34,7 +34,7 @@ def read_batches(
 
 
 def endless_error() -> InputError:
-    """Make the error for an input without an end."""
+    """Return the error for an endless input."""
     return InputError(
         "The input does not end, so its rows cannot be counted.",
         "Let the function return a dataset without repeat().",

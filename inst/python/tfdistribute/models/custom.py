@@ -1,4 +1,4 @@
-"""Models with a user-written model function."""
+"""Models with a user-defined model function."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def _no_hooks(hooks: Sequence[Any], mode: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Custom(Model, kind="custom"):
-    """A user-written model function for one device.
+    """A user-defined model function for one device.
 
-    Under a strategy each device calls it with its share of the batch. R functions are called on R's own thread, Python
+    Under a strategy, each device calls it with its share of the batch. R functions run on R's own thread, Python
     functions on TensorFlow's threads.
 
     Args:
         model_fn: Function with some of the arguments ``features``, ``labels``, ``mode`` ("train", "eval" or "infer"),
             ``params`` and ``config`` (a ``tf.estimator.RunConfig``). It returns an argument of
             ``specification.make_estimator_spec``.
-        params: Value of the argument ``params``.
-        model_class: Names that distinguish this model from others, in R and in its checkpoints.
+        params: Passed to the function.
+        model_class: Names that identify this model, in R and in its checkpoints.
         loss_reduction: "sum_over_batch_size" if the loss is the mean over the examples that the function sees; "sum"
             if it is their sum, or a mean divided by the number of replicas, as ``tf.nn.compute_average_loss`` returns.
         warm_start_from: Checkpoint that the first training starts from; None for new variables.
 
     Raises:
-        ArgumentError: loss_reduction is not known.
+        ArgumentError: unknown loss_reduction.
         ModelError: the function has no argument ``features``.
 
     Source:
@@ -58,7 +58,6 @@ class Custom(Model, kind="custom"):
     _make_hooks: ClassVar[MakeHooks] = staticmethod(_no_hooks)
 
     def __post_init__(self) -> None:
-        """Check the reduction and the function's arguments."""
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         if not takes(self.model_fn, "features"):
             raise ModelError(
@@ -68,8 +67,8 @@ class Custom(Model, kind="custom"):
             )
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Use a function to make the hooks that the model function describes."""
-        # Not a field: it is not part of the description.
+        """Set the function that makes session hooks for the model function."""
+        # Not a field, since it is not part of the description.
         completed = copy.copy(self)
         object.__setattr__(completed, "_make_hooks", make)
         return completed
@@ -101,8 +100,8 @@ class Custom(Model, kind="custom"):
         return make_estimator_spec(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check nothing: the features that the function reads are not known."""
+        """Do nothing: the features that the function reads are unknown."""
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind and the names; two functions cannot be compared."""
+        """Describe the kind and the class names; functions cannot be compared."""
         return {"kind": self.kind, "class": list(self.model_class)}

@@ -1,4 +1,4 @@
-"""Root of the model descriptions."""
+"""Base class of model descriptions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class Model(Description):
-    """What is trained, and where its checkpoints are.
-
-    Args:
-        model_dir: Directory of the model's checkpoints.
-    """
+    """What is trained, and the directory of its checkpoints."""
 
     model_dir: str
 
@@ -42,7 +38,7 @@ class Model(Description):
         raise NotImplementedError
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check that data and model fit, before TensorFlow starts, as far as the data is known.
+        """Check, as far as possible before TensorFlow starts, that the data fits the model.
 
         Args:
             facts: What is known about the input.
@@ -54,7 +50,7 @@ class Model(Description):
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe what a checkpoint of the model holds.
+        """Describe what the model's checkpoints hold.
 
         Returns:
             A JSON-ready mapping. Its ``optimizer`` matters for training only: evaluation and prediction work with
@@ -65,19 +61,19 @@ class Model(Description):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Make the function that turns a request to an exported model into features.
+        """Return the function that turns a request to an exported model into features.
 
-        By default a request holds a tensor for each feature that the model was trained on. Models with feature
-        columns read serialised ``tf.train.Example`` messages.
+        By default a request holds one tensor per feature of the training data. Models with feature columns parse
+        serialised ``tf.train.Example`` messages.
 
         Args:
-            features: The features that the model was trained on; None if not known.
+            features: The features of the training data; None if unknown.
 
         Returns:
             A function without arguments that returns a ``ServingInputReceiver``.
 
         Raises:
-            UnsupportedError: the features are not known.
+            UnsupportedError: the features are unknown.
         """
         if features is None:
             raise UnsupportedError(
@@ -89,14 +85,14 @@ class Model(Description):
         return tensors_receiver(features)
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """List the features that the model reads, and what they must hold."""
+        """Return the features that the model reads, and what they must hold."""
         return ()
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Fill in what the user left to the data, such as the names of classes.
+        """Fill in what the user left to the data, such as class names.
 
         Args:
-            facts: What is known about the input that the model is trained or evaluated on.
+            facts: What is known about the training or evaluation input.
 
         Returns:
             The completed model; this one if nothing was missing.
@@ -105,7 +101,7 @@ class Model(Description):
         return self
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Fill in what the training took from its data.
+        """Fill in what training took from its data.
 
         Args:
             signature: The stored ``structure()`` of the trained model; None if it was not stored.
@@ -117,7 +113,7 @@ class Model(Description):
         return self
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Use a function to make session hooks from the hooks that the model itself describes.
+        """Set the function that makes session hooks from the model's own hook descriptions.
 
         Args:
             make: Makes the hooks of one mode.
@@ -129,11 +125,11 @@ class Model(Description):
         return self
 
     def is_v1_canned(self) -> bool:
-        """Return whether the Estimator is one of tf.compat.v1.estimator's canned models."""
+        """Return whether the Estimator is a canned tf.compat.v1.estimator model."""
         return False
 
     def has_callbacks(self) -> bool:
-        """Return whether TensorFlow calls R functions while it builds the model's graph."""
+        """Return whether building the graph calls R functions."""
         return _holds_callback(self)
 
 

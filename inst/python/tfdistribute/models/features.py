@@ -1,4 +1,4 @@
-"""Checks of features against a model, before TensorFlow starts."""
+"""Feature checks against a model, before TensorFlow starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfdistribute.models.feature_columns.description import FeatureRequirement
 def check_features(
     required: Iterable[FeatureRequirement], features: Mapping[str, ColumnFacts]
 ) -> None:
-    """Check that every required feature exists, with values that its column can read."""
+    """Check that every required feature exists and suits its column."""
     for each in required:
         if each.feature not in features:
             raise _missing(each, list(features))
@@ -22,7 +22,7 @@ def check_features(
 
 
 def check_weights(facts: InputFacts, weight_column: str | None) -> None:
-    """Check that the model uses the input's weights, if there are any."""
+    """Check that the model uses the input's weights, if any."""
     if facts.weights is None or facts.weights.name == weight_column:
         return
     reads = "was trained without weights" if weight_column is None else f'reads "{weight_column}"'
@@ -35,7 +35,7 @@ def check_weights(facts: InputFacts, weight_column: str | None) -> None:
 
 
 def _missing(required: FeatureRequirement, known: list[str]) -> InputError:
-    # Names that differ in case are the most common mistake.
+    # Wrong case is the most common mistake.
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(required.feature.lower(), list(lower), n=1)
     listed = ", ".join(f'"{name}"' for name in known[:20]) + (", ..." if len(known) > 20 else "")

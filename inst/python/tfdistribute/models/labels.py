@@ -1,4 +1,4 @@
-"""Checks of labels against a model, before TensorFlow starts."""
+"""Label checks against a model, before TensorFlow starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfdistribute.errors import InputError, ModelError
 
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
-    """Return the label; None if the input is not known."""
+    """Return the label; None if the input is unknown."""
     if facts.label is None and facts.features is not None:
         raise InputError(
             "The input has no response, which this verb needs.",
@@ -21,7 +21,7 @@ def require_label(facts: InputFacts) -> ColumnFacts | None:
 
 
 def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
-    """Check that a regressor can learn the label: numbers, ``label_dimension`` per row."""
+    """Check that the label is numeric with ``label_dimension`` values per row."""
     label = require_label(facts)
     if label is None:
         return
@@ -38,7 +38,7 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
 def check_class_label(
     facts: InputFacts, n_classes: int, vocabulary: tuple[str, ...] | None
 ) -> None:
-    """Check that a classifier can learn the label; without a vocabulary the classes are 0 to n_classes - 1."""
+    """Check that the label holds classes; without a vocabulary they are 0 to n_classes - 1."""
     check_vocabulary(n_classes, vocabulary)
     label = require_label(facts)
     if label is None:
@@ -65,7 +65,7 @@ def check_class_label(
 
 
 def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
-    """Check that there is one name per class, and no name twice."""
+    """Check that there is one distinct name per class."""
     if vocabulary is None:
         return
     if len(vocabulary) != n_classes:

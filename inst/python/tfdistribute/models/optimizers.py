@@ -1,4 +1,4 @@
-"""Optimizers as plain values."""
+"""Optimizer descriptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfdistribute.errors import ArgumentError
 # Settings of every optimizer.
 COMMON_SETTINGS = ("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
 
-# Names in lower case, with the legacy Keras class and its own settings.
+# Lower-case names, with the legacy Keras class and its own settings.
 OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "adadelta": ("Adadelta", ("rho", "epsilon")),
     "adagrad": ("Adagrad", ("initial_accumulator_value", "epsilon")),
@@ -42,33 +42,33 @@ SLOT_SETTINGS = ("amsgrad", "centered", "momentum")
 
 @dataclass(frozen=True)
 class Optimizer(Description):
-    """How to make an optimizer, each time TensorFlow needs one."""
+    """Description of an optimizer; TensorFlow needs a new one for each graph."""
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make the function that TensorFlow calls for a new optimizer.
+        """Return the function that makes a new optimizer.
 
         An optimizer belongs to one graph, so each training and each replica's graph needs its own.
 
         Args:
-            learning_rate: The model's default, used unless the optimizer has its own; None for the default of Keras.
+            learning_rate: The model's default, used unless the optimizer sets one; None for Keras's default.
 
         Returns:
             A function without arguments that returns a new legacy Keras optimizer.
 
         Raises:
-            ArgumentError: a setting that TensorFlow refuses.
+            ArgumentError: TensorFlow refuses a setting.
             ModelError: canned models do not support the optimizer.
         """
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe the variables that the optimizer adds to a checkpoint, as plain values."""
+        """Describe the variables that the optimizer adds to a checkpoint."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class NamedOptimizer(Optimizer, kind="named"):
-    """An optimizer by its name.
+    """An optimizer given by name.
 
     Args:
         name: One of ``OPTIMIZERS``, in any case.
@@ -86,7 +86,6 @@ class NamedOptimizer(Optimizer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the name and the settings."""
         if self.name.lower() not in OPTIMIZERS:
             raise ArgumentError(
                 f'`optimizer` "{self.name}" is not known.',
@@ -105,29 +104,25 @@ class NamedOptimizer(Optimizer, kind="named"):
             )
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make the function from the name and the settings."""
+        """Return the function that makes an optimizer from the name and the settings."""
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
         settings = {**default, **self.settings}
         return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the name, and the settings that add variables."""
+        """Describe the name and the settings that add variables."""
         added = sorted(setting for setting in SLOT_SETTINGS if self.settings.get(setting))
         return {"name": self.name.lower(), "slots": added}
 
 
 @dataclass(frozen=True)
 class OptimizerInstance(Optimizer, kind="object"):
-    """An optimizer made in Python.
-
-    Args:
-        object: A Keras optimizer, legacy or new, or a function without arguments that makes one.
-    """
+    """A Keras optimizer made in Python, legacy or new, or a function without arguments that makes one."""
 
     object: Any
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make a function that copies this optimizer.
+        """Return a function that copies this optimizer.
 
         Raises:
             ModelError: it is a v1 optimizer, or a new one without a legacy equivalent.
@@ -136,7 +131,7 @@ class OptimizerInstance(Optimizer, kind="object"):
         return engine.optimizers.factory_like(self.object)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the class, and the settings that add variables."""
+        """Describe the class and the settings that add variables."""
         if callable(self.object) or not hasattr(self.object, "get_config"):
             return {"name": "function", "slots": []}
         config = self.object.get_config()
@@ -146,19 +141,11 @@ class OptimizerInstance(Optimizer, kind="object"):
 
 @dataclass(frozen=True)
 class OptimizerFunction(Optimizer, kind="function"):
-    """A user function that makes an optimizer.
-
-    Args:
-        function: A function without arguments.
-
-    Raises:
-        ArgumentError: it is not a function.
-    """
+    """A user function without arguments that makes an optimizer; anything else raises ArgumentError."""
 
     function: Any
 
     def __post_init__(self) -> None:
-        """Convert the function to a callable."""
         function = as_callable(self.function)
         if function is None:
             raise ArgumentError(
@@ -170,12 +157,12 @@ class OptimizerFunction(Optimizer, kind="function"):
         object.__setattr__(self, "function", function)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Make a function that calls the user's, and checks its result."""
+        """Return a function that calls the user's and checks its result."""
         del learning_rate
         return engine.optimizers.checked_factory(self.function)
 
     def structure(self) -> dict[str, Any]:
-        """Describe no variables: they depend on the function."""
+        """Return no variables: they depend on the function."""
         return {"name": "function", "slots": []}
 
 

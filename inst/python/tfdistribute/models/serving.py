@@ -1,4 +1,4 @@
-"""Requests to exported models: receivers of serving inputs, and how ``tf.train.Example`` messages are parsed."""
+"""Requests to exported models: serving input receivers and ``tf.train.Example`` parsing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def examples_receiver(
 
     Args:
         columns: The columns whose features are in the messages.
-        features: The features that the model was trained on; None if not known.
+        features: The features of the training data; None if unknown.
 
     Returns:
         A function that returns a ``ServingInputReceiver`` with one input, "examples": strings.
@@ -32,7 +32,7 @@ def examples_receiver(
 
 
 def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
-    """Make a receiver of one tensor for each feature.
+    """Make a receiver of one tensor per feature.
 
     Args:
         features: The features by name.
@@ -58,17 +58,16 @@ def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
 def parse_example_spec(
     columns: Iterable[FeatureColumn], features: Mapping[str, ColumnFacts] | None = None
 ) -> dict[str, Any]:
-    """Make the parse specification of the features that columns read from ``tf.train.Example`` messages.
+    """Make the parse specification for the features that columns read from ``tf.train.Example`` messages.
 
-    TensorFlow's own function does not always reproduce the features of the training. It treats every feature that is
-    crossed by its name as strings, whose hashes are not those of whole numbers. It reads these features as sparse
-    tensors, which a cross puts before dense ones, and the hash depends on the order. And it refuses a whole number
-    that is read both as a number and as a category.
+    TensorFlow's own function does not always reproduce the training features. It parses every feature that is crossed
+    by name as a string, and the hash of a string differs from that of a whole number. It parses these features as
+    sparse tensors, which a cross puts before dense ones, and the hash depends on the order. And it refuses a whole
+    number that is read both as a number and as a category.
 
     Args:
         columns: Feature columns.
-        features: The features that the model was trained on. If None, features that are crossed by their names are
-            treated as strings.
+        features: The features of the training data. If None, features crossed by name count as strings.
 
     Returns:
         ``tf.io.FixedLenFeature`` or ``tf.io.VarLenFeature`` by feature.
@@ -98,7 +97,7 @@ def parse_example_spec_with_label(
     label: Any,
     weight_column: str | None,
 ) -> dict[str, Any]:
-    """Make the parse specification of features, label and weight.
+    """Make the parse specification for features, label and weight.
 
     Args:
         columns: Feature columns.
@@ -151,7 +150,7 @@ def _dense(known: ColumnFacts | None) -> Any:
 def _merged(name: str, first: Any, second: Any) -> Any:
     tf = engine.tf
     types = {first.dtype, second.dtype}
-    # A whole number can be read as a number, as a category, and crossed by its name.
+    # A whole number can be read as a number, as a category, and crossed by name.
     joint = first.dtype if len(types) == 1 else tf.int64
     if types - {joint} - {tf.float32, tf.string} or types == {tf.float32, tf.string}:
         raise ModelError(

@@ -37,8 +37,8 @@ MakeHooks = Callable[[Sequence[Any]], list[Any]]
 def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
     """Make TensorFlow's EstimatorSpec from an EstimatorSpec, or from a mapping with some of ``FIELDS``.
 
-    Its train_op counts the step. With ``optimizer`` instead of ``train_op``, all trainable variables minimise the loss,
-    after the collected updates.
+    Its train_op increments the step. With ``optimizer`` instead of ``train_op``, all trainable variables are trained to
+    minimise the loss, after the collected updates.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/EstimatorSpec
@@ -138,7 +138,7 @@ def _metrics(metrics: Any) -> dict[str, Any] | None:
             "Give it as list(accuracy = tf$compat$v1$metrics$accuracy(labels, classes)).",
             argument="eval_metric_ops",
         )
-    # R turns TensorFlow's pairs (value, update) into lists.
+    # R turns TensorFlow's (value, update) pairs into lists.
     return {
         str(name): tuple(cast("list[Any]", metric)) if isinstance(metric, list) else metric
         for name, metric in cast("Mapping[str, Any]", metrics).items()

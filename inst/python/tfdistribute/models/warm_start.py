@@ -1,4 +1,4 @@
-"""Warm start: initial values of variables from another model's checkpoint."""
+"""Warm start: initial values from another model's checkpoint."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tfdistribute.errors import ModelDirectoryError
 
 @dataclass(frozen=True)
 class WarmStart(Description):
-    """Checkpoint that a model's first training starts from; later ones continue from the model's own.
+    """Checkpoint that a model's first training starts from; later trainings continue the model's own.
 
     Args:
-        ckpt_to_initialize_from: Directory of a trained model, prefix of a checkpoint, or directory of a SavedModel.
+        ckpt_to_initialize_from: Directory of a trained model, prefix of a checkpoint, or SavedModel directory.
         vars_to_warm_start: A regular expression for the names of trainable variables, or several for the names of all
             variables.
-        var_name_to_prev_var_name: Names in the checkpoint, for variables that have another name there.
+        var_name_to_prev_var_name: Old names by new name, for renamed variables.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/WarmStartSettings

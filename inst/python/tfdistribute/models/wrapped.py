@@ -1,4 +1,4 @@
-"""Existing Estimators, made by tfestimators or by hand."""
+"""Existing Estimators, from tfestimators or user code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tfdistribute.models.description import Model
 class Wrapped(Model, kind="wrapped"):
     """An existing Estimator.
 
-    It cannot be sent to another process, and the features that it reads are not known before TensorFlow runs.
+    It cannot be sent to another process, and its features are unknown before TensorFlow runs.
 
     Args:
         estimator: A ``tf.estimator.Estimator``. It is not changed; verbs use a repaired copy.
-        keeps_config: Whether the copy has the Estimator's own configuration.
+        keeps_config: Whether the copy keeps the Estimator's configuration.
         calls_r: Whether the model may call R functions.
 
     Raises:
@@ -34,7 +34,6 @@ class Wrapped(Model, kind="wrapped"):
     calls_r: bool = False
 
     def __post_init__(self) -> None:
-        """Check that the object is an Estimator."""
         if not engine.existing_estimators.is_estimator(self.estimator):
             shown = type(self.estimator).__name__
             raise ArgumentError(
@@ -50,14 +49,14 @@ class Wrapped(Model, kind="wrapped"):
         return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check nothing: the features that the model reads are not known."""
+        """Do nothing: the features that the model reads are unknown."""
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind only: two Estimators cannot be compared."""
+        """Describe the kind only: Estimators cannot be compared."""
         return {"kind": self.kind}
 
     def is_v1_canned(self) -> bool:
-        """Return whether it is one of tf.compat.v1.estimator's canned models."""
+        """Return whether it is a canned tf.compat.v1.estimator model."""
         return engine.existing_estimators.kind_of(self.estimator) == "v1_canned"
 
     def has_callbacks(self) -> bool:

@@ -1,6 +1,6 @@
-"""Run configuration: strategies and settings, the table of rules that checks them, and the resulting RunConfig.
+"""Run configuration: settings, the rules that check them, and the resulting RunConfig.
 
-A verb takes these steps::
+Each verb does this::
 
     settings = settings.for_verb("train")
     devices = resolve_devices(settings)

@@ -33,22 +33,16 @@ class Devices:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All devices, each once."""
+        """All devices, without duplicates."""
         return tuple(dict.fromkeys(self.train + self.evaluate))
 
     def replicas(self, verb: str) -> int:
-        """Return the number of replicas in sync of a verb; 1 without a strategy."""
+        """Return a verb's replicas in sync; 1 without a strategy."""
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
 def resolve_devices(settings: RunSettings) -> Devices:
-    """Find the devices of this machine that the strategies use, without starting them.
-
-    Args:
-        settings: The run configuration.
-
-    Returns:
-        The devices of training and evaluation.
+    """Choose this machine's devices for the strategies, without starting them.
 
     Raises:
         StrategyError: the machine lacks the devices.
@@ -73,14 +67,14 @@ def build(
 ) -> Any:
     """Make TensorFlow's run configuration.
 
-    Sessions get as many CPU devices as the strategies name. The user's session_config is merged into the one that
-    TensorFlow would use by default.
+    Sessions get as many CPU devices as the strategies name. The user's session_config is merged into TensorFlow's
+    default.
 
     Args:
         settings: The run configuration.
         devices: Result of ``resolve_devices`` for these settings.
-        model_dir: The model's directory, which overrides that of the settings.
-        member: This process as a task of a cluster; None if it is not one.
+        model_dir: Overrides the settings' directory.
+        member: This process as a task of a cluster; None outside a cluster.
         alone: Whether to ignore TF_CONFIG; only without a member.
 
     Returns:
@@ -96,7 +90,7 @@ def build(
     settings = settings.with_cpu_devices(cpus_named(devices.all))
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
-    # Not fields of RunConfig: TensorFlow reads the cluster from TF_CONFIG.
+    # Not a field of RunConfig: TensorFlow reads the cluster from TF_CONFIG.
     fields.pop("cluster")
     fields.pop("steps_per_run")
     for name in ("save_summary_steps", "log_step_count_steps"):
@@ -116,8 +110,8 @@ def build(
         )
         config = engine.tf.estimator.RunConfig(**fields)
     if session_config:
-        # RunConfig would drop its default, device filters included, if the session configuration were given to it at
-        # construction.
+        # RunConfig would drop its defaults, device filters included, if the session configuration were passed to its
+        # constructor.
         config = config.replace(
             session_config=engine.session_config.make(session_config, config.session_config)
         )
@@ -143,12 +137,12 @@ def build_run_config(settings: RunSettings) -> Any:
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
-    """Make the hooks that a session under the settings' strategy needs to work.
+    """Return the hooks that a session needs under the settings' strategy.
 
     Args:
         settings: The run configuration.
         devices: Result of ``resolve_devices``.
-        verb: "train" or "evaluate"; others need no hooks.
+        verb: "train" or "evaluate"; other verbs need no hooks.
 
     Returns:
         New ``tf.estimator.SessionRunHook`` objects, for one call.
@@ -162,7 +156,7 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
 
 @contextlib.contextmanager
 def _without_tf_config() -> Iterator[None]:
-    """Hide TF_CONFIG, with which TensorFlow would look for the other tasks of a cluster."""
+    """Hide TF_CONFIG, from which TensorFlow would look for the other tasks of a cluster."""
     hidden = os.environ.pop("TF_CONFIG", None)
     try:
         yield
@@ -178,5 +172,5 @@ def _build_strategy(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
 def _device_fn(function: Callable[..., Any] | None) -> Callable[[Any], Any] | None:
     if function is None:
         return None
-    # TensorFlow requires exactly this parameter name.
+    # TensorFlow requires this exact parameter name.
     return lambda op: function(op)

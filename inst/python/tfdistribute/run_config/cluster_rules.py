@@ -1,4 +1,4 @@
-"""Rules of clusters: their tasks, and the strategies that these can train with."""
+"""Rules for clusters: tasks, and the strategies they support."""
 
 from __future__ import annotations
 

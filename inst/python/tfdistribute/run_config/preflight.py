@@ -1,4 +1,4 @@
-"""Check of a run by the table of rules, before its verb begins."""
+"""Checks of a run against the table of rules, before its verb starts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tfdistribute.strategies import Strategy
 
 
 def preflight(run: RunContext) -> None:
-    """Refuse a run by the most fundamental rule that does not hold.
+    """Refuse a run that breaks a rule, naming the most fundamental one.
 
     Args:
         run: The settings, and what is known.
 
     Raises:
-        ClusterError: TF_CONFIG has an impossible cluster, or another one than the settings.
-        RunConfigError: settings, or settings and model, that exclude each other.
+        ClusterError: TF_CONFIG has an impossible cluster, or differs from the settings.
+        RunConfigError: conflicting settings, or settings that conflict with the model.
         ShardingError: too few rows for the replicas.
         StrategyError: the strategy does not suit the cluster.
         UnsupportedError: the settings have a cluster, and this process is not one of its tasks.
@@ -30,14 +30,14 @@ def preflight(run: RunContext) -> None:
 def check_strategy_of_cluster(
     strategy: Strategy | None, cluster: Cluster | None, verb: str = "train"
 ) -> None:
-    """Refuse a strategy that the tasks of a cluster could not train with, before they are started.
+    """Refuse a strategy that a cluster's tasks could not train with, before they start.
 
     Needs no TensorFlow.
 
     Args:
         strategy: Strategy of training.
         cluster: The cluster; None for this process alone, which has no such rules.
-        verb: The verb that starts the tasks, or "plan", which allows a plan without a strategy.
+        verb: The verb that starts the tasks, or "plan", which needs no strategy.
 
     Raises:
         StrategyError: the strategy uses one machine, or does not suit the roles of the cluster.

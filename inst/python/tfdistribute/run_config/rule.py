@@ -1,4 +1,4 @@
-"""Rows of the table of settings rules, and the run that they judge."""
+"""Rows of the rules table, and the run that they check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice, Strateg
 
 @dataclass(frozen=True)
 class RunContext:
-    """What is known when a verb begins; the defaults mean "not known" or "no".
+    """What is known when a verb starts; the defaults mean "unknown" or "no".
 
     ``train_and_evaluate`` is checked twice: as itself with the training input, and as "evaluate" with the
     evaluation input.
@@ -23,13 +23,13 @@ class RunContext:
     Args:
         settings: The run configuration.
         verb: "train", "evaluate", "predict", "train_and_evaluate", "export", or "plan".
-        tf_config: The TF_CONFIG of this process; None if it has none.
+        tf_config: This process's TF_CONFIG, if any.
         starts_tasks: Whether this process plans or starts the tasks of ``settings.cluster``, rather than being one.
-        v1_canned: Whether the model is one of tf.compat.v1.estimator's.
+        v1_canned: Whether the model is a canned tf.compat.v1.estimator model.
         rows: Rows of this verb's input.
-        global_batch_size: Rows per step, over all replicas.
+        global_batch_size: Rows per step, summed over replicas.
         replicas: Replicas in sync of this verb's strategy.
-        devices: Canonical names of the devices that the strategies take.
+        devices: Canonical names of the strategies' devices.
     """
 
     settings: RunSettings
@@ -80,12 +80,12 @@ class RunContext:
 
     @property
     def task(self) -> str:
-        """This process in words, such as "worker 1"."""
+        """This process's task as text, such as "worker 1"."""
         return "no task" if self.tf_config is None else self.tf_config.task
 
     @property
     def cluster_in_words(self) -> str:
-        """The cluster as users know it, and this process's task in it."""
+        """The cluster and this process's task, as users know them."""
         if self.tf_config is None:
             return "`cluster`"
         return f"the cluster of TF_CONFIG (this process is {self.task})"
@@ -103,13 +103,13 @@ class SettingsRule:
     """One row of the table.
 
     Args:
-        field: The setting, as users write it.
-        trap: Number of the trap of TensorFlow that the rule answers.
+        field: The setting as users write it.
+        trap: Number of the TensorFlow trap that the rule prevents.
         rule: What must hold.
         broken: Returns whether it does not hold.
         message: What was found, with values.
-        remedy: What the user does; a function if it depends on the run.
-        refusal: The error's class.
+        remedy: What the user can do; a function if it depends on the run.
+        refusal: Class of the error.
     """
 
     field: str
@@ -121,13 +121,13 @@ class SettingsRule:
     refusal: type[TfdistributeError] = RunConfigError
 
     def find(self, run: RunContext) -> Iterator[Finding]:
-        """Find the violation, if there is one."""
+        """Yield the violation, if any."""
         if self.broken(run):
             remedy = self.remedy if isinstance(self.remedy, str) else self.remedy(run)
             yield Finding(self.field, self.message(run), remedy)
 
     def error(self, finding: Finding, run: RunContext) -> TfdistributeError:
-        """Make the error that refuses the run."""
+        """Return the error that refuses the run."""
         value = getattr(run.settings, self.field, run.task)
         shown = in_words(value) if isinstance(value, Strategy) else value
         return self.refusal(
@@ -139,5 +139,5 @@ class SettingsRule:
 
 
 def in_words(strategy: Strategy | None) -> str:
-    """Write a strategy as users do."""
+    """Return a strategy as users write it."""
     return "NULL" if strategy is None else f"strategy_{strategy.kind}()"

@@ -1,4 +1,4 @@
-"""Table of the rules that a run must keep: TensorFlow would accept what breaks them, and then fail or wait for ever."""
+"""Rules for runs that TensorFlow would accept but that would fail or hang."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _loses_the_tail(run: RunContext) -> bool:
 
 
 def _has_replicas(run: RunContext) -> bool:
-    """Return whether evaluation has several replicas, as far as is known."""
+    """Return whether evaluation is known to have several replicas."""
     strategy = run.settings.eval_distribute
     if strategy is None or isinstance(strategy, OneDevice):
         return False
@@ -31,7 +31,7 @@ def _divides(run: RunContext) -> bool:
     )
 
 
-# The order is that of refusals: tasks, devices, model, data.
+# In order of precedence: tasks, devices, model, data.
 RULES: tuple[SettingsRule, ...] = (
     *CLUSTER_RULES,
     SettingsRule(

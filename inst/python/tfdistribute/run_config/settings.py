@@ -1,4 +1,4 @@
-"""Settings of a run, by the names of tf.estimator.RunConfig."""
+"""Run settings, with the names of tf.estimator.RunConfig."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 TRAINING = ("train", "train_and_evaluate")
 PROTOCOLS = ("grpc", "grpc+verbs")
 AUTO = "auto"
-# In a cluster, and in TensorFlow's own object, "auto" cannot go by time.
+# In a cluster, and in TensorFlow's own object, "auto" cannot depend on time.
 AUTO_STEPS = 100
 
-# Lower limit, and whether it is itself allowed.
+# Lower limits, and whether each is itself allowed.
 _LIMITS: dict[str, tuple[float, bool]] = {
     "steps_per_run": (1, True),
     "save_summary_steps": (0, True),
@@ -33,41 +33,41 @@ _LIMITS: dict[str, tuple[float, bool]] = {
 
 
 class _UnlessSteps(float):
-    """Default seconds between checkpoints, replaced by a number of steps if one is given."""
+    """Default seconds between checkpoints; ignored if a number of steps is given."""
 
 
 @dataclass(frozen=True)
 class RunSettings(Description):
-    """Settings of a run; None switches off what can be switched off.
+    """Settings of a run; None switches off optional features.
 
     Args:
         train_distribute: Strategy of training; None for one device without a strategy.
         eval_distribute: Strategy of evaluation; None evaluates on one device, which is always exact.
-        model_dir: Directory of checkpoints and events; None leaves it to the model.
+        model_dir: Directory of checkpoints and events; None uses the model's.
         tf_random_seed: Seed of initial values and dropout; None for a different one in each run.
-        save_summary_steps: Steps between two summaries; "auto" goes by time: every second, and every hundredth of a
+        save_summary_steps: Steps between summaries; "auto" goes by time: every second, and every hundredth of a
             long training.
-        save_checkpoints_steps: Steps between two checkpoints; excludes save_checkpoints_secs.
-        save_checkpoints_secs: Seconds between two checkpoints; 600 unless save_checkpoints_steps is given.
+        save_checkpoints_steps: Steps between checkpoints; excludes save_checkpoints_secs.
+        save_checkpoints_secs: Seconds between checkpoints; 600 unless save_checkpoints_steps is given.
         session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings; merged into TensorFlow's
             defaults.
         keep_checkpoint_max: Number of newest checkpoints to keep; 0 or None keeps all.
-        keep_checkpoint_every_n_hours: Hours between two checkpoints that are never deleted.
-        log_step_count_steps: Steps between two records of the speed; "auto" as for summaries.
+        keep_checkpoint_every_n_hours: Hours between checkpoints that are never deleted.
+        log_step_count_steps: Steps between records of the speed; "auto" as for summaries.
         device_fn: Function that returns the device of an operation; only without a strategy.
         protocol: Protocol of a cluster's server: "grpc" (also None) or "grpc+verbs".
-        session_creation_timeout_secs: Seconds to wait for a session to be created.
+        session_creation_timeout_secs: Seconds to wait for a new session.
         experimental_distribute: Not supported: use train_distribute and eval_distribute.
         experimental_max_worker_delay_secs: Maximum delay of a worker's start, in seconds.
         checkpoint_save_graph_def: Whether checkpoints include the graph.
-        cluster: The processes that train; None for this one. Not a setting of TensorFlow.
-        steps_per_run: Steps that TensorFlow takes in one session run; "auto" for as many as fit into a twentieth of a
-            second. The workers of a multi-worker strategy use the smallest number that any of them could take; with
-            parameter servers it is one. Not a setting of TensorFlow.
+        cluster: The processes that train; None for this one. Not a TensorFlow setting.
+        steps_per_run: Steps per session run; "auto" for as many as fit into a twentieth of a second. Multi-worker
+            tasks use the smallest number that any of them could take; with parameter servers it is one. Not a
+            TensorFlow setting.
 
     Raises:
         ArgumentError: a value out of range.
-        RunConfigError: settings that exclude each other.
+        RunConfigError: conflicting settings.
 
     Source:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
@@ -94,7 +94,6 @@ class RunSettings(Description):
     steps_per_run: int | str = AUTO
 
     def __post_init__(self) -> None:
-        """Check each setting, and the pairs that exclude each other."""
         if self.save_checkpoints_steps is not None and isinstance(
             self.save_checkpoints_secs, _UnlessSteps
         ):
@@ -106,14 +105,14 @@ class RunSettings(Description):
     def for_verb(self, verb: str) -> RunSettings:
         """Remove the strategies and the cluster that a verb does not use.
 
-        A model can then predict on a machine without the devices that it was trained on. A cluster only trains;
-        this process does everything else by itself.
+        A model can then predict on a machine without its training devices. A cluster only trains; this process does
+        everything else by itself.
 
         Args:
             verb: "train", "evaluate", "predict", "train_and_evaluate" or "export".
 
         Returns:
-            The settings with train_distribute, eval_distribute and cluster as far as the verb uses them.
+            The settings with only what the verb uses.
         """
         trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")
@@ -129,7 +128,7 @@ class RunSettings(Description):
         """Give sessions as many logical CPUs as the strategies name.
 
         A session has one CPU device by default, however many TensorFlow was started with. An operation placed on
-        another one is silently moved to CPU:0, where a collective sum waits for ever.
+        another one is silently moved to CPU:0, where a collective sum waits forever.
         """
         if cpus <= 1:
             return self

@@ -1,4 +1,4 @@
-"""Division of rows over tasks: batches of rows in memory, ranges of rows in files."""
+"""Sharding of rows over tasks: batches in memory, ranges in files."""
 
 from tfdistribute.sharding.batches import BatchPlan
 from tfdistribute.sharding.order import RowOrder, epoch_order, random_generator

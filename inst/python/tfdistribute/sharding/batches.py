@@ -1,15 +1,15 @@
-"""Division of rows in memory: every global batch is cut into one slice per replica.
+"""Sharding of rows in memory: one slice of every global batch per replica.
 
-The rows of all epochs make one stream: the rows of epoch 0 in their order, then those of epoch 1 in theirs.
-The stream is cut into global batches, and every global batch into one contiguous slice per replica. An input
-pipeline (one per worker) reads the slices of its own replicas only. One process, several devices and several
+The rows of all epochs form one stream: the rows of epoch 0 in their order, then those of epoch 1 in theirs.
+The stream is cut into global batches, and each global batch into one contiguous slice per replica. An input
+pipeline (one per worker) reads only the slices of its own replicas. One process, several devices and several
 workers therefore see the same global batches, and every row is read once per epoch.
 
 The end of the stream is neither padded nor dropped. All pipelines take the same number of steps, because a worker
 that ends first leaves its peers waiting forever. Every replica has a row in every step, because TensorFlow drops a
 step in which one has none. So the rows left after the last full step make a smaller step, cut into nearly equal
-slices; if there are fewer of them than replicas, they join the step before. Ruled out: padding with rows of weight
-zero, which every loss and metric would have to know of; and dropping, which evaluates on fewer rows than there are.
+slices; if there are fewer of them than replicas, they join the previous step. Ruled out: padding with rows of weight
+zero, which every loss and metric would have to handle; and dropping, which evaluates too few rows.
 Rows of files are divided into ranges by the same rule (``ranges.py``).
 """
 
@@ -28,12 +28,12 @@ from tfdistribute.sharding.steps import StepPlan, split
 class BatchPlan(StepPlan):
     """The batches of all epochs, as one input pipeline reads them.
 
-    Every step has exactly one batch for each replica; the last one may be smaller or, joined with the rest, larger.
+    Every step has exactly one batch per replica; the last one may be smaller or, merged with the remainder, larger.
     """
 
     @property
     def full_steps(self) -> int | None:
-        """Steps with a batch of the full size, over all pipelines; None: without end."""
+        """Steps with a full batch, over all pipelines; None if endless."""
         if self.examples is None:
             return None
         steps, rest = divmod(self.examples, self.global_batch_size)
@@ -41,22 +41,22 @@ class BatchPlan(StepPlan):
 
     @property
     def steps(self) -> int | None:
-        """Steps of all epochs, the same for all pipelines; None: without end."""
+        """Steps of all epochs, the same for all pipelines; None if endless."""
         return None if self.full_steps is None else self.full_steps + bool(self.last_slices)
 
     @property
     def last_slices(self) -> tuple[int, ...]:
-        """Sizes of the replicas' batches in a last step of another size; else empty."""
+        """Sizes of the replicas' batches in a last step of another size; empty otherwise."""
         if self.examples is None or self.full_steps is None:
             return ()
         rest = self.examples - self.full_steps * self.global_batch_size
         return split(rest, self.shard.replicas) if rest else ()
 
     def chunks(self, batches: int) -> Iterator[npt.NDArray[np.int64]]:
-        """Walk through this pipeline's batches, many at a time.
+        """Yield this pipeline's batches, many at a time.
 
         Args:
-            batches: How many batches to take at once, at most; at least one step's are taken.
+            batches: Maximum number of batches to take at once; at least one step's are taken.
 
         Yields:
             Positions in the stream of rows, of shape [batches, examples per batch].

@@ -1,4 +1,4 @@
-"""Order of the rows of an epoch: shuffled anew for each epoch, from one seed."""
+"""Row order within an epoch: a new shuffle per epoch, from one seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# NumPy's seeds are not negative; TensorFlow's may be.
+# NumPy's seeds cannot be negative; TensorFlow's can.
 _SEED_BITS = 2**63 - 1
 
 
@@ -16,8 +16,7 @@ class RowOrder:
 
     Args:
         rows: Rows of one epoch, at least 1.
-        seed: Any whole number: every epoch is shuffled, differently and the same in every process; None: the
-            rows keep their order.
+        seed: Shuffle seed; orders differ by epoch but not by process. None keeps the order.
     """
 
     def __init__(self, rows: int, seed: int | None) -> None:
@@ -27,14 +26,7 @@ class RowOrder:
         self._order: npt.NDArray[np.int32 | np.int64] = np.empty(0, np.int32)
 
     def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-        """Look up rows.
-
-        Args:
-            positions: Positions in the stream, in any shape.
-
-        Returns:
-            Row numbers from 0, in the same shape.
-        """
+        """Look up row numbers, from 0, by position in the stream; returns an array of the same shape."""
         epochs, offsets = np.divmod(positions, self._rows)
         if self._seed is None:
             return offsets

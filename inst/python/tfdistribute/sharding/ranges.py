@@ -1,4 +1,4 @@
-"""Division of rows in files: one contiguous range per input pipeline and epoch."""
+"""Sharding of rows in files: one contiguous range per input pipeline and epoch."""
 
 from __future__ import annotations
 
@@ -12,28 +12,21 @@ from tfdistribute.sharding.steps import StepPlan, split
 class RangePlan(StepPlan):
     """The rows and batches of one input pipeline, if each reads its own part of the files.
 
-    The rows of an epoch are cut into one range per pipeline, before any shuffle. Ranges differ by one row at most,
-    and the pipelines take turns with the longer ones, so that also over all epochs no pipeline reads more than one
-    row more than another. Therefore all pipelines take the same number of steps with no row lost, repeated or
-    padded; the last step follows the rule of ``batches.py``.
+    The rows of an epoch are cut into one range per pipeline, before any shuffle. Ranges differ by at most one row,
+    and the pipelines take turns with the longer ones, so that totals over all epochs also differ by at most one row.
+    Therefore all pipelines take the same number of steps with no row lost, repeated or padded; the last step follows
+    the rule of ``batches.py``.
     """
 
     @property
     def own_examples(self) -> int | None:
-        """Rows of all epochs that this pipeline reads; None: without end."""
+        """Rows of all epochs that this pipeline reads; None if endless."""
         if self.examples is None:
             return None
         return split(self.examples, self.shard.pipelines)[self.shard.pipeline]
 
     def range_of(self, epoch: int) -> tuple[int, int]:
-        """Return the rows that this pipeline reads in an epoch.
-
-        Args:
-            epoch: Which pass, from 0.
-
-        Returns:
-            First row, and the one after the last.
-        """
+        """Return an epoch's first row for this pipeline, and the row after the last; epochs count from 0."""
         pipelines = self.shard.pipelines
         size, longer = divmod(self.rows, pipelines)
         # Each epoch continues the rotation of the longer ranges.
@@ -47,12 +40,12 @@ class RangePlan(StepPlan):
 
     @property
     def full_steps(self) -> int | None:
-        """Steps of this pipeline with batches of the full size; None: without end."""
+        """Steps of this pipeline with a full batch; None if endless."""
         if self.examples is None or self.own_examples is None:
             return None
         replicas, pipelines = len(self.shard.own_replicas), self.shard.pipelines
         if self.shard.in_turns:
-            # Out of step: each pipeline ends when its own rows do.
+            # Asynchronous: each pipeline ends when its own rows do.
             return self.own_examples // self.replica_batch_size
         shortest, step = self.examples // pipelines, replicas * self.replica_batch_size
         steps, rest = divmod(shortest, step)
@@ -61,7 +54,7 @@ class RangePlan(StepPlan):
 
     @property
     def last_batches(self) -> tuple[int, ...]:
-        """Sizes of this pipeline's batches in a last step of another size; else empty."""
+        """Sizes of this pipeline's batches in a last step of another size; empty otherwise."""
         if self.own_examples is None or self.full_steps is None:
             return ()
         replicas = len(self.shard.own_replicas)
@@ -69,14 +62,7 @@ class RangePlan(StepPlan):
         return split(rest, replicas) if rest else ()
 
     def chunks(self, batches: int) -> Iterator[tuple[int, int]]:
-        """Walk through this pipeline's batches, many at a time.
-
-        Args:
-            batches: How many to take at once, at most.
-
-        Yields:
-            Number of batches, and the examples of each.
-        """
+        """Yield this pipeline's batches, at most ``batches`` at a time: their number, and the examples of each."""
         left = None if self.full_steps is None else self.full_steps * len(self.shard.own_replicas)
         while left is None or left > 0:
             count = batches if left is None else min(batches, left)

@@ -1,4 +1,4 @@
-"""Share of one input pipeline in every step."""
+"""One input pipeline's share of every step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfdistribute.errors import ShardingError
 
 
 class InputContext(Protocol):
-    """Argument of input functions: ``tf.distribute.InputContext``, or anything like it."""
+    """Argument of input functions: ``tf.distribute.InputContext`` or an equivalent."""
 
     @property
     def num_input_pipelines(self) -> int:
@@ -18,7 +18,7 @@ class InputContext(Protocol):
 
     @property
     def input_pipeline_id(self) -> int:
-        """Position of this pipeline."""
+        """Index of this pipeline."""
         ...
 
     @property
@@ -29,11 +29,11 @@ class InputContext(Protocol):
 
 @dataclass(frozen=True)
 class Shard:
-    """The part of the batches that one input pipeline reads.
+    """The part of each batch that one input pipeline reads.
 
     Args:
         pipelines: Input pipelines over all workers, at least 1.
-        pipeline: Position of this one, from 0.
+        pipeline: Index of this one, from 0.
         replicas: Replicas in sync over all workers, at least 1.
     """
 
@@ -43,13 +43,13 @@ class Shard:
 
     @classmethod
     def of(cls, input_context: InputContext | None) -> Shard:
-        """Read the shard that TensorFlow asks for.
+        """Return the shard that TensorFlow asks for.
 
         Args:
             input_context: Argument of the input function; None outside a strategy.
 
         Returns:
-            The shard; without a context the whole of every batch, for one replica.
+            The shard; without a context, all of every batch, for one replica.
 
         Raises:
             ShardingError: the replicas cannot be divided over the pipelines.
@@ -70,7 +70,7 @@ class Shard:
 
     @property
     def in_turns(self) -> bool:
-        """Whether pipelines take whole batches in turns, because their replicas train out of step.
+        """Whether pipelines take turns with whole batches, because their replicas train asynchronously.
 
         Source:
             ``tf.distribute.experimental.ParameterServerStrategy`` reports one replica in sync for any number
@@ -80,7 +80,7 @@ class Shard:
 
     @property
     def own_replicas(self) -> range:
-        """Positions of the replicas that this pipeline feeds."""
+        """Indices of the replicas that this pipeline feeds."""
         if self.in_turns:
             return range(1)
         count = self.replicas // self.pipelines

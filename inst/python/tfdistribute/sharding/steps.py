@@ -1,4 +1,4 @@
-"""Rules that every division of rows into training steps keeps."""
+"""Rules common to every division of rows into training steps."""
 
 from __future__ import annotations
 
@@ -38,15 +38,7 @@ def replica_batch_size(global_batch_size: int, replicas: int) -> int:
 
 
 def split(examples: int, parts: int) -> tuple[int, ...]:
-    """Cut a number of examples into nearly equal parts.
-
-    Args:
-        examples: Number of examples.
-        parts: Number of parts, at least 1.
-
-    Returns:
-        Sizes that differ by 1 at most and add up to ``examples``; the larger ones come first.
-    """
+    """Cut a number of examples into nearly equal parts, the larger ones first."""
     size, larger = divmod(examples, parts)
     return tuple(size + 1 if part < larger else size for part in range(parts))
 
@@ -57,8 +49,8 @@ class StepPlan:
 
     Args:
         rows: Rows of one epoch over all pipelines, at least 1.
-        epochs: Passes over the rows; None: without end.
-        global_batch_size: Examples of one step, summed over replicas.
+        epochs: Passes over the rows; None repeats forever.
+        global_batch_size: Examples per step, summed over replicas.
         shard: The part of this pipeline.
 
     Raises:
@@ -71,7 +63,6 @@ class StepPlan:
     shard: Shard = Shard()
 
     def __post_init__(self) -> None:
-        """Check that every replica gets an example in every step."""
         replicas = self.shard.replicas
         replica_batch_size(self.global_batch_size, replicas)
         if self.examples is not None and self.examples < replicas:
@@ -87,7 +78,7 @@ class StepPlan:
 
     @property
     def examples(self) -> int | None:
-        """Examples of all epochs over all pipelines; None: without end."""
+        """Examples of all epochs over all pipelines; None if endless."""
         return None if self.epochs is None else self.rows * self.epochs
 
 

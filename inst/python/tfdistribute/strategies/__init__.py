@@ -1,4 +1,4 @@
-"""Distribution strategies, one file each."""
+"""Distribution strategies, one per file."""
 
 from tfdistribute.strategies.central_storage import CentralStorage
 from tfdistribute.strategies.description import Strategy

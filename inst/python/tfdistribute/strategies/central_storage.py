@@ -1,4 +1,4 @@
-"""Central storage strategy: variables in one place, computation on each device of one machine."""
+"""Central storage strategy: variables in one place, computation on every device of one machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class CentralStorage(Strategy, kind="central_storage"):
     """Synchronous training on several devices, with the variables on the CPU (or on the only device).
 
     Args:
-        devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
-            means logical CPUs.
+        devices: None for all GPUs (or one CPU), a count, or names. On a machine without GPUs, a count means
+            logical CPUs.
 
     Raises:
         StrategyError: devices cannot be used.
@@ -28,7 +28,6 @@ class CentralStorage(Strategy, kind="central_storage"):
     devices: int | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check the devices as far as this is possible without looking at the machine."""
         object.__setattr__(self, "devices", check_devices(self.devices))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
@@ -40,5 +39,5 @@ class CentralStorage(Strategy, kind="central_storage"):
         return engine.tf.distribute.experimental.CentralStorageStrategy(list(devices))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hook that saves each variable once."""
+        """Return the hook that saves each variable once."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

@@ -1,4 +1,4 @@
-"""Root of the strategy descriptions."""
+"""Base class of strategy descriptions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tfdistribute.descriptions import Description
 
 @dataclass(frozen=True)
 class Strategy(Description):
-    """Where training runs, and how gradients are combined."""
+    """Devices or tasks that train, and the way gradients are combined."""
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices of this process that the strategy uses, in replica order.
+        """Return this process's devices for the strategy, in replica order.
 
         Args:
             cpus: Logical CPU devices that TensorFlow can create.
@@ -24,7 +24,7 @@ class Strategy(Description):
 
         Raises:
             StrategyError: the machine lacks the devices, or the strategy cannot use them.
-            UnsupportedError: the strategy needs a cluster or hardware that this version cannot use.
+            UnsupportedError: the strategy needs a cluster or hardware that this version does not support.
         """
         raise NotImplementedError
 
@@ -43,7 +43,7 @@ class Strategy(Description):
         raise NotImplementedError
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hooks that a session under this strategy needs to work.
+        """Return the hooks that a session under this strategy needs.
 
         Args:
             devices: Result of ``resolve``.

@@ -1,4 +1,4 @@
-"""Device names and counts: as users write them, and as TensorFlow expects them."""
+"""Device names and counts, in users' and TensorFlow's notation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = re.compile(
 
 
 def canonical_device(name: str, argument: str) -> str:
-    """Write a device's name as TensorFlow does.
+    """Return TensorFlow's name of a device.
 
     Source:
         https://www.tensorflow.org/guide/gpu, "Overview".
@@ -36,19 +36,19 @@ def device_type(device: str) -> str:
 
 
 def device_index(device: str) -> int:
-    """Return the number of a canonical name, from 0."""
+    """Return the index in a canonical name, from 0."""
     return int(device.split(":")[2])
 
 
 def cpus_named(devices: Iterable[str]) -> int:
-    """Return how many logical CPUs must exist: the highest CPU number plus 1, or 0 if no CPU is named."""
+    """Return the number of logical CPUs needed: the highest CPU index plus 1, or 0 if no CPU is named."""
     return max(
         (device_index(device) + 1 for device in devices if device_type(device) == "CPU"), default=0
     )
 
 
 def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
-    """Check the argument ``devices``, as far as this is possible without looking at the machine."""
+    """Check the argument ``devices`` without looking at the machine."""
     if devices is None:
         return None
     if isinstance(devices, int):
@@ -74,7 +74,7 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
 
 
 def choose_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
-    """Return the devices of this machine that a count, names or None stand for."""
+    """Return this machine's devices for a count, names or None."""
     if devices is None:
         devices = max(gpus, 1)
     if isinstance(devices, int):

@@ -24,9 +24,9 @@ class Mirrored(Strategy, kind="mirrored"):
     """Synchronous training on several devices of one machine: gradients are summed after every step.
 
     Args:
-        devices: None for all GPUs (or one CPU), a count, or names. A count on a machine without GPUs
-            means logical CPUs.
-        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device if a CPU takes part),
+        devices: None for all GPUs (or one CPU), a count, or names. On a machine without GPUs, a count means
+            logical CPUs.
+        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device if any is a CPU),
             "nccl" (GPUs only), "hierarchical_copy" (in groups of neighbours) or "one_device" (on the first device).
 
     Raises:
@@ -41,14 +41,13 @@ class Mirrored(Strategy, kind="mirrored"):
     cross_device: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the devices as far as this is possible without looking at the machine."""
         object.__setattr__(self, "devices", check_devices(self.devices))
         check_choice("cross_device", self.cross_device, CROSS_DEVICE)
         if isinstance(self.devices, tuple):
             self._check_nccl(self.devices)
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices, which ``cross_device`` must support."""
+        """Return the devices, after checking that ``cross_device`` supports them."""
         devices = choose_devices(self.devices, cpus, gpus)
         self._check_nccl(devices)
         return devices
@@ -62,9 +61,9 @@ class Mirrored(Strategy, kind="mirrored"):
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
             "one_device": distribute.ReductionToOneDevice,
         }
-        # Estimators work in graphs. Outside of one, the strategy looks for its devices in TensorFlow's eager
-        # context, which may have one CPU only, and sums over CPUs with collectives, which fail in the first step
-        # whose sparse gradients (linear models, embeddings) differ in their number of rows from the step before.
+        # Estimators work in graphs. Outside a graph, the strategy looks for its devices in TensorFlow's eager context,
+        # which may have only one CPU, and sums over CPUs with collectives. Those fail in the first step whose sparse
+        # gradients (linear models, embeddings) differ in their number of rows from the previous step.
         with engine.tf.Graph().as_default():
             return distribute.MirroredStrategy(
                 devices=list(devices), cross_device_ops=operations[self.cross_device]()
@@ -81,5 +80,5 @@ class Mirrored(Strategy, kind="mirrored"):
             )
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Make the hook that saves the slots of optimizers once, and not for each replica."""
+        """Return the hook that saves optimizer slots once rather than per replica."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

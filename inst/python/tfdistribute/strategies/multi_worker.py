@@ -12,8 +12,8 @@ from tfdistribute.strategies.description import Strategy
 
 COMMUNICATION = ("auto", "ring", "nccl")
 
-# On CPUs, gradients are sent in parts while others are still being computed; TensorFlow's default gathers all of them
-# first. On GPUs the default stays.
+# On CPUs, gradients are sent while others are still being computed; by default TensorFlow collects all of them
+# first. On GPUs the default is kept.
 _BYTES_PER_PACK = 2**20
 
 
@@ -23,7 +23,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
 
     Args:
         communication: How workers sum their gradients: "auto", "ring" (CPUs or GPUs) or "nccl" (GPUs).
-        timeout_s: Seconds to wait for a task that does not answer; None for the timeout of the cluster.
+        timeout_s: Seconds to wait for an unresponsive task; None for the timeout of the cluster.
 
     Raises:
         ArgumentError: an unknown communication, or a timeout_s that is not positive.
@@ -37,7 +37,6 @@ class MultiWorker(Strategy, kind="multi_worker"):
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the arguments as far as this is possible without a cluster."""
         check_choice("communication", self.communication, COMMUNICATION)
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ArgumentError(
@@ -48,7 +47,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices of this worker: all its GPUs, or its one CPU device."""
+        """Return this worker's devices: all its GPUs, or its one CPU device."""
         del cpus
         names = tuple(f"/device:GPU:{index}" for index in range(gpus))
         if self.communication == "nccl" and not names:

@@ -1,4 +1,4 @@
-"""One-device strategy: all variables and all computation on one device."""
+"""One-device strategy: all variables and computation on one device."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tfdistribute.strategies.device_names import canonical_device, require_devic
 
 @dataclass(frozen=True)
 class OneDevice(Strategy, kind="one_device"):
-    """Training on one device, by the same code path as on many.
+    """Training on one device, through the same code path as on many.
 
     Args:
-        device: Its name, such as "CPU:0" or "GPU:1".
+        device: Name, such as "CPU:0" or "GPU:1".
 
     Raises:
-        StrategyError: the name does not name a CPU or GPU.
+        StrategyError: the name is not a CPU or GPU.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy
@@ -27,11 +27,10 @@ class OneDevice(Strategy, kind="one_device"):
     device: str
 
     def __post_init__(self) -> None:
-        """Write the name as TensorFlow does."""
         object.__setattr__(self, "device", canonical_device(self.device, "device"))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the device."""
+        """Return the one device."""
         require_devices((self.device,), cpus, gpus, "`device`")
         return (self.device,)
 

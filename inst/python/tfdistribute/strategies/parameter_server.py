@@ -1,4 +1,4 @@
-"""Parameter server strategy: variables on servers, computation on workers that do not wait for each other."""
+"""Parameter server strategy: variables on servers, computation on independent workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute.strategies.description import Strategy
 class ParameterServer(Strategy, kind="parameter_server"):
     """Asynchronous training with several processes.
 
-    A worker with one device needs no strategy of TensorFlow: its variables are placed on the servers, and it survives
+    A worker with one device needs no TensorFlow strategy: its variables are placed on the servers, and it survives
     restarts of servers and other workers. A worker with several GPUs trains under
     ``tf.compat.v1.distribute.experimental.ParameterServerStrategy``.
 
@@ -22,7 +22,7 @@ class ParameterServer(Strategy, kind="parameter_server"):
     """
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices of this worker: all its GPUs, or its one CPU device."""
+        """Return this worker's devices: all its GPUs, or its one CPU device."""
         del cpus
         return tuple(f"/device:GPU:{index}" for index in range(gpus)) or ("/device:CPU:0",)
 

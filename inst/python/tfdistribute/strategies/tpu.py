@@ -11,7 +11,7 @@ from tfdistribute.strategies.description import Strategy
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Training on a TPU. A description only: this version does not train on TPUs.
+    """Training on a TPU: description only, since this version does not train on TPUs.
 
     Args:
         address: Name or gRPC address of the TPU; "local" on a TPU machine.
@@ -26,7 +26,6 @@ class Tpu(Strategy, kind="tpu"):
     address: str
 
     def __post_init__(self) -> None:
-        """Check the address as far as this is possible without a TPU."""
         if not self.address.strip():
             raise ArgumentError(
                 "`address` is empty.",
@@ -36,11 +35,11 @@ class Tpu(Strategy, kind="tpu"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse: training on TPUs is not supported."""
+        """Refuse to train on TPUs."""
         raise _unsupported()
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Refuse: training on TPUs is not supported."""
+        """Refuse to train on TPUs."""
         raise _unsupported()
 
 

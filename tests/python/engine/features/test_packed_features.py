@@ -1,4 +1,4 @@
-"""Numeric columns that travel and are evaluated together, against TensorFlow's columns one by one."""
+"""Packed numeric columns, compared with TensorFlow's columns one by one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tfdistribute.training.train import train
 
 ROWS = 48
 WORDS = ["a", "b"]
-# By name they stand in another order than in the data, in tensors of two dtypes, with a categorical one between.
+# Sorting by name changes the data's order; two dtypes, with a categorical column in between.
 NUMBERS = {"x2": 1, "x10": 1, "x1": 1, "n1": 1, "y y": 1, "m": 2}
-# Functions of one form, with other numbers for each column.
+# Functions of the same form with different numbers.
 SCALED = {"z1": (0.5, 2.0), "z2": (-1.0, 3.0), "z3": (0.25, 2.0)}
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
 FTRL = {"kind": "named", "name": "ftrl", "settings": {"learning_rate": 0.05}}
@@ -60,12 +60,12 @@ def source(batch_size: int = 8) -> InMemory:
 
 
 def unpacked(given: InMemory) -> DatasetFunction:
-    """The same data, each column a tensor of its own."""
+    """The same data, with one tensor per column."""
     return DatasetFunction(lambda: given.input_fn("train")())
 
 
 def model(model_dir: Path) -> Any:
-    """A model with numeric columns, one of them also in ranges, and a categorical one."""
+    """A model with numeric columns (one also bucketized) and a categorical one."""
     numbers: list[dict[str, Any]] = [
         {"kind": "numeric", "key": key, "shape": [width]} for key, width in NUMBERS.items()
     ]
@@ -103,7 +103,7 @@ def scaling(middle: float, spread: float) -> Any:
 
 
 def by_hand(tf: Any, model_dir: Path) -> Any:
-    """The same model with nothing of this package in it."""
+    """The same model in plain TensorFlow."""
     columns = tf.feature_column
     numbers = [columns.numeric_column(_safe(key), width) for key, width in NUMBERS.items()]
     numbers += [
@@ -167,7 +167,7 @@ def test_a_checkpoint_goes_on_the_same_with_columns_together_or_one_by_one(
     by_hand(tensorflow, plain).train(by_hand_input(given), steps=3)
     train(model(ours), SETTINGS, given, steps=3)
     assert_same(variables(ours), variables(plain))
-    # And back: what TensorFlow trained predicts the same here.
+    # In reverse: a model trained by TensorFlow predicts the same here.
     expected = [
         each["predictions"] for each in by_hand(tensorflow, plain).predict(by_hand_input(given))
     ]
@@ -206,7 +206,7 @@ def test_an_export_reads_the_features_by_name(tensorflow: Any, tmp_path: Path) -
 def operations_of_a_step(
     tf: Any, kind: str, columns: Mapping[str, int], directory: Path, scaled: bool = False
 ) -> int:
-    """How many operations a training step executes once its batch is there."""
+    """Number of operations in a training step, excluding the input."""
     shapes = {name: () if width == 1 else (width,) for name, width in columns.items()}
     values = [
         Column(name, "float", lambda shape=shape: np.ones((16, *shape)), shape)
@@ -280,7 +280,7 @@ def test_twenty_columns_cost_a_linear_model_what_their_variables_cost(
 ) -> None:
     wide = operations_of_a_step(tensorflow, "linear_regressor", WIDE, tmp_path / "wide")
     narrow = operations_of_a_step(tensorflow, "linear_regressor", NARROW, tmp_path / "narrow")
-    # For each: the variable, its value, and its part of the gradient with where that begins and ends.
+    # Per column: the variable, its value, and its slice of the gradient.
     assert narrow <= wide + 20 * 6
 
 
@@ -290,7 +290,7 @@ def test_a_model_function_gets_a_dictionary_of_columns_in_the_order_of_the_data(
     tf, seen = tensorflow, dict[str, Any]()
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        # R takes nothing else for a list of tensors.
+        # R converts only a plain dict to a list of tensors.
         assert type(features) is dict
         seen.update(features)
         weight = tf.compat.v1.get_variable("weight", initializer=0.0)

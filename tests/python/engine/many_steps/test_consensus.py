@@ -1,4 +1,4 @@
-"""Steps of a run that the tasks of a cluster agree on, and when they agree again."""
+"""Agreement of a cluster's tasks on the steps per run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 class Others:
-    """A strategy over three tasks, of which a test sets the proposals of two."""
+    """A strategy over three tasks, two of which propose what the test sets."""
 
     def __init__(self) -> None:
-        # Of the task before this one, and of the task after it.
+        # Proposals of the previous and the next task.
         self.proposals = [0, 0]
         between = SimpleNamespace(reduce=self.reduce)
         self.extended = SimpleNamespace(_host_cross_device_ops=between)
@@ -49,13 +49,13 @@ def others() -> Others:
 
 @pytest.fixture
 def begun() -> list[int]:
-    """The steps of the runs that were agreed on."""
+    """Steps of the runs that were agreed on."""
     return []
 
 
 @pytest.fixture
 def agreement(others: Others, begun: list[int]) -> Any:
-    """Agree with proposals of all three tasks; also whether an agreement is due."""
+    """Agree with the proposals of all three tasks; also return whether another agreement is due."""
     with tf.Graph().as_default() as graph:
         consensus = CollectiveConsensus(others, 1, 3, begun.append)
         consensus.prepare()

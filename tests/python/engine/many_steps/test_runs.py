@@ -1,4 +1,4 @@
-"""Many steps in one run: the same weights to the bit and the same losses, whatever the model and the input."""
+"""Many steps per run: identical weights and losses for any model and input."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_weights_and_losses_are_those_of_step_by_step_to_the_bit(
 def test_under_a_strategy_weights_are_those_of_step_by_step(
     tmp_path: Path, runs: list[int], model: str, strategy: str
 ):
-    # 44 rows are no multiple of 8, so the number of steps ends it.
+    # 44 rows are not a multiple of 8, so the number of steps ends training.
     data = {"data": source(None), "steps": 12}
     alone = trained(model, tmp_path / "a", 1, strategy, **data)
     many = trained(model, tmp_path / "b", "auto", strategy, **data)

@@ -1,4 +1,4 @@
-"""Many steps in one run: every hook sees the steps that it acts at, and runs are as long as they should be."""
+"""Many steps per run: hooks act at the right steps, and runs have the right length."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 def events(directory: Path, tag: str) -> list[int]:
-    """The steps at which a value was written for TensorBoard."""
+    """Steps with a TensorBoard value for this tag."""
     paths = [str(path) for path in directory.glob("events*")]
     return sorted(
         event.step
@@ -107,7 +107,7 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
         }
 
     alone, many = seen(1), seen(1000)
-    # Hooks of TensorFlow itself read the step while a step is under way: it may have been counted already, or not yet.
+    # TensorFlow's own hooks read the step while a step is running, when it may or may not be counted yet.
     for noted, every in {"summaries": 8, "more summaries": 6, "speed": 10, "profiles": 25}.items():
         for steps in (alone.pop(noted), many.pop(noted)):
             assert steps[0] <= every + 2
@@ -203,11 +203,11 @@ def test_a_loss_that_becomes_nan_ends_the_run_at_its_step(
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-0")
 
 
-# The pace, without a training --------------------------------------------------------------------
+# Run length, without training ---------------------------------------------------------------------
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -217,7 +217,7 @@ class Clock:
 
 
 def paced(step_s: float, loop_s: float, runs: int) -> list[int]:
-    """The steps of runs, where a step takes step_s by itself and loop_s in a loop."""
+    """Steps of the runs if a step takes step_s by itself and loop_s in a loop."""
     clock = Clock()
     pace = engine.many_steps.runs.StepsPerRunTuner("auto", clock)
     taken: list[int] = []

@@ -1,4 +1,4 @@
-"""Functions that TensorFlow's threads call, served on the thread that waits for TensorFlow."""
+"""Functions called by TensorFlow's threads, served on the thread that waits for TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def served(tensorflow: Any) -> Any:
 
 
 def numbers(tf: Any, call: Callable[[], int]) -> Any:
-    """The next number that `call` gives, drawn by TensorFlow in the default graph."""
+    """The next number from `call`, read by TensorFlow in the default graph."""
 
     def generator() -> Any:
         while True:
@@ -36,7 +36,7 @@ def exchanged(tf: Any) -> tuple[Any, Any]:
 
 
 class Counter:
-    """Counts its calls, and notes the threads that made them."""
+    """A function that counts its calls and records the calling threads."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.calls = 0
@@ -89,7 +89,7 @@ def test_tensorflow_is_changed_only_while_something_is_served(tensorflow: Any, s
     first.__enter__()
     second.__enter__()
     during = exchanged(tensorflow)
-    # Predictions that are read batch by batch end in any order.
+    # Predictions that are read batch by batch may end in any order.
     first.__exit__(None, None, None)
     assert exchanged(tensorflow) == during
     second.__exit__(None, None, None)
@@ -194,7 +194,7 @@ def test_a_served_function_can_run_a_session_that_is_served_itself(
     tensorflow: Any, served: Any
 ) -> None:
     inner_graph = tensorflow.Graph()
-    # TensorFlow draws ahead, so what a session gives is only known where it is always the same.
+    # TensorFlow reads ahead, so only a constant gives a predictable result.
     inner = served.ServedFunction(lambda: 7)
     with inner_graph.as_default():
         inner_number = numbers(tensorflow, inner.in_graph(inner_graph))

@@ -58,7 +58,7 @@ def test_control_dependencies_of_every_replica_come_before_the_merge():
         results = strategy.extended.call_for_each_replica(function)
         with v1.Session(config=session_config()) as session:
             session.run(v1.global_variables_initializer())
-            # Only the merge call leads from replica 0's result to replica 1's counter.
+            # Only the merge call connects replica 0's result to replica 1's counter.
             session.run(strategy.experimental_local_results(results)[0])
             assert session.run(counted) == [1.0, 2.0]
 

@@ -52,7 +52,7 @@ IMPOSSIBLE = {
     ("keras_layers", "central storage over 2"),
     ("all_reduce_in_model", "central storage over 2"),
 }
-# With one replica merge calls wait for nobody: one model shows that they are carried out.
+# With one replica, merge calls wait for nothing; one model is enough to test them.
 CASES = [
     (model, strategy)
     for strategy in STRATEGIES
@@ -76,7 +76,7 @@ every_case = sampled(("model", "strategy"), CASES, check=QUICK)
 
 def estimator(model_fn, strategy, model_dir):
     sessions = session_config()
-    # Graphs run as they were made: TensorFlow's rewriting of them took a quarter of these tests' time.
+    # Graph rewriting took a quarter of these tests' time.
     sessions.graph_options.rewrite_options.disable_meta_optimizer = True
     config = tf.estimator.RunConfig(
         tf_random_seed=3,
@@ -91,7 +91,7 @@ def estimator(model_fn, strategy, model_dir):
 
 @pytest.fixture(scope="module")
 def trained(tensorflow, tmp_path_factory):
-    """Train 12 steps, then evaluate 5: the variables, the metrics, the threads that called model_fn."""
+    """Train 12 steps, then evaluate 5; return the variables, the metrics, and the threads that called model_fn."""
 
     @functools.cache
     def run(model, strategy, sequential):
@@ -163,7 +163,7 @@ def test_each_replica_begins_with_scopes_and_devices_of_its_own():
         return made
 
     in_replicas(function)
-    # TensorFlow would call the second one "block_1" if it remembered the first.
+    # TensorFlow would name the second one "block_1" if it remembered the first.
     assert seen == [("block", "block/Const", "CPU:0"), ("block", "replica_1/block/Const", "CPU:1")]
 
 
@@ -198,7 +198,7 @@ def test_an_error_in_a_replica_comes_out_unchanged_and_leaves_no_trace(failing, 
             if fails and place == "before":
                 fail()
             if fails and place == "inside":
-                # Replica 1's merge function is never called, replica 0's stands for both.
+                # Replica 0's merge function is called on behalf of both; replica 1's never is.
                 fail() if failing else tf.distribute.get_replica_context().merge_call(fail)
             result = total(tf.constant(1.0))
             if fails and place == "after":
@@ -292,7 +292,7 @@ class OwnThreadPool(mirrored_strategy.MirroredExtended):
     ],
 )
 def test_strategies_that_call_replicas_in_another_way_are_refused(extended):
-    # Their constructors need a cluster or a TPU, and only their way of calling replicas matters here.
+    # The constructors need a cluster or a TPU; only the way that replicas are called matters here.
     strategy = SimpleNamespace(extended=object.__new__(extended))
     with pytest.raises(UnsupportedError, match="cannot be kept on the calling thread") as caught:
         adopt(strategy)

@@ -17,7 +17,7 @@ from tfdistribute.engine.repairs import call_location
 
 @pytest.fixture
 def tensorflows_own(monkeypatch):
-    """TensorFlow's own function, from a fresh copy of its module, whatever was installed before."""
+    """TensorFlow's original function, from a fresh copy of its module."""
     spec = importlib.util.find_spec(deprecation.__name__)
     assert spec is not None and spec.loader is not None
     fresh = importlib.util.module_from_spec(spec)
@@ -32,13 +32,13 @@ def warnings_seen(monkeypatch):
         deprecation, "_log_deprecation", lambda text, *values: texts.append(text % values)
     )
     monkeypatch.setattr(deprecation, "_PRINTED_WARNING", {})
-    # The engine turns them off, and the user may turn them on again.
+    # The engine turns warnings off; the user may turn them on again.
     monkeypatch.setattr(deprecation, "_PRINT_DEPRECATION_WARNINGS", True)
     return texts
 
 
 def call_from_outside_python(function):
-    """Call a function from C, with no Python frame above it, as R does."""
+    """Call a function from C, as R does, with no Python frame above it."""
     done, errors = threading.Event(), []
     previous = sys.unraisablehook
 

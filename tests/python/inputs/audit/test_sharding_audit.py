@@ -1,4 +1,4 @@
-"""Audit of sharding: rows that workers lose or repeat."""
+"""Sharding audit: rows that workers lose or repeat."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_function_that_shards_passes(tensorflow: Any):
 
 
 def test_an_unseeded_shuffle_before_the_shard_loses_and_repeats_rows(tensorflow: Any):
-    """TensorFlow does not warn: each worker takes every other row of its own order."""
+    """TensorFlow does not warn: each worker reads every other row of its own order."""
     tf = tensorflow
 
     def make(input_context: Any) -> Any:
@@ -137,7 +137,7 @@ def test_duplicate_rows_are_counted_twice(tensorflow: Any):
     def make(input_context: Any) -> Any:
         dataset = tf.data.Dataset.from_tensor_slices([1, 1, 2, 2, 3, 3])
         if input_context.num_input_pipelines > 1:
-            # Worker 0 reads one 1 only, worker 1 reads a third 3.
+            # Worker 0 reads only one 1; worker 1 reads a third 3.
             parts = [[1, 2, 2], [3, 3, 3]]
             dataset = tf.data.Dataset.from_tensor_slices(parts[input_context.input_pipeline_id])
         return dataset.batch(3)

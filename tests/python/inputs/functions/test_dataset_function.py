@@ -1,4 +1,4 @@
-"""Functions of the user that return a dataset."""
+"""User functions that return a dataset."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_tensors_are_accepted_without_a_strategy(tensorflow: Any):
 
 
 def test_tensors_are_refused_under_a_strategy(tensorflow: Any):
-    """TensorFlow fails later, with a text about iterators."""
+    """TensorFlow would fail later, with a message about iterators."""
     tensors = ({"x": tensorflow.constant([1.0])}, tensorflow.constant([2.0]))
     with pytest.raises(InputError) as caught:
         DatasetFunction(lambda: tensors).input_fn("train")(CONTEXT)

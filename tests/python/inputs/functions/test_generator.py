@@ -1,4 +1,4 @@
-"""Batches from a function in every verb, and errors and interrupts of the function."""
+"""Batches from a function in every verb, and the function's errors and interrupts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def batch(number: int, rows: int = 8) -> dict[str, Any]:
 
 
 class Source:
-    """The two functions that R passes; they count their calls, and check the thread."""
+    """The two functions that R passes; they count their calls and check the thread."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ def test_an_error_of_the_function_stops_the_training(
     def draw(number: int) -> Any:
         return KeyError("lost") if number == fails_at else batch(number)
 
-    # Under two replicas, TensorFlow took a failed generator for the end of the data in half of the cases.
+    # With two replicas, TensorFlow mistook a failed generator for the end of the data half of the time.
     for _ in range(1 if strategy is None or fails_at == 1 else 4):
         with pytest.raises(CallbackError, match=f"failed at batch {fails_at}: KeyError: 'lost'"):
             train(model(tmp_path), settings(strategy), described(Source(draw)))
@@ -427,7 +427,7 @@ def test_the_first_ctrl_c_keeps_every_step(run_python: Callable[..., Any], strat
     code = INTERRUPTED.format(times=1, hangs_at=None, strategy=strategy)
     word, unused = run_python(code, timeout_s=60).stdout.split()
     assert word == "interrupted"
-    # All batches are learnt from, but those drawn ahead.
+    # All batches are used for training, except those read ahead.
     assert int(unused) <= 6
 
 

@@ -1,4 +1,4 @@
-"""Weights and functions of the user that change other inputs."""
+"""Weights and user functions that transform other inputs."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_ready_made_models_weigh_rows_and_metrics(tmp_path: Path, tensorflow: An
     errors = (found - 2 * X) ** 2
     metrics = evaluate(model, settings, weighted)
     assert metrics["average_loss"] == pytest.approx((W * errors).sum() / W.sum(), rel=1e-5)
-    # Without weights in the input, the same model counts all rows alike.
+    # Without weights in the input, the same model weighs all rows equally.
     plain = evaluate(model, settings, read(Input, memory("x", "y", response="y")))
     assert plain["average_loss"] == pytest.approx(errors.mean(), rel=1e-5)
 

@@ -1,4 +1,4 @@
-"""Columns in memory: values, order, and size of the graph."""
+"""Columns in memory: values, order, and graph size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def strings(name: str, values: Sequence[str]) -> Column:
 
 
 def rows_input(rows: int, **settings: Any) -> InMemory:
-    """An input whose feature `id` is the number of the row, and whose label is 10 times that."""
+    """An input whose feature `id` is the row number, and whose label is 10 times that."""
     ids = np.arange(rows)
     return InMemory(
         (number("id", ids, "integer"), number("y", 10.0 * ids)), response="y", **settings
@@ -195,7 +195,7 @@ def test_one_copy_is_kept_as_32_bit_numbers():
 
 
 def test_the_data_stays_out_of_the_graph(tensorflow: ModuleType):
-    """from_tensor_slices writes the data into the graph, which ends at 2 GB."""
+    """from_tensor_slices stores the data in the graph, which is limited to 2 GB."""
     words = [f"a rather long word, number {index}" for index in range(5000)]
     source = InMemory((number("x", np.arange(5000.0)), strings("s", words)), batch_size=512)
     elements, graph = in_graph(tensorflow, source.input_fn("evaluate"))
@@ -286,7 +286,7 @@ def test_chunks_are_limited_in_bytes(tensorflow: ModuleType):
 
 
 def test_chunks_count_strings_that_are_kept_as_codes():
-    """They become strings while many batches are together."""
+    """Codes become strings while many batches are in one chunk."""
     numbers, words = number("x", np.arange(10.0)), ["a" * 900, "b" * 1100] * 5
     without = pack([numbers]).layout
     layout = pack([numbers, strings("s", words)]).layout
@@ -321,7 +321,7 @@ def test_columns_that_do_not_fit_are_refused(
 
 
 def count_rows(tf: Any, rows: int) -> Callable[..., Any]:
-    """A model that counts how often it is shown each row, over all replicas."""
+    """A model that counts how often it sees each row, over all replicas."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         counts = tf.compat.v1.get_variable(
@@ -346,7 +346,7 @@ def count_rows(tf: Any, rows: int) -> Callable[..., Any]:
 def test_mirrored_training_sees_every_row_once_per_epoch(
     tensorflow: Any, logical_cpus: list[str], tmp_path: Path, rows: int, num_epochs: int
 ):
-    """TensorFlow drops a last step in which a replica has no batch, and with it up to all rows."""
+    """TensorFlow drops the last step if a replica has no batch, and with it possibly all rows."""
     tf = tensorflow
     config = tf.estimator.RunConfig(
         train_distribute=tf.distribute.MirroredStrategy(logical_cpus[:2]),

@@ -1,4 +1,4 @@
-"""Mapped data: the same input as the columns in memory that it was packed from."""
+"""Mapped data, compared with the columns in memory it was packed from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def columns(rows: int = 23) -> tuple[Column, ...]:
 
 
 def both(folder: Path, **settings: Any) -> tuple[InMemory, Mapped]:
-    """The same columns in memory, and mapped."""
+    """The same columns in memory and mapped."""
     directory = str(folder / "data")
     write_packed(columns(), directory, "y")
     return InMemory(columns(), response="y", **settings), Mapped(
@@ -47,7 +47,7 @@ def both(folder: Path, **settings: Any) -> tuple[InMemory, Mapped]:
 
 
 def batches(source: Any, purpose: Any, shard: Shard) -> list[Any]:
-    """Every batch of one pipeline, as nested lists."""
+    """All batches of one pipeline, as nested lists."""
 
     class Context:
         num_input_pipelines = shard.pipelines
@@ -85,7 +85,7 @@ def test_the_files_are_private_plain_and_mapped_for_reading_only(tmp_path: Path)
 
 
 def test_packing_keeps_no_second_copy_in_memory(run_python: Callable[..., Any], tmp_path: Path):
-    """Anonymous memory, in which a copy would be; the pages of files do not count there."""
+    """A copy would be in anonymous memory, which excludes the pages of files."""
     run_python(
         f"""
 import re
@@ -107,7 +107,7 @@ assert anonymous() - before < 40, anonymous() - before
 
 
 def test_more_than_two_gigabytes_are_mapped(tensorflow: Any, tmp_path: Path):
-    """In a file with holes, so that the disk need not have them."""
+    """The file is sparse, so the disk can be smaller."""
     rows, width = 300_000, 2_000
     directory = tmp_path / "data"
     directory.mkdir()

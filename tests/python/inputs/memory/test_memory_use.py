@@ -1,4 +1,4 @@
-"""Memory use of a pass over a file, which does not depend on the file's size."""
+"""Memory use while reading a file, which does not depend on the file's size."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ print(json.dumps([read_all(megabytes) for megabytes in (4, 200, 800)]))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 def test_four_times_the_file_takes_no_more_memory(run_python: Callable[..., Any], tmp_path: Path):
-    """The smaller file has more than three windows of 64 MB, of which two are in memory."""
+    """The smaller file exceeds three windows of 64 MB, of which two are in memory."""
     small, larger, largest = json.loads(run_python(_PASSES, timeout_s=250).stdout)
     assert larger - small < 250
     assert largest - larger < 100

@@ -1,4 +1,4 @@
-"""Records of fixed length: values, order, division over workers, and errors."""
+"""Fixed-length records: values, order, sharding, and errors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_shuffle_mixes_blocks_differs_by_epoch_and_repeats(
     assert sorted(first) == sorted(second) == list(range(1000))
     assert first != second
     assert order == ids(batches(source))
-    # The position says as good as nothing of the row: under a random order |r| > 0.2 has a chance of 1e-9.
+    # Position and row are uncorrelated: under a random order, |r| > 0.2 has a probability of 1e-9.
     assert abs(np.corrcoef(first, np.arange(1000))[0, 1]) < 0.2
     assert ids(batches(source, "predict")) == list(range(1000))
 

@@ -1,4 +1,4 @@
-"""TFRecord files: values, division over workers, and errors."""
+"""TFRecord files: values, sharding, and errors."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_record_that_lacks_a_column_is_named(
     with pytest.raises(InputError, match=found), source.serving():
         batches(source, "train")
     if bad == {"x": [1.0]}:
-        # Predicting does not ask for the response.
+        # Prediction does not read the response.
         with source.serving():
             assert sum(len(batch["x"]) for batch in batches(source, "predict")) == 20
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: blocks, types, and errors with their rows."""
+"""Parquet and Arrow files: blocks, types, and errors with row numbers."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_missing_values_are_refused_by_column_and_row(
         "d": pa.array([None] + [dt.date(1970, 1, 2)] * 12),
     }
     if kind == "arrow":
-        # pyarrow cannot read lists that are missing from a Parquet file.
+        # pyarrow cannot read missing lists from a Parquet file.
         columns["v"] = pa.array([None] + [[1.0, 2.0]] * 12, pa.list_(pa.float64(), 2))
     path = made(columns)
     rows = {"x": 13, "i": 1, "s": 12, "d": 1, "v": 1}
@@ -278,7 +278,7 @@ def test_large_blocks_are_copied_in_parts(
     tensorflow: Any,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """Blocks of 40 rows in parts of 7, of which each of three workers reads some."""
+    """Blocks of 40 rows in parts of 7, each shared by three workers."""
     monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 7 * 4)
     source = table_input(kind, made({"x": np.arange(100.0)}, unit=40), batch_size=6)
     found: list[float] = []

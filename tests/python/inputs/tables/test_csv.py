@@ -1,4 +1,4 @@
-"""CSV files: values, types, and errors with their lines."""
+"""CSV files: values, types, and errors with line numbers."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path, tensorflow: Any):
     written(tmp_path, "x\n1\n2\n3\n")
     error = refusal_when_read(tensorflow, source)
     assert "was changed while it was read" in error.problem
-    # What was counted before is not taken for the new file.
+    # The row count of the old file is not reused.
     assert csv_input(path).facts().rows == 3
 
 

@@ -1,4 +1,4 @@
-"""Writing of any input: the same rows in the same order, or no files."""
+"""Conversion of any input to files: the same rows in the same order, or no files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of a private network are nobody else's, for root and for others."""
+"""Private networks, whose ports no other process can use, with and without root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import network
 from tfdistribute.launch.start import start_supervisor
 
-# Private directories stand where the test's files do.
+# Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 SOURCES = Path(__file__).parents[4] / "inst" / "python"
@@ -135,7 +135,7 @@ def test_users_other_than_root_have_private_networks_too():
 
 
 def _python_of_everybody() -> str:
-    # That of a virtual environment may stand where only root can go.
+    # A virtual environment's Python may be readable only by root.
     return shutil.which("python3", path="/usr/local/bin:/usr/bin") or sys.executable
 
 

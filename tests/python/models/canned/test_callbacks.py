@@ -1,4 +1,4 @@
-"""Functions of R in canned models: called on R's thread, with the numbers of the names, under every strategy."""
+"""R functions in canned models: called on R's thread, with the right values, under every strategy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMES: dict[str, Any] = {
 
 
 def as_callback(function: Callable[..., Any], threads: list[int]) -> dict[str, Any]:
-    """A function as R hands it over."""
+    """Wrap a function as R passes it."""
 
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
         threads.append(threading.get_ident())

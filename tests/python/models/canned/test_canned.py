@@ -1,4 +1,4 @@
-"""Canned models against the same models made by hand, and what is repaired in them."""
+"""Canned models, compared with hand-made ones, and the repairs to them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def model(kind: str, model_dir: str | Path = "models/m", **fields: Any) -> Any:
 
 
 def by_hand(tf: Any, kind: str, model_dir: Path) -> Any:
-    """The same models with nothing of this package in them."""
+    """The same models in plain TensorFlow."""
     number = tf.feature_column.numeric_column("x")
     word = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b", "c"])
     dense = [number, tf.feature_column.embedding_column(word, 2)]
@@ -106,7 +106,7 @@ def configuration(tf: Any, replicas: int = 1) -> Any:
     session = tf.compat.v1.ConfigProto(device_count={"CPU": 3})
     strategy = None
     if replicas > 1:
-        # Collectives refuse sparse gradients whose number of rows changes from step to step.
+        # Collectives refuse sparse gradients whose number of rows varies between steps.
         reduction = tf.distribute.ReductionToOneDevice()
         devices = [f"/cpu:{index}" for index in range(replicas)]
         strategy = tf.distribute.MirroredStrategy(devices, cross_device_ops=reduction)
@@ -136,7 +136,7 @@ def input_fn(
 
 
 def variables(estimator: Any) -> dict[str, Any]:
-    # Below "training/" the optimizer keeps its own; copies of replicas are saved, but not restored.
+    # The optimizer's variables are below "training/"; replicas' copies are saved but not restored.
     names = [
         name
         for name in estimator.get_variable_names()
@@ -175,7 +175,7 @@ def test_a_model_learns_the_same_as_the_one_made_by_hand(
 def test_two_replicas_learn_the_same_as_one_device_in_two_trainings(
     tensorflow: Any, tmp_path: Path, kind: str
 ) -> None:
-    # Normalisation over a replica's batch is not normalisation over the whole batch.
+    # Normalising over a replica's batch differs from normalising over the whole batch.
     alike = {"batch_norm": False} if kind.startswith("dnn") else {}
     one = model(kind, tmp_path / "one", **alike).build(configuration(tensorflow))
     two = model(kind, tmp_path / "two", **alike).build(configuration(tensorflow, replicas=2))
@@ -246,8 +246,8 @@ def test_names_that_scopes_refuse_reach_trained_variables(
     first = trained(awkward, tmp_path / "awkward")
     assert first["global_step"] == 2
     if kind.startswith("linear"):
-        # Deep models start from random weights, which depend on the variables' names.
-        # The columns are added up in the order of their names, so the last digit may differ.
+        # Deep models start from random weights, which depend on variable names.
+        # Columns are summed in name order, so the last digit may differ.
         assert first == pytest.approx(trained(plain, tmp_path / "plain"), rel=1e-6)
 
 
@@ -340,7 +340,7 @@ def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> N
     later = model("dnn_classifier").complete_from_signature(trained.structure())
     assert later == trained
     assert model("dnn_classifier").complete_from_signature(None) == model("dnn_classifier")
-    # What the user says is not overruled.
+    # The user's setting wins.
     other = model("dnn_classifier", label_vocabulary=["a", "b"])
     assert other.complete_from_signature(trained.structure()) == other
 
@@ -456,7 +456,7 @@ def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: 
 def test_the_code_of_ready_made_models_is_not_rewritten_under_a_strategy(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """AutoGraph takes three quarters of the time to the first step, and is not used without a strategy."""
+    """AutoGraph would take three quarters of the time to the first step; it is not used without a strategy either."""
     from tensorflow.python.autograph.impl import api
 
     rewritten: list[str] = []

@@ -1,4 +1,4 @@
-"""Feature columns as plain values, and as TensorFlow's."""
+"""Feature column descriptions and TensorFlow's feature columns."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_column_says_what_it_means_in_plain_values(kind: str) -> None:
 
 
 def test_every_kind_of_column_is_tested() -> None:
-    # The columns of a file's categories need a file: see below.
+    # Vocabulary files are tested below.
     assert set(FeatureColumn.kinds) == {*EVERY, "categorical_with_vocabulary_file"}
 
 

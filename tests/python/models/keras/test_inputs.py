@@ -1,4 +1,4 @@
-"""Which features the inputs of a Keras model read."""
+"""Features that a Keras model's inputs read."""
 
 from __future__ import annotations
 

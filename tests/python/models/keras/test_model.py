@@ -1,4 +1,4 @@
-"""Keras models: how they are cloned, called and refused."""
+"""Keras models: cloning, calls and refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_function_gives_the_same_model_each_time_and_disturbs_nobody(tmp_path:
     train(described(tmp_path / "a"), settings(), source(), steps=1)
     assert [float(tf.random.uniform([])), random.random()] == expected
     assert keras.layers.Dense(1).name not in (first_name, "dense")
-    # Another estimator, made later: the same names, and the same weights by the run's seed.
+    # A second estimator in the same process has the same names and, with the run's seed, the same weights.
     train(described(tmp_path / "b"), settings(), source(), steps=1)
     train(described(tmp_path / "c"), settings(tf_random_seed=6), source(), steps=1)
     first, second, other = (weights(tmp_path / name)["dense/kernel"] for name in "abc")

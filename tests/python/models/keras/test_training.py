@@ -1,4 +1,4 @@
-"""Keras models as estimators: the numbers of fit() and evaluate() on any devices."""
+"""Keras models as Estimators, compared with fit() and evaluate(), on any devices."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_strategy_gives_the_numbers_of_keras(
     for weight in fitted_by_keras.weights:
         name = weight.name.partition(":")[0]
         np.testing.assert_allclose(found[name], weight.numpy(), rtol=1e-6, atol=1e-6, err_msg=name)
-    # Batches of 36, 36 and 24 rows: every row counts the same.
+    # Batches of 36, 36 and 24 rows: every row has the same weight.
     loss, error = fitted_by_keras.evaluate(BOTH, PRICE, verbose=0)
     assert metrics["loss"] == pytest.approx(loss, rel=1e-6)
     assert metrics["mae"] == pytest.approx(error, rel=1e-6)
@@ -108,7 +108,7 @@ def test_the_loss_of_a_distributed_evaluation_is_not_divided_by_the_devices(
 @several
 def test_batch_normalisation_keeps_averages_over_all_devices(tmp_path: Path, strategy: str) -> None:
     def normalised() -> Any:
-        # A learning rate of zero: whatever each device normalises by, the layer before stays the same.
+        # With a learning rate of zero the previous layer does not change, however each device normalises.
         middle = keras.layers.BatchNormalization()
         return built(legacy.SGD(0.0), middle=middle)
 
@@ -139,7 +139,7 @@ def test_several_outputs_learn_from_several_responses(tmp_path: Path, strategy: 
     assert metrics["loss"] == pytest.approx(
         metrics["price_loss"] + metrics["head_1_loss"], rel=1e-6
     )
-    # TensorFlow's own conversion calls this output "head" under a strategy.
+    # TensorFlow's own conversion names this output "head" under a strategy.
     predictions = concatenated(predict(model, settings(strategy), source(num_epochs=1)))
     assert {name: value.shape for name, value in predictions.items()} == {
         "price": (ROWS, 1),
@@ -215,7 +215,7 @@ def test_a_checkpoint_goes_on_under_another_strategy(saved: Path, tmp_path: Path
     for directory, order in (("a", ("none",) * 3), ("b", ("mirrored", "none", "central storage"))):
         model = from_file(tmp_path / directory, saved)
         for strategy in order:
-            # Six steps are one epoch, so each part begins with the same rows.
+            # Six steps are one epoch, so each part starts with the same rows.
             train(model, settings(strategy), source(), steps=6)
     undisturbed, moved = weights(tmp_path / "a"), weights(tmp_path / "b")
     assert undisturbed.keys() == moved.keys()
@@ -263,7 +263,7 @@ def test_an_exported_model_gives_the_numbers_of_predict(tmp_path: Path, known: b
     train(model, settings(), data, steps=2)
     expected = concatenated(predict(model, settings(), source(num_epochs=1)))
     path = export_savedmodel(model, settings(), str(tmp_path / "export"))
-    # Features of the training by their names, or the model's inputs.
+    # The training features by name, or the model's inputs.
     width, height = (WIDTH, HEIGHT) if known else (WIDTH[:, None], HEIGHT[:, None])
     answer = tf.saved_model.load(path).signatures["serving_default"](
         width=tf.constant(width), height=tf.constant(height)

@@ -1,4 +1,4 @@
-"""Early stopping, without TensorFlow and while a model trains."""
+"""Early stopping, with and without TensorFlow."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_loss_of_training_is_the_mean_since_the_last_look():
 
 def test_steps_before_min_steps_do_not_count():
     watch = Watch(early(patience_steps=2, every_n_steps=1, min_steps=10), HookContext("train"))
-    # The best value of all, before step 10, must not count against the later ones.
+    # The best value overall, before step 10, must not count against later ones.
     assert not any(watch(step, 0.0) for step in range(1, 10))
     assert not watch(10, 5.0)
     assert not watch(11, 4.0)
@@ -148,7 +148,7 @@ def test_workers_in_sync_may_stop_by_their_common_loss():
 def test_early_stopping_ends_training_with_a_checkpoint_and_nothing_else_in_it(
     tmp_path: Path, strategy: str
 ):
-    # Without a learning rate nothing improves: the four batches have the same mean at steps 4, 8, ..., 24.
+    # Without learning nothing improves: the four batches have the same mean at steps 4, 8, ..., 24.
     stopping = early(patience_steps=20, every_n_steps=4)
     history = trained(tmp_path, [stopping], strategy, steps=200, learning_rate=0.0)
     assert global_step(str(tmp_path)) == 24
@@ -185,7 +185,7 @@ def test_early_stopping_by_an_evaluation_metric_ends_train_and_evaluate(
         TrainSpec(source(), max_steps=500, hooks=(stopping,)),
         EvalSpec(source(num_epochs=1), throttle_secs=0),
     )
-    # Evaluated at 10 (the best there is), 20, 30; the evaluation of step 30 is seen at once or one step later.
+    # Evaluated at 10 (the best), 20 and 30; the evaluation of step 30 is seen at once or one step later.
     assert 30 <= global_step(str(tmp_path)) <= 31
     assert [int(metrics["global_step"]) for metrics in history.evaluations][:3] == [10, 20, 30]
     assert history.stopped_by is not None

@@ -1,4 +1,4 @@
-"""Hooks: how they are described, and what they do while a model trains."""
+"""Hooks: descriptions, and effects on training."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_tensors_are_shown_every_few_steps_and_at_the_end(tmp_path: Path, strate
         every_n_iter=5,
         at_end=True,
     )
-    # The input ends training: a tensor of the input cannot be computed any more when the hook ends.
+    # The input ends training, so the hook cannot evaluate tensors of the input at the end.
     history = train(
         model(tmp_path),
         settings(strategy),
@@ -193,7 +193,7 @@ def test_a_loss_that_is_not_a_number_fails_or_ends_training(
             run()
     else:
         assert run().stopped_by == "hook_nan_tensor(): a value became NaN"
-    # Nothing that holds NaN was saved.
+    # No checkpoint contains NaN.
     assert global_step(str(tmp_path)) == 0
 
 

@@ -1,4 +1,4 @@
-"""Early stopping in a cluster: workers that see the same losses end at the same step."""
+"""Early stopping in a cluster: workers with the same losses stop at the same step."""
 
 from __future__ import annotations
 

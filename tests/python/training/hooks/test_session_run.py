@@ -1,4 +1,4 @@
-"""Hooks of the user's functions."""
+"""Hooks made from user functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_functions_are_called_on_this_thread_with_the_values_they_asked_for(
     )
     assert called == [*MOMENTS[:2], *(["before_run", "after_run"] * 3), "end"]
     assert threads == {threading.current_thread()}
-    # The reference is TensorFlow's own record of the training.
+    # Reference: TensorFlow's own record of the training.
     assert losses == history.losses
     assert len(losses) == 3
 
@@ -75,7 +75,7 @@ def test_an_error_in_a_function_ends_training_and_is_raised(
     with pytest.raises(CallbackError, match="the sky fell"):
         trained(tmp_path, [described], strategy, save_checkpoints_steps=5)
     if moment in ("before_run", "after_run"):
-        # What was saved before stays, and training continues from there.
+        # Earlier checkpoints remain, and training continues from there.
         assert global_step(str(tmp_path)) == 5
     trained(tmp_path, [], strategy, steps=1)
 

@@ -1,4 +1,4 @@
-"""Tasks of a cluster with a lost peer or uneven data: the error names the peer, and a restart heals."""
+"""Cluster tasks with a lost peer or uneven data: the error names the peer, and a restart recovers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
 def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undisturbed_run(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:
-    # TensorFlow's train() does not train in a cluster; ours counts the steps from where the job began.
+    # TensorFlow's train() does not support clusters; ours counts steps from the start of the job.
     options = {"models": ["custom"], "verb": "train", "steps": 40}
     undisturbed = cluster_task.train(tmp_path / "alone", "custom", options)
     assert "value" in undisturbed
@@ -62,7 +62,7 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     config = {**MULTI_WORKER, "steps_per_run": 100}
     with job(tmp_path / "job", {**options, "config": config, "many_steps": True}) as running:
         assert_that_the_chief_names_a_killed_worker(running)
-        # Runs end before each checkpoint; the last is broken off.
+        # Runs end before each checkpoint; the last is aborted.
         assert running.runs("chief-0") == running.runs("worker-0") == [8, 9, 9]
         model_dir = running.model_dir("custom")
         cut_newest_checkpoint(tensorflow, model_dir)
@@ -84,7 +84,7 @@ def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path
         running.start_all()
         running.wait("chief-0", "worker-0")
     for name in ("chief-0", "worker-0"):
-        # The run begins after the first of eight steps.
+        # The run starts after the first of eight steps.
         assert running.runs(name) == [6]
         error = running.error(name, "custom")
         assert error["kinds"] == ["training", "error"]
@@ -119,7 +119,7 @@ def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> N
         assert running.events("chief-0", "waiting")[-1]["for"] == "worker 0"
 
 
-# How the data of this task ends after five steps: between two steps, or in the middle of a run.
+# The task's data ends after five steps: between two steps, or in the middle of a run.
 UNEVEN = [("chief-0", 1), ("chief-0", 8), ("worker-0", 8)]
 
 
@@ -128,7 +128,7 @@ def test_the_task_that_runs_out_of_data_first_is_named(
     tmp_path: Path, short: str, steps_per_run: int
 ) -> None:
     with job_of_uneven_data(tmp_path, steps_per_run) as running:
-        # The process of the short task stays, and so do its connections.
+        # The short task's process stays alive, and so do its connections.
         running.start_all(TEST_SHORT=short, TEST_STAY_S="200")
         running.await_event("worker-0", "failed", timeout_s=100)
         assert running.runs("worker-0") == ([] if steps_per_run == 1 else [7])

@@ -1,4 +1,4 @@
-"""Parts of a task of a cluster, one by one and in one process."""
+"""Parts of a cluster task, tested one by one in one process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def member(role: str, index: int = 0, **more: tuple[str, ...]) -> Member:
 
 
 def record_training(model_dir: str, member: Member, first_step: int, last_step: int) -> None:
-    """Record a whole training as its chief."""
+    """Record a complete training as its chief would."""
     file = ProgressFile(model_dir, member)
     file.finish(file.start(first_step), last_step)
 
@@ -88,7 +88,7 @@ def test_sessions_without_a_step_between_them_end_in_an_error(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del tensorflow
-    # All peers answer, and no step follows: TensorFlow would create sessions for ever.
+    # All peers respond but no step follows: TensorFlow would create sessions forever.
     monkeypatch.setattr(peers, "is_listening", lambda address: True)
     watch = PeerWatch(CHIEF, str(tmp_path), 1.5, lambda: False)
     with pytest.raises(LostPeerError, match="lost its connection .* before its first step"):
@@ -97,7 +97,7 @@ def test_sessions_without_a_step_between_them_end_in_an_error(
     watch = PeerWatch(CHIEF, str(tmp_path), 60, lambda: False)
     watch.before_session()
     watch.after_step(7)
-    # A task in step that needs a new session has lost its peers.
+    # A synchronous task that needs a new session has lost its peers.
     with pytest.raises(LostPeerError, match="lost its connection to the other tasks after step 7"):
         watch.before_session()
 
@@ -182,7 +182,7 @@ def test_seven_frames_of_the_package_lead_from_the_bridge_to_the_session_of_a_ta
 
     class Frames(tensorflow.estimator.SessionRunHook):
         def begin(self) -> None:
-            """Called while the session is created."""
+            """Run while the session is created."""
             frames.extend(
                 f"{Path(frame.filename).stem}.{frame.name}"
                 for frame in traceback.extract_stack()
@@ -201,7 +201,7 @@ def test_seven_frames_of_the_package_lead_from_the_bridge_to_the_session_of_a_ta
 
 
 class Exporter:
-    """A tf.estimator.Exporter that keeps its arguments."""
+    """A tf.estimator.Exporter that records its arguments."""
 
     name = "noted"
 
@@ -245,7 +245,7 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
     exporter = Exporter()
     polling = evaluator(trained, exporter)
     record_training(trained.model_dir, CHIEF, 0, 8)
-    # What an earlier training with the same addresses left.
+    # Left by an earlier training with the same addresses.
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time())
     assert not polling.poll()
     assert not polling.poll()
@@ -254,11 +254,11 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
     record = file.start(8)
     assert not polling.poll()
     file.finish(record, 8)
-    # The last one was evaluated already.
+    # The last one was already evaluated.
     assert polling.poll()
     assert exporter.final == [False]
     again = evaluator(trained, exporter)
-    # The training that was seen to its end does not end the next one.
+    # A completed training does not end the next one.
     assert not again.poll()
     assert exporter.final == [False, False]
 
@@ -266,7 +266,7 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
 def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     tensorflow: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a script of several trainings, of which the last ones are short."""
+    """As in a script with several short trainings."""
     model = {"kind": "baseline_regressor", "model_dir": str(tmp_path)}
     strategy = {"kind": "multi_worker", "timeout_s": 0.2}
     server = member("ps", ps=("127.0.0.1:4",))
@@ -282,11 +282,11 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     monkeypatch.setattr(parameter_server, "_LINGER_S", 0.01)
     record_training(str(tmp_path), server, 0, 8)
     assert parameter_server.serve_variables(assignment).steps == []
-    # What was served to its end is not the end of the next training.
+    # Serving one training to its end does not end the next.
     with pytest.raises(LostPeerError, match=r"ps 0 has waited .* chief 0 .*, which never came"):
         parameter_server.serve_variables(assignment)
     record_training(str(tmp_path), server, 8, 16)
-    # What an earlier run with the same addresses left says nothing.
+    # A file left by an earlier run with the same addresses is ignored.
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match="which never came"):
         parameter_server.serve_variables(assignment)
@@ -333,7 +333,7 @@ def test_a_checkpoint_that_was_cut_off_is_not_evaluated_until_another_one_is_who
     data.write_bytes(whole)
     assert not polling.poll()
     assert [each["global_step"] for each in found] == [8]
-    # Nobody writes another one after the training has ended.
+    # After training, nobody writes another one.
     data.write_bytes(whole[:-8])
     record_training(trained.model_dir, CHIEF, 8, 8)
     with pytest.raises(ModelDirectoryError, match="holds no whole checkpoint to evaluate"):

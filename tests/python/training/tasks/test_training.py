@@ -20,7 +20,7 @@ from support.sampling import sampled
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
-# Of one feature each, or of both.
+# Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.jobs
 
 @pytest.fixture(scope="module")
 def reference(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Train in this process alone, once for each model and length."""
+    """Train in this process alone, once per model and length."""
     directory = tmp_path_factory.mktemp("alone")
     known: dict[Any, dict[str, Any]] = {}
 
@@ -65,7 +65,7 @@ def files(directory: Path) -> set[str]:
 
 @contextlib.contextmanager
 def on_cores(count: int | None) -> Iterator[None]:
-    """Let processes that are started in the block have this many cores; None for all."""
+    """Limit processes started in the block to this many cores; None for all."""
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(own)[:count])
     try:
@@ -88,11 +88,11 @@ def assert_that_each_task_reported_its_part(
         about = (running.directory / "custom" / f"config-{name}.txt").read_text(encoding="utf-8")
         assert json.loads(about) == {"is_chief": name == "chief-0", "task": name}
 
-    # Events of the tasks during the training.
+    # Task events during training.
     assert {each["step"] for each in running.events("chief-0", "checkpoint")} == {0, 10, 20, 24}
     assert [each["step"] for each in running.events("chief-0", "record")][:4] == [1, 10, 20, 24]
     for name in names[1:workers]:
-        # At most ten steps a second are reported; the end is another event.
+        # At most ten steps a second are reported; the end is a separate event.
         assert {each["step"] for each in running.events(name, "step")} <= set(range(1, 25))
         assert any("examples_per_second" in each for each in running.events(name, "step"))
         assert running.events(name, "record") == running.events(name, "checkpoint") == []
@@ -141,7 +141,7 @@ def test_workers_in_step_train_as_one_process(
     }
     names = ["chief-0", *(f"worker-{index}" for index in range(workers - 1))]
     with job(tmp_path, options, workers) as running:
-        # With as many threads as cores, three workers on one core would wait for each other without end.
+        # With one thread per core, three workers on one core would deadlock.
         with on_cores(1 if workers == 3 else None):
             running.start_all()
         if workers == 2:
@@ -154,7 +154,7 @@ def test_workers_in_step_train_as_one_process(
         found = variables(tensorflow, running.model_dir(model))
         assert_equal_to_6_digits(found, alone["variables"])
         for name in names[:workers]:
-            # Every task sees the loss over all of them.
+            # Every task reports the loss over all of them.
             losses = running.value(name, model)["training"]["loss"]
             np.testing.assert_allclose(losses, alone["losses"], rtol=2e-6)
         if workers == 2:
@@ -205,7 +205,7 @@ def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
 ) -> None:
     options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
     with job(tmp_path, options, workers=2, ps=1) as running:
-        # Without a supervisor the server ends by itself.
+        # Without a supervisor, the server exits by itself.
         running.start_all(TFDISTRIBUTE_EVENTS="")
         ended = running.wait("chief-0", "worker-0", "ps-0")
         assert set(ended.values()) == {0}, running.logs()

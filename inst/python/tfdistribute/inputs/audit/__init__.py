@@ -1,1 +1,1 @@
-"""Audit of sharding: which rows each worker reads."""
+"""Sharding audit: which rows each worker reads."""

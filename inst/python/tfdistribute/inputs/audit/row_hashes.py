@@ -1,4 +1,4 @@
-"""Hashes of rows, by which an audit recognises them; they depend on the values of a row only."""
+"""Row hashes, computed from values only, that identify rows in an audit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-# The constants of splitmix64, https://prng.di.unimi.it/splitmix64.c: each step spreads every bit over all.
+# Constants of splitmix64, https://prng.di.unimi.it/splitmix64.c: each step mixes every bit into all others.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -81,7 +81,7 @@ def _hash_text(text: bytes | str) -> int:
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    # Overflow is intended: this is arithmetic modulo 2^64.
+    # Overflow is intended: arithmetic is modulo 2^64.
     words = (words ^ (words >> np.uint64(30))) * _FACTORS[0]
     words = (words ^ (words >> np.uint64(27))) * _FACTORS[1]
     return words ^ (words >> np.uint64(31))

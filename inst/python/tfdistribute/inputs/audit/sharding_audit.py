@@ -1,4 +1,4 @@
-"""Audit of N workers: their pipelines run one after another in this process, and their rows are counted."""
+"""Sharding audit: runs every worker's pipeline in this process and counts the rows."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tfdistribute.inputs.audit.row_hashes import hash_rows
 from tfdistribute.inputs.description import Input
 from tfdistribute.inputs.session_batches import endless_error, read_batches
 
-# A dataset of unknown length that has more rows than this is treated as endless.
+# A dataset of unknown length with more rows than this counts as endless.
 MOST_ROWS = 50_000_000
 
 
 @dataclass(frozen=True)
 class PipelineAudit:
-    """Count of one worker.
+    """One worker's counts.
 
     Args:
-        worker: Its position, from 0.
+        worker: Index from 0.
         rows: Examples.
-        steps: Training steps: a step takes one batch for each of its replicas.
-        smallest_batch: Examples of its smallest batch; None if it read none.
-        largest_batch: Examples of its largest batch; None if it read none.
-        seed: Seed of the input's shuffle, the same for all workers; None if it is not known.
+        steps: Training steps; each takes one batch per replica.
+        smallest_batch: Examples in its smallest batch; None if it read none.
+        largest_batch: Examples in its largest batch; None if it read none.
+        seed: Shuffle seed, the same for all workers; None if unknown.
     """
 
     worker: int
@@ -39,15 +39,15 @@ class PipelineAudit:
 
 @dataclass(frozen=True)
 class ShardingAudit:
-    """Comparison of the rows that all workers read with those that one reads alone.
+    """Rows read by all workers, compared with a single pipeline.
 
     Args:
-        rows: Rows that one pipeline alone reads.
+        rows: Rows that a single pipeline reads.
         rows_missing: Rows that no worker read.
-        rows_repeated: Rows that were read more often than by one pipeline alone.
-        rows_unknown: Rows that were read, but that one pipeline alone does not read.
-        in_step: Whether the workers take their steps together.
-        workers: Count of each worker.
+        rows_repeated: Rows read more often than by a single pipeline.
+        rows_unknown: Rows that a single pipeline does not read.
+        in_step: Whether the workers train synchronously.
+        workers: Counts per worker.
     """
 
     rows: int
@@ -59,12 +59,12 @@ class ShardingAudit:
 
     @property
     def steps_agree(self) -> bool:
-        """Whether workers that step together all have the same number of steps."""
+        """Whether synchronous workers all take the same number of steps."""
         return not self.in_step or len({worker.steps for worker in self.workers}) == 1
 
     @property
     def ok(self) -> bool:
-        """Whether every row is read as often as by one pipeline alone, and no worker runs out first."""
+        """Whether all workers together read each row as often as a single pipeline, and none runs out first."""
         wrong = self.rows_missing + self.rows_repeated + self.rows_unknown
         return wrong == 0 and self.steps_agree
 
@@ -72,24 +72,24 @@ class ShardingAudit:
 def audit_sharding(
     source: Input, workers: int = 2, replicas: int | None = 1, seed: int = 1
 ) -> ShardingAudit:
-    """Run the training pipelines of all workers, and compare their rows with those that one reads alone.
+    """Run all workers' training pipelines and compare their rows with those of a single pipeline.
 
-    Rows are recognised by the values of their features and labels, and counted: rows that occur twice in the
-    data have to be read twice. Rows that a function pads to the longest of its batch are not recognised.
+    Rows are identified by their feature and label values. A row that occurs twice in the data must be read twice.
+    Rows that a function pads to the longest in their batch are not recognised.
 
     Args:
-        source: The input. It has to end.
-        workers: How many input pipelines.
-        replicas: Replicas of each worker, which take their steps together with those of all workers; None: the
-            workers train out of step, as with parameter servers.
-        seed: Seed of the run, used if the input has none of its own.
+        source: The input; it must be finite.
+        workers: Number of input pipelines.
+        replicas: Replicas per worker, which all train in step; None if workers train asynchronously, as with
+            parameter servers.
+        seed: Seed of the run, used if the input has none.
 
     Returns:
-        The counts in total and of each worker.
+        Counts in total and per worker.
 
     Raises:
-        InputError: the input does not end, or cannot be read.
-        ShardingError: a batch cannot be divided over so many replicas.
+        InputError: the input is endless or cannot be read.
+        ShardingError: a batch cannot be divided over the replicas.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext
@@ -114,7 +114,7 @@ def audit_sharding(
 
 
 class _Pipeline:
-    """One input pipeline, run to its end."""
+    """One input pipeline, read to its end."""
 
     def __init__(self, source: Input, seed: int) -> None:
         self._source = source
@@ -123,11 +123,11 @@ class _Pipeline:
 
     @property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """Hash of each row that was read."""
+        """Return the hash of each row that was read."""
         return np.concatenate([np.empty(0, np.uint64), *self._parts])
 
     def run(self, pipelines: int, pipeline: int, replicas: int) -> None:
-        """Read everything, as an Estimator does: in its own graph."""
+        """Read everything in a new graph, as an Estimator does."""
         context = engine.tf.distribute.InputContext(pipelines, pipeline, replicas)
         rows = 0
         for batch in read_batches(self._source, "train", self._seed, context):
@@ -138,7 +138,7 @@ class _Pipeline:
                 raise endless_error()
 
     def summary(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
-        """Count what was read."""
+        """Summarise what was read."""
         sizes = [len(part) for part in self._parts]
         return PipelineAudit(
             worker,
@@ -153,7 +153,7 @@ class _Pipeline:
 def _compare(
     expected: npt.NDArray[np.uint64], found: npt.NDArray[np.uint64]
 ) -> tuple[int, int, int]:
-    """Count missing, repeated and unknown rows, as multisets."""
+    """Count missing, repeated and unknown rows as multisets."""
     _, index = np.unique(np.concatenate([expected, found]), return_inverse=True)
     kinds = int(index.max()) + 1 if len(index) else 0
     before = np.bincount(index[: len(expected)], minlength=kinds)

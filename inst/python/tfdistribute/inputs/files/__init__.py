@@ -1,1 +1,1 @@
-"""Files of inputs: search, blocks, and the input that reads them."""
+"""Input files: search, block-wise reading and the base input."""

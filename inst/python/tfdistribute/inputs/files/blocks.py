@@ -1,15 +1,15 @@
-"""Reading of files in blocks of rows, in order or shuffled, with a bounded amount of memory.
+"""Block-wise reading of files, in order or shuffled, with bounded memory.
 
-A source offers blocks of about a megabyte. To shuffle, the blocks of an epoch are put into a random order and grouped
-into windows of ``WINDOW_BYTES``, and the rows of each window are put into a random order. This guarantees:
+A source offers blocks of about a megabyte. To shuffle, the blocks of an epoch are put into random order and grouped
+into windows of ``WINDOW_BYTES``, and the rows of each window are shuffled. This guarantees:
 
-- a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, every order as likely as any other;
-- in a larger range a row can be anywhere in the epoch, together with rows of any other blocks, but the rows of one
-  block are in one window, that is with less than ``WINDOW_BYTES`` of rows between them;
-- a block beyond ``WINDOW_BYTES``, such as a large row group, is a window by itself;
-- no row leaves the range of its pipeline.
+- a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, with every order equally likely;
+- in a larger range a row can be anywhere in the epoch, next to rows of any other blocks, but the rows of one
+  block share a window, with less than ``WINDOW_BYTES`` of rows between them;
+- a block larger than ``WINDOW_BYTES``, such as a large row group, is a window by itself;
+- no row leaves its pipeline's range.
 
-Two windows are in memory, whatever the size of the files.
+Two windows are in memory, however large the files are.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.sharding import RangePlan, random_generator
 
 BLOCK_BYTES = 2**20
-# Two windows are in memory: the one that batches are taken from, and the next one.
+# Two windows are in memory: the current one and the next.
 WINDOW_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one file that are read at once.
+    """Rows of one file that are read together.
 
     Args:
-        file: Position of the file.
-        first: Its first row there.
+        file: Index of the file.
+        first: First row in the file.
         rows: Number of rows.
     """
 
@@ -45,7 +45,7 @@ class Block:
 
 
 class Source(Protocol):
-    """Files in blocks: what the reader of a file format provides."""
+    """Files in blocks, as a file format's reader provides them."""
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -54,48 +54,39 @@ class Source(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """Layout of the matrices that ``read`` yields."""
+        """Layout of the matrices from ``read``."""
         ...
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory, about."""
+        """Approximate bytes per row in memory."""
         ...
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """All rows, in their order."""
+        """All blocks, in order."""
         ...
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block; on any thread.
+        """Read part of a block; may be called on any thread.
 
         Args:
             block: One of the blocks.
-            start: First row to read, counted in the block.
-            stop: The one after the last.
+            start: First row to read, relative to the block.
+            stop: Row after the last.
 
         Yields:
-            The rows, in pieces if a block is much larger than ``BLOCK_BYTES``: one array of shape
-            [rows, columns] for each matrix of the layout.
+            The rows, in pieces if the block is much larger than ``BLOCK_BYTES``: one array of shape
+            [rows, columns] per matrix of the layout.
 
         Raises:
-            InputError: the file cannot be read; names the file and the place in it.
+            InputError: the file cannot be read; names the file and the position.
         """
         ...
 
 
 def cut_blocks(file: int, rows: int, row_bytes: int) -> Iterator[Block]:
-    """Cut a file into blocks of ``BLOCK_BYTES``.
-
-    Args:
-        file: Position of the file.
-        rows: Its rows.
-        row_bytes: Bytes of a row.
-
-    Yields:
-        Blocks in their order; none for a file without rows.
-    """
+    """Cut a file into blocks of ``BLOCK_BYTES``; yields nothing if it has no rows."""
     at_once = max(1, BLOCK_BYTES // max(1, row_bytes))
     for first in range(0, rows, at_once):
         yield Block(file, first, min(at_once, rows - first))
@@ -120,8 +111,7 @@ class RowStream:
     Args:
         source: The files.
         plan: The rows to read, and the number of epochs.
-        seed: Any whole number: every epoch is shuffled, differently for every epoch and pipeline, and the same each
-            time; None: the rows keep their order.
+        seed: Shuffle seed; the order differs by epoch and pipeline but is reproducible. None keeps the order.
     """
 
     def __init__(self, source: Source, plan: RangePlan, seed: int | None) -> None:
@@ -134,16 +124,10 @@ class RowStream:
         self._next = next(self._windows, None)
 
     def take(self, rows: int) -> Matrices:
-        """Take the next rows.
-
-        Args:
-            rows: Number of rows; no more than are left.
-
-        Returns:
-            One array of shape [rows, columns] for each matrix.
+        """Return the next rows, at most those left: one array of shape [rows, columns] per matrix.
 
         Raises:
-            InputError: a file cannot be read, or was changed while it was read.
+            InputError: a file cannot be read, or changed while it was read.
         """
         pieces: list[Matrices] = []
         while rows > 0:
@@ -153,17 +137,17 @@ class RowStream:
             pieces.append(self._current.take(min(rows, self._current.left)))
             rows -= len(pieces[-1][0])
             if self._next is not None:
-                # In small amounts, so that no batch waits for a whole window.
+                # Read in small amounts, so that no batch waits for a whole window.
                 self._next.read_ahead(self._current.done)
         if len(pieces) == 1:
             return pieces[0]
         return tuple(np.concatenate(matrices) for matrices in zip(*pieces, strict=True))
 
     def finish(self) -> None:
-        """Check after the last row that the files have not changed.
+        """Check after the last row that no file has changed.
 
         Raises:
-            InputError: a file was changed while it was read.
+            InputError: a file changed while it was read.
         """
         check_unchanged(self._source.files)
 
@@ -219,7 +203,7 @@ def _grouped(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
 
 
 class _Window:
-    """Blocks whose rows are shuffled together."""
+    """Blocks that are shuffled together."""
 
     def __init__(
         self,
@@ -241,16 +225,16 @@ class _Window:
 
     @property
     def left(self) -> int:
-        """Rows that have not been taken."""
+        """Rows not yet taken."""
         return self._rows - self._taken
 
     @property
     def done(self) -> float:
-        """Share of the rows that have been taken."""
+        """Fraction of the rows already taken."""
         return self._taken / self._rows
 
     def read_ahead(self, share: float) -> None:
-        """Read blocks until a share of the rows is in memory."""
+        """Read blocks until this fraction of the rows is in memory."""
         while self._read < self._rows and self._read < share * self._rows:
             matrices = next(self._pieces)
             rows = len(matrices[0])
@@ -264,7 +248,7 @@ class _Window:
             self._read += rows
 
     def take(self, rows: int) -> Matrices:
-        """Take the next rows, no more than are left."""
+        """Return the next rows, at most those left."""
         chosen: Any = slice(self._taken, self._taken + rows)
         self._taken += rows
         if self._order is None:

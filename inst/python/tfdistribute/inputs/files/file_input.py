@@ -1,4 +1,4 @@
-"""Base class of inputs from files: order of reading, and errors of the reading threads."""
+"""Base class of file inputs: reading order, and errors from reader threads."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from tfdistribute.sharding import InputContext, RangePlan, Shard
 class FileInput(RowInput):
     """Rows of files.
 
-    A member opens its files in ``_open``, which returns a Source; everything else is here.
+    Subclasses implement ``_open``, which returns a Source.
 
     Args:
         paths: Paths or patterns.
-        features: Names of the columns to use as features; None: all but the response.
+        features: Names of the feature columns; None uses all but the response.
     """
 
     paths: tuple[str, ...]
     features: tuple[str, ...] | None = None
 
     def _open(self) -> Source:
-        """Find the files and read their columns and rows; called once, if possible without TensorFlow."""
+        """Find the files and read their schema; called once, if possible without TensorFlow."""
         raise NotImplementedError
 
     def _make_unpack(
         self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
-        """Make the function that turns chunks into features and label; see ``make_unpack``."""
+        """Return the function that turns chunks into features and label; see ``make_unpack``."""
         return make_unpack(source.layout, label, dropped, packed)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
-        """Return the smallest and largest value of the response, if the files hold them."""
+        """Return the range of the response if the files record it."""
         return None
 
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
-        """Return the features and the response, in their order."""
+        """Return the features and the response, in order."""
         return source.layout.facts
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
-        """Return the error in the files that led to an error of TensorFlow, if it can be found."""
+        """Return the file error behind a TensorFlow error, if it can be found."""
         return None
 
     def _parallel_calls(self) -> int | None:
-        """Return how many chunks are unpacked at once, if that is much work."""
+        """Return how many chunks to unpack in parallel, if unpacking is expensive."""
         return None
 
     @cached_property
@@ -90,7 +90,7 @@ class FileInput(RowInput):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data."""
+        """Return the input function for an Estimator."""
         source, failure = self._source, self._failure
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
@@ -109,17 +109,17 @@ class FileInput(RowInput):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Raise errors of files in place of the errors of TensorFlow that they lead to.
+        """Replace TensorFlow's errors by the file errors that caused them.
 
         Raises:
-            InputError: a file could not be read, or was changed while it was read.
+            InputError: a file could not be read, or changed while it was read.
         """
         failure = self._failure
         failure.error = None
         try:
             yield
         except Exception as error:
-            # Raise it once: a later error has another cause.
+            # Raise it only once: a later error has another cause.
             first, failure.error = failure.error, None
             first = first or self._explain(self._source, error)
             if first is None or first is error:
@@ -134,10 +134,10 @@ class _Failure:
 
 
 class _Chunks(Iterator[Any]):
-    """Iterator of chunks of batches, called by TensorFlow's threads.
+    """Iterator of chunks of batches, called on TensorFlow's threads.
 
-    After an error it raises the same error again. A Python generator would end instead, and with several replicas
-    TensorFlow would sometimes take that for the end of the data.
+    After an error it keeps raising that error. A Python generator would end instead, and with several replicas
+    TensorFlow would sometimes treat that as the end of the data.
     """
 
     def __init__(
@@ -150,7 +150,6 @@ class _Chunks(Iterator[Any]):
         self._own_failure: Exception | None = None
 
     def __next__(self) -> Any:
-        """Return the next chunk: one array of shape [batches, examples, columns] per matrix."""
         if self._own_failure is not None:
             raise self._own_failure
         try:

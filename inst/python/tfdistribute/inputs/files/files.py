@@ -1,4 +1,4 @@
-"""Files of inputs, found by path or pattern on this machine or any file system that TensorFlow knows."""
+"""File search by path or pattern, on this machine or any TensorFlow file system."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ _FILE_SCHEME = "file://"
 
 @dataclass(frozen=True)
 class File:
-    """State of a file when it was found.
-
-    Args:
-        path: Where it is.
-        size: Bytes.
-        modified_ns: When it was last written, in nanoseconds since 1970.
-    """
+    """Size and modification time (nanoseconds since 1970) of a file when it was found."""
 
     path: str
     size: int
@@ -31,7 +25,7 @@ class File:
 
 
 class Stream(Protocol):
-    """An open file of bytes."""
+    """An open binary file."""
 
     def read(self, n: int = -1, /) -> bytes:
         """Read the next bytes; -1 reads all."""
@@ -55,15 +49,14 @@ def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...
     """Find the files that match paths and patterns.
 
     Args:
-        paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, on this machine or with a scheme such as ``gs://``.
-        argument: Name of the user's argument, for the errors.
+        paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, local or with a scheme such as ``gs://``.
+        argument: Name of the user's argument, for errors.
 
     Returns:
-        The files, each once, in the order of the paths; those of a pattern in the order of their names.
+        Each file once, in the order of the paths; matches of a pattern are sorted by name.
 
     Raises:
-        InputError: there are no paths, a file is missing, is a directory or cannot be read, or a pattern matches no
-            file.
+        InputError: there are no paths, a file is missing, unreadable or a directory, or a pattern matches nothing.
     """
     if not paths:
         raise InputError(
@@ -94,7 +87,7 @@ def file_at(path: str, argument: str = "paths") -> File:
 
 
 def exists(path: str) -> bool:
-    """Return whether there is a file or directory."""
+    """Return whether a file or directory exists."""
     path = _normalised(path)
     return os.path.exists(path) if is_local(path) else bool(engine.tf.io.gfile.exists(path))
 
@@ -106,16 +99,10 @@ def is_directory(path: str) -> bool:
 
 
 def open_file(path: str) -> Stream:
-    """Open a file to read bytes.
-
-    Args:
-        path: Where it is.
-
-    Returns:
-        A context manager with ``read(bytes)`` and ``seek(offset)``.
+    """Open a file for reading bytes, as a context manager.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     path = _normalised(path)
     try:
@@ -125,15 +112,7 @@ def open_file(path: str) -> Stream:
 
 
 def read_bytes(path: str, offset: int, count: int) -> bytes:
-    """Read a part of a file.
-
-    Args:
-        path: Where it is.
-        offset: First byte.
-        count: Number of bytes.
-
-    Returns:
-        That many bytes.
+    """Read exactly ``count`` bytes of a file.
 
     Raises:
         InputError: the file is shorter, or cannot be read.
@@ -152,11 +131,8 @@ def read_bytes(path: str, offset: int, count: int) -> bytes:
 def check_unchanged(files: Iterable[File]) -> None:
     """Check that files have not changed since they were found.
 
-    Args:
-        files: The files.
-
     Raises:
-        InputError: one was written, replaced or removed.
+        InputError: one was modified, replaced or removed.
     """
     for file in files:
         if not exists(file.path) or file_at(file.path) != file:
@@ -164,7 +140,7 @@ def check_unchanged(files: Iterable[File]) -> None:
 
 
 def changed_error(path: str) -> InputError:
-    """Make the error for a file that has changed since it was found."""
+    """Return the error for a file that changed after it was found."""
     return _file_error(
         path,
         "was changed while it was read",

@@ -1,1 +1,1 @@
-"""Inputs from functions of the user, and functions that change other inputs."""
+"""Inputs from user functions, and transformations of other inputs."""

@@ -1,4 +1,4 @@
-"""Functions of the user that return a ``tf.data.Dataset``."""
+"""User functions that return a ``tf.data.Dataset``."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from tfdistribute.sharding import InputContext
 
 @dataclass(frozen=True)
 class DatasetFunction(Input, kind="dataset_function"):
-    """A function that makes the dataset.
+    """A function that returns a dataset.
 
-    Its dataset is not divided, shuffled or repeated: each batch is one replica's, and with several workers the
-    function must read its own share. For that it may have a parameter ``input_context``.
+    The dataset is not sharded, shuffled or repeated: each batch goes to one replica. With several workers the
+    function must read only its own share, which an optional parameter ``input_context`` describes.
 
     Args:
-        function: Called without arguments, or with ``input_context`` if it has such a parameter.
+        function: Called without arguments, or with ``input_context`` if it has that parameter.
     """
 
     function: Callable[..., Any]
 
     def facts(self) -> InputFacts:
-        """Return that nothing is known."""
+        """Return no facts: nothing is known in advance."""
         return InputFacts()
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data; no argument is used.
+        """Return the input function for an Estimator; all arguments are ignored.
 
         Raises:
-            InputError: by the function, if the user's function returned something else than a dataset.
+            InputError: by the function, if the user's function did not return a dataset.
             CallbackError: by the function, if the user's function failed.
         """
         function = self.function

@@ -1,4 +1,4 @@
-"""Functions of the user that return one batch after another."""
+"""User functions that return one batch at a time."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from tfdistribute.sharding import InputContext, Shard, split
 
 @dataclass(frozen=True)
 class Generator(Input, kind="generator"):
-    """Batches from a function, each the batch of one training step over all replicas.
+    """Batches from a function, one per training step over all replicas.
 
-    The functions run on the thread that called the verb, which is R's. A few batches are read ahead of the step that
-    trains on them.
+    The functions run on the thread that called the verb, which is R's. A few batches are read ahead of training.
 
     Args:
-        begin: Begins a pass over the data. Returns whether the data starts again (True), or has one pass only and
-            continues (False).
-        next_batch: Returns the next batch of the pass: None after the last; a mapping with ``columns``, a list
-            of the fields of Column with the values themselves; a mapping of ``problem``, ``remedy`` and
-            ``argument`` if a batch cannot be used; or of ``interrupted`` if the user interrupted the function.
-        response: Name of the column that is the label; None: there is none.
-        num_epochs: Passes over the data; None: without end. Predicting always takes one.
+        begin: Starts a pass over the data. Returns True if the data starts again, False if it has only one pass
+            and continues.
+        next_batch: Returns None after the last batch of the pass, or a mapping: ``columns`` (a list of the
+            fields of Column, with the values themselves); ``problem``, ``remedy`` and ``argument`` if a batch
+            is unusable; or ``interrupted`` if the user interrupted the function.
+        response: Name of the label column; None if there is none.
+        num_epochs: Passes over the data; None repeats forever. Prediction always makes one.
     """
 
     begin: Callable[[], Any]
@@ -48,10 +47,10 @@ class Generator(Input, kind="generator"):
         return engine.r_thread.ServedFunction(self._batches.next_for)
 
     def facts(self) -> InputFacts:
-        """Read the first batch, and return what is known of its columns.
+        """Read the first batch and return what is known about its columns.
 
         Raises:
-            InputError: there is no batch, or it cannot be used.
+            InputError: there is no batch, or it is unusable.
             CallbackError: the user's function failed.
         """
         columns = self._batches.first.layout.facts
@@ -63,9 +62,9 @@ class Generator(Input, kind="generator"):
         """Call the functions on this thread while TensorFlow reads the input.
 
         Raises:
-            CallbackError, InputError: raised by the functions; replaces the error of TensorFlow that followed.
-            KeyboardInterrupt: a function was interrupted. For TensorFlow that is the end of the data, so that
-                training ends with the checkpoint of its last step.
+            CallbackError, InputError: raised by the functions; replaces the TensorFlow error that followed.
+            KeyboardInterrupt: a function was interrupted. TensorFlow sees the end of the data, so training ends
+                with a checkpoint of its last step.
         """
         self._batches.interrupted = False
         with self._served.serving():
@@ -76,9 +75,9 @@ class Generator(Input, kind="generator"):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data; the seed is not used.
+        """Return the input function for an Estimator; the seed is ignored.
 
-        Sessions can read its dataset inside ``serving()`` only.
+        Sessions can read the dataset only inside ``serving()``.
         """
         served, batches = self._served, self._batches
         order = ReadingOrder.of(purpose, self.response, self.num_epochs)
@@ -94,11 +93,11 @@ class Generator(Input, kind="generator"):
 
 
 class _BatchInterrupt(KeyboardInterrupt):
-    """The user interrupted the function in R; no other code has noticed."""
+    """The user interrupted the function in R; no other code has seen the interrupt."""
 
 
 class _Batches:
-    """The batches of the functions, one after another; for the serving thread only."""
+    """Batches from the functions; used only on the serving thread."""
 
     def __init__(self, source: Generator) -> None:
         self._source = source
@@ -110,7 +109,7 @@ class _Batches:
 
     @cached_property
     def first(self) -> PackedColumns:
-        """The first batch, which determines the columns of all others; it is used like any other."""
+        """The first batch, which determines the columns; it is still used for training."""
         batch = self._begin_pass()
         if not self._restarts and self._source.num_epochs != 1:
             raise InputError(
@@ -122,7 +121,6 @@ class _Batches:
         return batch
 
     def next_for(self, epochs: int | None, replicas: int) -> PackedColumns | None:
-        """Return the next batch, for ``_Slices``."""
         try:
             return self._next(epochs, replicas)
         except _BatchInterrupt:
@@ -255,14 +253,14 @@ def _shown(value: Any) -> str:
 
 
 class _Slices(Iterator[Any]):
-    """Iterator of the replicas' batches, called by TensorFlow's threads; it holds no object of R.
+    """Iterator of the replicas' batches, called on TensorFlow's threads; holds no R object.
 
-    After an error of ``next_batch`` each call fails again, because the served function does. A Python generator would
-    end instead, and with several replicas TensorFlow would sometimes take that for the end of the data.
+    After ``next_batch`` fails, each call fails again, because the served function does. A Python generator would end
+    instead, and with several replicas TensorFlow would sometimes treat that as the end of the data.
 
     Args:
         next_batch: Returns batches of all replicas.
-        epochs: Passes over the data; None: without end.
+        epochs: Passes over the data; None repeats forever.
         shard: The part of each batch to yield.
     """
 
@@ -275,7 +273,7 @@ class _Slices(Iterator[Any]):
         self._ended = False
 
     def __next__(self) -> Any:
-        """Return one replica's batch: its matrices and its tables of strings."""
+        """Return one replica's batch: its matrices and its string tables."""
         while not self._waiting:
             batch: PackedColumns | None = None
             if not self._ended:
@@ -316,7 +314,7 @@ def _dataset(
         tuple(tf.TensorSpec([None], tf.string) for _ in first.layout.tables),
     )
     batches = tf.data.Dataset.from_generator(slices, output_signature=signature)
-    # AutoGraph has nothing to convert here, and takes its time to find that out.
+    # AutoGraph has nothing to convert here, and is slow to find that out.
     columns = batches.map(tf.autograph.experimental.do_not_convert(unpack))
-    # R makes one batch ahead while TensorFlow trains.
+    # R prepares the next batch while TensorFlow trains.
     return columns.prefetch(1)

@@ -1,4 +1,4 @@
-"""Examples of another input, with weights or changed by a function of the user."""
+"""Weights and user functions applied to another input."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tfdistribute.columns import ColumnFacts, InputFacts, list_columns, lossless
 from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose
 
-# Batches that wait for the training step.
+# Batches buffered ahead of the training step.
 _PREFETCHED_BATCHES = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Transformed(Input, kind="transformed"):
-    """Examples of another input, with a column of weights or a function that changes them.
+    """Examples of another input, with a weight column or a function that changes them.
 
     Args:
         source: The other input.
-        weights: Name of the feature that holds each row's weight; None: all rows weigh the same. The function does
-            not see this feature; models that use weights read it.
-        transform: Function of ``features``, or of ``features`` and ``labels`` (None if there are none, as for
-            predicting), tensors of whole batches, that returns their replacements: ``features``,
-            ``(features, labels)`` or a mapping of both. It is called when the dataset is made, on the thread that
-            makes it, and when the columns are read; it must not change the number of rows.
+        weights: Feature that holds each row's weight; None for equal weights. The function does not see this
+            feature; models that use weights read it.
+        transform: Function of ``features``, or of ``features`` and ``labels`` (None when predicting), tensors of
+            whole batches. It returns their replacements: ``features``, ``(features, labels)`` or a mapping of both.
+            It is called when the dataset is built, on that thread, and when the columns are read. It must not
+            change the number of rows.
     """
 
     source: Input
@@ -37,11 +37,11 @@ class Transformed(Input, kind="transformed"):
     transform: Callable[..., Any] | None = None
 
     def shuffle_seed(self, seed: int) -> int | None:
-        """Return the seed of the source's training order."""
+        """Return the source's seed."""
         return self.source.shuffle_seed(seed)
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Return the context of the source."""
+        """Return the source's context."""
         return self.source.serving()
 
     @cached_property
@@ -54,21 +54,21 @@ class Transformed(Input, kind="transformed"):
         return replace(facts, **changed)
 
     def facts(self) -> InputFacts:
-        """Return what is known after the function; starts TensorFlow if there is a function.
+        """Return what is known after the transformation; starts TensorFlow if there is a function.
 
         Returns:
-            Columns after the function; None if it makes something else than columns of numbers or strings.
+            Columns after the function; None if it returns anything but columns of numbers or strings.
 
         Raises:
             CallbackError: the function failed.
-            InputError: the weights are not a feature of numbers, or the function did not return features.
+            InputError: the weights are not a numeric feature, or the function did not return features.
         """
         return self._facts
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data; packed only if no function changes the features.
+        """Return the input function for an Estimator; packed only if no function changes the features.
 
         Raises:
             CallbackError, InputError: by the function, as by ``facts`` and by the source.
@@ -86,7 +86,7 @@ class Transformed(Input, kind="transformed"):
                     "Return a tf.data.Dataset, or change the tensors in the function itself.",
                     argument="transform",
                 )
-            # AutoGraph has nothing to convert here, and cannot read functions of R.
+            # AutoGraph has nothing to convert here, and cannot read R functions.
             mapped = engine.tf.autograph.experimental.do_not_convert(apply.to_element)
             return dataset.map(mapped).prefetch(_PREFETCHED_BATCHES)
 
@@ -94,7 +94,6 @@ class Transformed(Input, kind="transformed"):
 
 
 def _weighted(facts: InputFacts, name: str) -> InputFacts:
-    """Remove the weights from the features."""
     if facts.features is None:
         return replace(facts, weights=ColumnFacts(name, "float"))
     features = dict(facts.features)
@@ -124,12 +123,7 @@ def _weighted(facts: InputFacts, name: str) -> InputFacts:
 
 @dataclass(frozen=True)
 class _Transform:
-    """The user's function, applied to all features but the weights.
-
-    Args:
-        function: The function.
-        weights: Name of the weights; None: there are none.
-    """
+    """The user's function, applied to all features but the weights."""
 
     function: Callable[..., Any]
     weights: str | None
@@ -164,7 +158,7 @@ class _Transform:
             if new_label is label:
                 return {"features": columns}
             column = _column(before.label.name, new_label)
-            # Without facts about the label there are none about features: models check both or neither.
+            # If nothing is known about the label, drop the features too: models check both or neither.
             return {
                 "features": None if column is None else columns,
                 "label": column,
@@ -172,7 +166,7 @@ class _Transform:
             }
 
     def call(self, features: Any, labels: Any) -> tuple[Any, Any]:
-        """Call the function, and find features and labels in its result."""
+        """Call the function and extract features and labels from its result."""
         try:
             if takes(self.function, "labels") or not takes(self.function, "features"):
                 returned = self.function(features, labels)
@@ -226,7 +220,7 @@ def _shown(value: Any) -> str:
 
 
 def _check_tensors(value: Any, what: str) -> None:
-    """Check that everything is a tensor with one entry per row."""
+    """Check that every value is a tensor with one entry per row."""
     named = (
         cast(Mapping[str, Any], value).items() if isinstance(value, Mapping) else [(what, value)]
     )
@@ -244,7 +238,7 @@ def _check_tensors(value: Any, what: str) -> None:
 
 
 def _check_rows(after: Any, before: Any) -> None:
-    """Make the run fail if the function drops or adds rows: every row is read once."""
+    """Fail the run if the function drops or adds rows: every row must be read once."""
     tf = engine.tf
     given = [leaf for leaf in tf.nest.flatten(before) if _is_dense(leaf)]
     old = {id(leaf) for leaf in given}
@@ -281,7 +275,7 @@ def _columns(features: Any, known: Mapping[int, ColumnFacts]) -> Mapping[str, Co
 
 
 def _column(name: str, tensor: Any) -> ColumnFacts | None:
-    """Describe a tensor as a column; None if there is no such type, or its shape is not known."""
+    """Describe a tensor as a column; None if its type is unsupported or its shape unknown."""
     column_type = lossless_type(tensor.dtype.name) if _is_dense(tensor) else None
     if column_type is None:
         return None

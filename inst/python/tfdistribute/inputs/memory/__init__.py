@@ -1,1 +1,1 @@
-"""Inputs whose rows are in memory."""
+"""Inputs in memory."""

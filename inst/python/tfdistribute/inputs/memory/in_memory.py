@@ -1,7 +1,7 @@
-"""Columns in memory: data frames, matrices, lists and arrays of R.
+"""Columns in memory: R data frames, matrices, lists and arrays.
 
 The data stays in NumPy, outside TensorFlow's graph: a graph is limited to 2 GB, and is written to the model
-directory and to every event file. The data crosses into TensorFlow in chunks of many batches.
+directory and to every event file. The data enters TensorFlow in chunks of many batches.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from tfdistribute.inputs.packed.packing import Column, check_names, pack
 class InMemory(PackedInput, kind="in_memory"):
     """Columns of equal length.
 
-    The columns are copied when the description is read, on the thread that reads it, into the one copy that
-    training uses. Their functions are not kept: arrays that belong to R may not be released on other threads.
-
-    Args:
-        columns: Features and response.
+    The columns are copied once, on the thread that reads the description; training uses that copy. The column
+    functions are dropped: arrays that belong to R must not be released on other threads.
     """
 
     columns: tuple[Column, ...]

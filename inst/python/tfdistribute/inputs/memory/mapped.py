@@ -1,8 +1,8 @@
-"""Columns in memory, packed into files that several processes of one machine map: one copy for all of them.
+"""Columns packed into memory-mapped files, shared by several processes of one machine.
 
-The data of a job is packed once, by the process that starts the job, and its tasks share the pages that the system
-keeps of the files. A directory holds ``columns.json`` (the columns, and the strings that codes stand for) and one
-``matrix-<i>.npy`` per dtype. None of them contains code.
+The process that starts a job packs the data once, and all tasks share the pages that the system caches. A directory
+holds ``columns.json`` (the columns and the strings behind codes) and one ``matrix-<i>.npy`` per dtype. No file
+contains code.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ COLUMNS = "columns.json"
 
 @dataclass(frozen=True, eq=False)
 class Mapped(PackedInput, kind="mapped"):
-    """Columns that ``write_packed`` wrote.
+    """Columns written by ``write_packed``.
 
     Args:
-        directory: Where they are.
+        directory: The directory that ``write_packed`` created.
     """
 
     directory: str
 
     @cached_property
     def packed(self) -> PackedColumns:
-        """The columns, mapped when they are first needed."""
+        """The columns, mapped on first use."""
         return map_packed(self.directory)
 
 
 def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:
-    """Pack columns into files, with no other copy in memory.
+    """Pack columns into files without a second copy in memory.
 
     Args:
         columns: At least one column, all with the same number of rows.
-        directory: A directory to be created.
-        response: Name of the column that is the label, if there is one.
+        directory: A directory to create.
+        response: Name of the label column, if any.
 
     Returns:
-        Bytes that were written.
+        Bytes written.
 
     Raises:
-        InputError: as ``pack``, or there is no space.
+        InputError: as ``pack``, or the disk is full.
     """
     check_names(columns, response)
     os.mkdir(directory, 0o700)
@@ -75,7 +75,7 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
 
 
 def map_packed(directory: str) -> PackedColumns:
-    """Map what ``write_packed`` wrote, for reading."""
+    """Map the files of ``write_packed`` read-only."""
     try:
         description = json.loads((Path(directory) / COLUMNS).read_text(encoding="utf-8"))
         tables = {
@@ -84,7 +84,7 @@ def map_packed(directory: str) -> PackedColumns:
         columns = [ColumnFacts.from_values(column) for column in description["columns"]]
         layout = Layout.of(columns, tables)
         rows = int(description["rows"])
-        # Plain arrays: a memmap's own slices cost a microsecond more each.
+        # Use plain arrays: slicing a memmap costs a microsecond more.
         matrices = tuple(
             np.asarray(np.load(_matrix(directory, index), mmap_mode="r"))
             for index in range(len(layout.dtypes))
@@ -111,7 +111,7 @@ def _empty_file(path: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.
     reserve = getattr(os, "posix_fallocate", None)
     if reserve is None:
         return matrix
-    # Reserve the space now: a page without space on the disk ends the process that writes it (SIGBUS).
+    # Reserve the space now: writing to a mapped page on a full disk kills the process (SIGBUS).
     descriptor = os.open(path, os.O_RDWR)
     try:
         reserve(descriptor, 0, os.fstat(descriptor).st_size)

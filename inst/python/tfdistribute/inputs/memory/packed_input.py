@@ -1,4 +1,4 @@
-"""Base class of inputs whose columns are packed in memory."""
+"""Base class of inputs with packed columns in memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
 
 @dataclass(frozen=True, eq=False)
 class PackedInput(RowInput):
-    """Rows from which any part of a batch can be gathered."""
+    """Rows that can be gathered in any order."""
 
     @cached_property
     def packed(self) -> PackedColumns:
-        """The columns."""
+        """The packed columns."""
         raise NotImplementedError
 
     def facts(self) -> InputFacts:
@@ -41,8 +41,8 @@ class PackedInput(RowInput):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Make the function that an Estimator calls for its data."""
-        # The function must not hold a description: TensorFlow keeps it on threads of its own.
+        """Return the input function for an Estimator."""
+        # The function must not hold a description: TensorFlow keeps it on its own threads.
         columns, batch_size = self.packed, self.batch_size
         order = self.reading_order(purpose, seed)
 

@@ -1,1 +1,1 @@
-"""Packed columns: side by side in few matrices, one per dtype."""
+"""Packed columns: one matrix per dtype."""

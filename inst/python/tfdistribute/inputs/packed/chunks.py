@@ -1,8 +1,8 @@
 """Chunks of many batches as a ``tf.data.Dataset`` of batches.
 
-Each crossing from Python into TensorFlow takes Python's lock, and each function that is mapped over a dataset costs
-about 40 microseconds per element, which is a third of a small step. So both happen once per chunk: TensorFlow's own
-threads unpack the features of a chunk, and then cut these into batches.
+Each crossing from Python into TensorFlow takes the GIL, and each function mapped over a dataset costs about 40
+microseconds per element, a third of a small step. Both therefore happen once per chunk: TensorFlow's own threads
+unpack the features of a chunk and then cut it into batches.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 
-# One crossing into TensorFlow carries at most this many batches and bytes.
+# Limits of one crossing into TensorFlow.
 CHUNK_BATCHES = 64
 CHUNK_BYTES = 4 * 2**20
 
-# Batches that wait for the training step.
+# Batches buffered ahead of the training step.
 PREFETCHED_BATCHES = 4
 
 
 def batches_per_chunk(batch_bytes: int) -> int:
-    """Return how many batches of a size cross into TensorFlow at once."""
+    """Return how many batches of a size to pass to TensorFlow at once."""
     return max(1, min(CHUNK_BATCHES, CHUNK_BYTES // max(1, batch_bytes)))
 
 
@@ -37,9 +37,9 @@ def dataset_of_chunks(
     Args:
         layout: Layout of the chunks.
         chunks: Starts an iterator of chunks: tuples of arrays of shape [batches, examples, columns], one per matrix.
-        unpack: Function of (matrices, tables) that returns (features, labels) or features, in TensorFlow; with
-            the dimensions [batches, examples] before those of an example.
-        parallel_calls: Chunks that are unpacked at once, if that is much work.
+        unpack: TensorFlow function of (matrices, tables) that returns (features, labels) or features; the
+            dimensions [batches, examples] precede those of an example.
+        parallel_calls: Chunks to unpack in parallel, if unpacking is expensive.
 
     Returns:
         A ``tf.data.Dataset``.
@@ -61,12 +61,12 @@ def dataset_of_chunks(
 
 
 def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
-    # AutoGraph has nothing to convert here, and takes its time to find that out.
+    # AutoGraph has nothing to convert here, and is slow to find that out.
     return engine.tf.autograph.experimental.do_not_convert(function)
 
 
 def _tables(layout: Layout) -> Any:
-    """Repeat the tables of strings for every chunk: they cross into TensorFlow once, and stay out of its graph."""
+    """Repeat the string tables for every chunk: they enter TensorFlow once and stay out of its graph."""
     tf = engine.tf
     tables = tuple(layout.tables.values())
     signature = tuple(tf.TensorSpec([len(table)], tf.string) for table in tables)

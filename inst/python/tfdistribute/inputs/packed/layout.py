@@ -1,7 +1,7 @@
-"""Layout of packed columns: one matrix of rows per dtype, in which columns are side by side.
+"""Layout of packed columns: one matrix of rows per dtype.
 
 Gathering a batch is then one contiguous copy per row instead of one cache miss per value, and TensorFlow gets a
-handful of tensors, whatever the number of columns.
+handful of tensors, however many columns there are.
 """
 
 from __future__ import annotations
@@ -19,26 +19,20 @@ from tfdistribute.columns import ColumnFacts
 Matrices = tuple[npt.NDArray[Any], ...]
 Tables = Mapping[str, npt.NDArray[np.object_]]
 
-# Bytes that a string of TensorFlow takes beside its letters.
+# Overhead of a TensorFlow string in bytes.
 _STRING_BYTES = 24
 
 
 @dataclass(frozen=True)
 class ColumnSlot:
-    """Position of a column.
-
-    Args:
-        matrix: Position of the matrix.
-        start: Its first column there.
-        facts: The column.
-    """
+    """Position of a column: its matrix, and its first column there."""
 
     matrix: int
     start: int
     facts: ColumnFacts
 
     def of(self, matrices: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Return the column's part of the matrices, without a copy: an array of shape [rows, width]."""
+        """Return a view of the column's values, of shape [rows, width]."""
         return matrices[self.matrix][:, self.start : self.start + self.facts.width]
 
 
@@ -50,7 +44,7 @@ class Layout:
         dtypes: dtype of each matrix; ``object`` holds strings as bytes.
         widths: Number of columns of each matrix.
         slots: Position of each column, by name, in the order of the columns.
-        tables: The strings that codes stand for, by name of the column.
+        tables: The strings behind codes, by column name.
     """
 
     dtypes: tuple[np.dtype[Any], ...]
@@ -60,17 +54,17 @@ class Layout:
 
     @classmethod
     def of(cls, columns: Iterable[ColumnFacts], tables: Tables | None = None) -> Layout:
-        """Lay columns out: one matrix per dtype, single values before those with a shape, in the order of their names.
+        """Lay columns out: one matrix per dtype, scalars before arrays, each sorted by name.
 
         Args:
-            columns: At least one column, each with a name of its own.
-            tables: The strings that codes stand for, by name, for the strings that are kept as codes.
+            columns: At least one column, with distinct names.
+            tables: The strings behind codes, by name, for columns stored as codes.
         """
         columns, tables = list(columns), tables or {}
         dtypes = {column.name: _dtype(column, column.name in tables) for column in columns}
         matrices = sorted(set(dtypes.values()), key=lambda dtype: dtype.name)
-        # Single values come first in every matrix, so that one operation unpacks them; in the order of their names,
-        # in which models put columns side by side, so that a model can use the matrix as it is.
+        # Scalars come first in every matrix, so that one operation unpacks them. They are sorted by name, the order in
+        # which models concatenate columns, so that a model can use the matrix directly.
         widths = [0] * len(matrices)
         slots: dict[str, ColumnSlot] = {}
         for column in sorted(columns, key=lambda each: (each.shape != (), each.name)):
@@ -87,14 +81,14 @@ class Layout:
 
     @property
     def row_bytes(self) -> int:
-        """Size of one example in bytes; a string counts as its pointer."""
+        """Bytes per example; a string counts as its pointer."""
         return sum(
             dtype.itemsize * width for dtype, width in zip(self.dtypes, self.widths, strict=True)
         )
 
     @cached_property
     def tensor_row_bytes(self) -> int:
-        """Size of one example in TensorFlow in bytes, about: strings in place of their codes."""
+        """Approximate bytes per example in TensorFlow, where strings replace their codes."""
         strings = sum(
             self.slots[name].facts.width
             * (_STRING_BYTES + sum(map(len, table)) // max(1, len(table)))
@@ -103,7 +97,7 @@ class Layout:
         return self.row_bytes + strings
 
     def empty(self, rows: int) -> Matrices:
-        """Allocate matrices for some rows, with any values."""
+        """Allocate uninitialised matrices."""
         return tuple(
             np.empty((rows, width), dtype)
             for dtype, width in zip(self.dtypes, self.widths, strict=True)

@@ -1,4 +1,4 @@
-"""Columns from R, packed as ``layout.py`` describes; strings are kept as codes into a table."""
+"""Packing of columns from R; strings are stored as codes into a table."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Column(Description):
     Args:
         name: Key of the feature or name of the response.
         type: One of ``columns.TYPES``.
-        values: Function that returns the values as an array of shape [rows, ...], numbers in any dtype. For
-            "integer64" an array of doubles holds the integers' bits, as R's bit64 keeps them. For "string" it
-            returns a mapping of ``codes``, numbers from 0, and ``labels``, an array of the strings they stand for.
-            It is called once, and its arrays are not kept: they may be R's own memory.
+        values: Returns the values as an array of shape [rows, ...], numbers in any dtype. For "integer64", an array
+            of doubles that hold the integers' bits, as in R's bit64. For "string", a mapping of ``codes`` (from 0)
+            and ``labels``, an array of the strings. Called once; its arrays are not kept, since they may be R's
+            own memory.
         shape: Shape of one example.
-        levels: The values that a column of strings may take, if they are known.
+        levels: The values that a string column may take, if known.
     """
 
     name: str
@@ -50,7 +50,7 @@ class PackedColumns:
     """All columns of an input.
 
     Args:
-        matrices: One array of shape [rows, columns] per dtype, in C order.
+        matrices: One C-order array of shape [rows, columns] per dtype.
         layout: The columns without their values.
     """
 
@@ -74,7 +74,7 @@ class PackedColumns:
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the smallest and largest value of a column; None for strings."""
+        """Return the minimum and maximum of a column; None for strings."""
         if name in self.layout.tables:
             return None
         values = self.layout.slots[name].of(self.matrices)
@@ -82,10 +82,10 @@ class PackedColumns:
 
 
 def check_names(columns: Sequence[Column], response: str | None) -> None:
-    """Check that every column has its own name, and the response is one of them.
+    """Check that column names are distinct and include the response.
 
     Raises:
-        InputError: two columns have one name, or the response is not a column.
+        InputError: two columns share a name, or the response is not a column.
     """
     names = [column.name for column in columns]
     for name in sorted(set(names)):
@@ -106,13 +106,13 @@ def pack(
 
     Args:
         columns: At least one column, all with the same number of rows.
-        allocate: Makes the matrices of a layout for a number of rows.
+        allocate: Allocates the matrices of a layout for a number of rows.
 
     Returns:
-        The packed columns; nothing in it shares memory with what the columns returned.
+        The packed columns, which share no memory with the columns' arrays.
 
     Raises:
-        InputError: no columns, no rows, or columns with different numbers of rows or of another shape.
+        InputError: no columns, no rows, or columns that differ in rows or do not have their declared shape.
     """
     if not columns:
         raise InputError(
@@ -129,7 +129,7 @@ def pack(
         if not matrices:
             matrices = allocate(layout, len(values))
         _check_shape(column, values, len(matrices[0]))
-        # Doubles beyond float32 become infinite here; R has refused them by the column's name.
+        # Doubles beyond float32 become infinite here; R has already refused them by column name.
         with np.errstate(over="ignore"):
             target = layout.slots[column.name].of(matrices)
             target[...] = values.reshape(target.shape)

@@ -1,4 +1,4 @@
-"""Unpacking of columns, as operations of TensorFlow."""
+"""Unpacking of columns as TensorFlow operations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tfdistribute.inputs.packed.layout import Layout
 def make_unpack(
     layout: Layout, label: str | None, dropped: str | None, packed: bool = False
 ) -> Callable[..., Any]:
-    """Make the function that slices matrices into columns, in TensorFlow.
+    """Return a TensorFlow function that slices matrices into columns.
 
     Args:
         layout: Layout of the matrices.
-        label: Name of the column that is the label; None: features only.
-        dropped: Name of a column that is neither feature nor label; None: all are used.
-        packed: Whether features that are numbers stay in their matrices, for models that cut them
+        label: Name of the label; None returns features only.
+        dropped: Name of a column that is neither feature nor label, if any.
+        packed: Whether numeric features stay in their matrices, for models that slice them
             (``engine.features``).
 
     Returns:
-        A function for ``Dataset.map`` of (matrices, tables of strings), each in the order of the layout, that
-        returns (features, label) or features. Matrices have one dimension of rows, or several.
+        A function for ``Dataset.map`` of (matrices, string tables), each in the order of the layout, that
+        returns (features, label) or features. Matrices have one or more row dimensions.
     """
     slices = {
         name: engine.features.ColumnSlice(slot.matrix, slot.start, slot.facts.shape)

@@ -1,1 +1,1 @@
-"""Inputs from files of records: TFRecord, and records of fixed length."""
+"""Inputs from record files: TFRecord and fixed-length records."""

@@ -1,4 +1,4 @@
-"""Binary files of records of fixed length: one per row, numbers in little-endian order."""
+"""Binary files of fixed-length records: one per row, numbers in little-endian order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tfdistribute.inputs.records.shard_writing import write_shards
 
 _DTYPES = tuple(dtype for dtype, kind in TYPES_OF_DTYPES.items() if kind != "string")
 
-# Rows that are written at once.
+# Rows written at once.
 _ROWS_AT_ONCE = 100_000
 
 
@@ -37,8 +37,8 @@ class FixedLength(FileInput, kind="fixed_length"):
     """Records of fixed length.
 
     Args:
-        columns: Columns of a record in their order, for files without an index: dtypes by name, such as "uint8" or
-            "float32[28, 28]". Empty: those of the index.
+        columns: Columns of a record in order, for files without an index: dtypes by name, such as "uint8" or
+            "float32[28, 28]". Empty to use the index.
     """
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
@@ -64,7 +64,7 @@ class FixedLength(FileInput, kind="fixed_length"):
         return _Records(files, columns, chosen)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
-        # Several indexes may have different ranges.
+        # Ranges may differ between indexes.
         if len(self.paths) > 1:
             return None
         return next(
@@ -79,7 +79,7 @@ def _column(name: str, text: str) -> IndexedColumn:
 
 @dataclass(frozen=True)
 class _Run:
-    """Columns that are adjacent both in the record and in a matrix, and are copied at once."""
+    """Columns that are adjacent both in the record and in a matrix, and are copied together."""
 
     dtype: np.dtype[Any]
     offset: int
@@ -101,7 +101,7 @@ class _Run:
 
 
 class _Records:
-    """Source of rows in records of fixed length."""
+    """Source of rows in fixed-length records."""
 
     def __init__(
         self,
@@ -153,7 +153,6 @@ class _Records:
         return rows
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block, on any thread."""
         rows, record = stop - start, self._record_bytes
         offset = (block.first + start) * record
         content = read_bytes(self.files[block.file].path, offset, rows * record)
@@ -178,11 +177,11 @@ class _Records:
 def write_fixed_length(
     packed: PackedColumns, directory: str, shards: int, listener: Any = None
 ) -> ShardIndex:
-    """Write packed data into files of records of fixed length.
+    """Write packed data into files of fixed-length records.
 
     Args:
         packed: The data.
-        directory: Where to write; it is created.
+        directory: Where to write; created if missing.
         shards: Number of files.
         listener: Called for each finished file; see ``write_shards``.
 
@@ -190,7 +189,7 @@ def write_fixed_length(
         The index.
 
     Raises:
-        ArgumentError: the directory holds other files, or cannot be written.
+        ArgumentError: the directory holds other files or is not writable.
     """
 
     def write(path: str, first: int, last: int) -> None:

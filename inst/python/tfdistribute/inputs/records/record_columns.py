@@ -1,4 +1,4 @@
-"""Columns of records: their notation, and the choice of those that are read."""
+"""Record columns: text notation and selection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
 def choose_columns(
     columns: Sequence[ColumnFacts], features: Sequence[str] | None, response: str | None
 ) -> list[ColumnFacts]:
-    """Choose the columns that are read."""
+    """Select the columns to read."""
     known = {column.name: column for column in columns}
     names = [name for name in known if name != response] if features is None else list(features)
     for argument, name in [("features", each) for each in names] + [("response", response)]:
@@ -29,7 +29,7 @@ def choose_columns(
 
 
 def parse_column(name: str, text: str, dtypes: Sequence[str]) -> tuple[str, ColumnFacts]:
-    """Parse a column from a text such as "float32[28, 28]"."""
+    """Parse a column from text such as "float32[28, 28]"."""
     match = _COLUMN.fullmatch(text.strip())
     if match is None or match[1] not in dtypes:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Index of sharded files. It is written last: without it, the files are not finished."""
+"""Index of sharded files, written last: files without an index are incomplete."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class IndexedColumn:
     """A column in files.
 
     Args:
-        facts: Its name, type, shape and levels.
-        dtype: Name of the NumPy dtype of its values in a file of fixed length.
-        labels: The strings that codes stand for; None if the values are not codes.
-        range: Smallest and largest value of a column of numbers.
+        facts: Name, type, shape and levels.
+        dtype: NumPy dtype of its values in a fixed-length file.
+        labels: The strings behind codes; None if the values are not codes.
+        range: Minimum and maximum of a numeric column.
     """
 
     facts: ColumnFacts
@@ -40,9 +40,9 @@ class ShardIndex:
 
     Args:
         format: "fixed_length" or "tfrecord".
-        columns: The columns in their order.
-        rows: Rows of each file, by its name.
-        digest: Hash of the data, by which interrupted writing recognises finished files.
+        columns: The columns in order.
+        rows: Rows per file name.
+        digest: Hash of the data; identifies finished files after an interruption.
     """
 
     format: str
@@ -56,7 +56,7 @@ class ShardIndex:
 
     @classmethod
     def from_json(cls, text: str) -> ShardIndex:
-        """Read an index from text."""
+        """Deserialise an index."""
         fields = json.loads(text)
         columns = [
             IndexedColumn(
@@ -75,7 +75,7 @@ def _tuple(values: Any) -> Any:
 
 
 def read_index(directory: str, format: str) -> ShardIndex | None:  # noqa: A002
-    """Read the index of a directory."""
+    """Read the index of a directory; None if there is none of this format."""
     path = _beside(directory, INDEX)
     if not exists(path):
         if exists(_beside(directory, UNFINISHED)):
@@ -116,7 +116,7 @@ def expand_shards(paths: Sequence[str], format: str) -> tuple[list[str], ShardIn
 
 
 def _check_same_columns(first: ShardIndex, index: ShardIndex, directory: str) -> None:
-    # Ranges may differ, codes may not.
+    # Ranges may differ, codes must not.
     columns = [
         [(column.facts, column.dtype, column.labels) for column in each.columns]
         for each in (first, index)
@@ -131,7 +131,7 @@ def _check_same_columns(first: ShardIndex, index: ShardIndex, directory: str) ->
 
 
 def indexed_columns(packed: PackedColumns) -> tuple[IndexedColumn, ...]:
-    """Describe packed columns, in the order of their values in the matrices."""
+    """Describe packed columns, in matrix order."""
     tables = packed.layout.tables
     columns: list[IndexedColumn] = []
     for slot in sorted(packed.layout.slots.values(), key=lambda each: (each.matrix, each.start)):

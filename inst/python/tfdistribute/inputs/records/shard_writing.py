@@ -1,4 +1,4 @@
-"""Writing of sharded files that can continue after an interruption."""
+"""Writing of sharded files, resumable after an interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.records.shard_index import INDEX, UNFINISHED, ShardIndex
 from tfdistribute.sharding import split
 
-# Directory of the rows that are cached until their number is known.
+# Directory that caches rows until their number is known.
 CACHE = "rows.unfinished"
 
 
@@ -26,24 +26,24 @@ def write_shards(
     write: Callable[[str, int, int], None],
     listener: Callable[[dict[str, int]], Any] | None = None,
 ) -> ShardIndex:
-    """Write files one after another, and the index at the end.
+    """Write files one after another, then the index.
 
-    A file gets its name when it is complete. After an interruption, finished files are kept if the same data is
+    A file gets its name once it is complete. After an interruption, finished files are kept if the same data is
     written into the same number of files.
 
     Args:
         packed: The data.
-        directory: Where to write; it is created.
+        directory: Where to write; created if missing.
         shards: Number of files.
         index: The index without rows and digest.
-        write: Writes rows into a file: its path, the first row, and the one after the last.
+        write: Writes rows into a file, given its path, the first row, and the row after the last.
         listener: Called for each finished file with ``{"shard": 1, "shards": 4, "rows": 100}``.
 
     Returns:
         The index that was written.
 
     Raises:
-        ArgumentError: the directory holds finished files, or cannot be written.
+        ArgumentError: the directory holds finished files or is not writable.
     """
     directory = check_target(directory)
     if packed.rows < shards:
@@ -81,10 +81,10 @@ def check_target(path: str) -> str:
         path: The user's argument.
 
     Returns:
-        The directory, on this machine; it need not exist.
+        The local directory; it need not exist.
 
     Raises:
-        ArgumentError: it is on another machine, or holds files that are not unfinished ones of this package.
+        ArgumentError: it is remote, or holds files other than this package's unfinished ones.
     """
     if not is_local(path):
         raise ArgumentError(
@@ -116,7 +116,7 @@ def check_target(path: str) -> str:
 
 
 def write_error(directory: str, error: OSError) -> ArgumentError:
-    """Make the error for a directory that cannot be written."""
+    """Return the error for an unwritable directory."""
     return ArgumentError(
         f'`path` "{directory}" cannot be written: {error.strerror or error}.',
         "Free space there, or choose another directory.",
@@ -126,14 +126,14 @@ def write_error(directory: str, error: OSError) -> ArgumentError:
 
 
 def _begin(directory: str, index: ShardIndex) -> None:
-    """Create the directory, and remove the files of other data."""
+    """Create the directory and remove files of other data."""
     os.makedirs(directory, exist_ok=True)
     unfinished = os.path.join(directory, UNFINISHED)
     text = index.as_json()
     with contextlib.suppress(OSError), open(unfinished, encoding="utf-8") as file:
         if file.read() == text:
             return
-    # Other data was being written; its files are this package's own and can go.
+    # Other data was being written; its files are this package's and can be deleted.
     for name in os.listdir(directory):
         if name.startswith("part-"):
             os.remove(os.path.join(directory, name))

@@ -1,4 +1,4 @@
-"""TFRecord files of ``tf.train.Example`` messages, read in blocks and parsed by whole batches."""
+"""TFRecord files of ``tf.train.Example`` messages, read in blocks and parsed a batch at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tfdistribute.inputs.records.shard_index import ShardIndex, expand_shards, i
 from tfdistribute.inputs.records.shard_writing import write_shards
 from tfdistribute.inputs.records.tfrecord_errors import first_fault
 
-# Dtypes of columns that messages can hold.
+# Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
 # A record is its length (8 bytes), a checksum (4), the message, and a checksum (4).
 _LENGTH = struct.Struct("<Q")
@@ -40,11 +40,11 @@ _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TFRecord(FileInput, kind="tfrecord"):
-    """Messages of features by name.
+    """``tf.train.Example`` messages.
 
     Args:
         columns: Columns of a message, for files without an index: dtypes by name, such as "int64", "string" or
-            "float32[28, 28]". Empty: those of the index.
+            "float32[28, 28]". Empty to use the index.
     """
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
@@ -84,7 +84,7 @@ class TFRecord(FileInput, kind="tfrecord"):
         return _make_parse(parsed, label)
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
-        # TensorFlow's error contains the bytes that it cannot parse, which Python cannot always decode.
+        # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
         return cast(_Messages, source).fault() if parsing else None
 
@@ -94,7 +94,7 @@ class TFRecord(FileInput, kind="tfrecord"):
 
 def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callable[..., Any]:
     tf = engine.tf
-    # Messages have integers of one size only.
+    # Messages have only one integer type.
     spec = {
         name: tf.io.FixedLenFeature(
             facts.shape, tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
@@ -103,7 +103,7 @@ def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callab
     }
 
     def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
-        # Parse all batches of a chunk at once: TensorFlow divides them over its threads.
+        # Parse all batches of a chunk together: TensorFlow divides them over its threads.
         messages = matrices[0][..., 0]
         parsed = tf.io.parse_example(tf.reshape(messages, [-1]), spec)
         rows = tf.shape(messages)
@@ -122,14 +122,14 @@ def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callab
 
 @dataclass(frozen=True)
 class _Span:
-    """Position of the records of a block in their file."""
+    """Byte range of a block's records in their file."""
 
     offset: int
     size: int
 
 
 class _Messages:
-    """Source of messages, as bytes."""
+    """Source of messages as bytes."""
 
     layout = Layout((np.dtype(object),), (1,), {})
 
@@ -146,11 +146,10 @@ class _Messages:
         self.row_bytes = max(1, sum(span.size for span in self._spans.values()) // max(1, rows))
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block, on any thread."""
         yield (self._messages(block, start, stop),)
 
     def _messages(self, block: Block, start: int, stop: int) -> npt.NDArray[np.object_]:
-        # Keep the blocks in the order of their last reading.
+        # Order the blocks by when they were last read.
         self._last_read.pop(block, None)
         self._last_read[block] = None
         span = self._spans[block]
@@ -166,7 +165,7 @@ class _Messages:
         return records
 
     def fault(self) -> InputError | None:
-        """Find a record that does not hold the columns, in the blocks that were read last."""
+        """Find a record without the expected columns in the blocks read last."""
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)
             found = first_fault(records[:, 0].tolist(), self.parsed)
@@ -181,7 +180,7 @@ class _Messages:
         return None
 
 
-# Blocks of the files that were scanned last: verbs follow each other on the same files.
+# Blocks of the most recently scanned files: successive verbs often read the same files.
 _SCANS: dict[File, list[tuple[Block, _Span]]] = {}
 _CACHED_FILES = 1000
 
@@ -195,7 +194,7 @@ def _scanned(file: File) -> list[tuple[Block, _Span]]:
 
 
 def _scan(file: File) -> Any:
-    """Walk through the records of a file, by their lengths only."""
+    """Find a file's records from their lengths, without reading the messages."""
     with open_file(file.path) as stream:
         content, begin = b"", 0
         position, first, rows, start = 0, 0, 0, 0
@@ -232,7 +231,7 @@ def write_tfrecord(
 
     Args:
         packed: The data.
-        directory: Where to write; it is created.
+        directory: Where to write; created if missing.
         shards: Number of files.
         listener: Called for each finished file; see ``write_shards``.
 
@@ -240,8 +239,8 @@ def write_tfrecord(
         The index.
 
     Raises:
-        InputError: a column of date-times, which messages cannot hold exactly.
-        ArgumentError: the directory holds other files, or cannot be written.
+        InputError: a date-time column, which messages cannot hold exactly.
+        ArgumentError: the directory holds other files or is not writable.
     """
     for name, facts in packed.layout.facts.items():
         if facts.type == "datetime":

@@ -1,4 +1,4 @@
-"""Faults of messages that TensorFlow cannot parse; its own errors name neither the file nor the record."""
+"""Faults in messages: TensorFlow's parse errors name neither the file nor the record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 
-# The list in which a message holds a column, by the column's dtype; there is one size of integers only.
+# The message list for each column dtype; there is only one integer type.
 VALUE_LISTS: Mapping[str, str] = {
     "float32": "float_list",
     "int32": "int64_list",
@@ -26,7 +26,7 @@ _HELD: Mapping[str, str] = {
 def first_fault(
     messages: Sequence[bytes], columns: Mapping[str, ColumnFacts]
 ) -> tuple[int, str] | None:
-    """Find the first message that does not hold the columns.
+    """Find the first message without the expected columns.
 
     Source:
         https://github.com/tensorflow/tensorflow/blob/v2.15.0/tensorflow/core/example/example.proto

@@ -1,4 +1,4 @@
-"""Conversion of Arrow columns: their types, and their values in matrices."""
+"""Conversion of Arrow columns to types and matrices."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tfdistribute.errors import InputError
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
-# Rows that are copied from Arrow's columns at once: few enough to stay in the processor's cache.
+# Bytes copied from Arrow's columns at once; small enough for the processor's cache.
 BATCH_BYTES = 2 * 2**20
 
-# Bytes that a string takes beside its pointer, about.
+# Approximate overhead of a string besides its pointer.
 _STRING_BYTES = 60
 
 _PER_SECOND: Mapping[str, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def arrow_type_of(column_type: str) -> Any:
-    """Return the ``pyarrow.DataType`` as which pyarrow reads a column of a given type."""
+    """Return the ``pyarrow.DataType`` for a column type."""
     return arrow_module("pyarrow").type_for_alias(ARROW_TYPES[column_type])
 
 
@@ -62,11 +62,11 @@ def _fits_int32(arrow_type: Any) -> bool:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns that are read from Arrow tables.
+    """The columns to read from Arrow tables.
 
     Args:
-        layout: Layout of the matrices that they are copied to.
-        response: Name of the label; None: there is none.
+        layout: Layout of the target matrices.
+        response: Name of the label, if any.
         fill_values: Replacements for missing values, by name: a string, or a number (of days, of seconds).
     """
 
@@ -81,28 +81,19 @@ class TableColumns:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory, about."""
+        """Approximate bytes per row in memory."""
         strings = sum(facts.type == "string" for facts in self.layout.facts.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
 
     @property
     def batch_rows(self) -> int:
-        """Rows that are copied at once."""
+        """Rows copied at once."""
         return max(1, BATCH_BYTES // max(1, self.row_bytes))
 
     def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of record batches, ``batch_rows`` at once.
+        """Copy the rows of ``pyarrow.RecordBatch``es, ``batch_rows`` at a time.
 
-        Args:
-            batches: ``pyarrow.RecordBatch``es with at least these columns.
-            path: Their file.
-            first: Position of their first row in the file, from 0.
-
-        Yields:
-            As ``read`` returns.
-
-        Raises:
-            InputError: as ``read``.
+        ``first`` is the index of their first row in the file at ``path``. Yields and raises as ``read``.
         """
         pyarrow = arrow_module("pyarrow")
         for batch in batches:
@@ -116,17 +107,17 @@ class TableColumns:
             first += batch.num_rows
 
     def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Copy a table.
+        """Copy a ``pyarrow.Table``.
 
         Args:
-            table: ``pyarrow.Table`` with at least these columns.
+            table: A table with at least these columns.
             locate: Returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Returns:
-            One array of shape [rows, columns] for each matrix of the layout.
+            One array of shape [rows, columns] per matrix of the layout.
 
         Raises:
-            InputError: a value is missing and has no replacement, or does not fit its type.
+            InputError: a value is missing without a replacement, or does not fit its type.
         """
         matrices = self.layout.empty(table.num_rows)
         for name, slot in self.layout.slots.items():
@@ -179,7 +170,7 @@ class TableColumns:
 def values_of(
     column: Any, facts: ColumnFacts
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Read a column."""
+    """Return a column's values, and which of them are missing."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -191,7 +182,7 @@ def values_of(
             column = column.cast(pyarrow.string())
         return column.cast(pyarrow.large_binary()).to_numpy(), missing
     values = _numbers(column, facts.type, missing is not None)
-    # NaN is a missing value, as in R; a sum is the fastest way to look for it.
+    # NaN counts as missing, as in R; summing is the fastest way to find it.
     if values.dtype.kind == "f" and np.isnan(values.sum()):
         nan = np.isnan(values)
         if nan.any():
@@ -229,7 +220,7 @@ def _lists(
     width = facts.shape[0]
     if missing is not None:
         column = pyarrow.chunked_array([column.fill_null([0] * width).combine_chunks()])
-    # flatten() respects the slice of the table, .values does not.
+    # flatten() respects the table's slice, .values does not.
     chunks = [chunk.flatten() for chunk in column.chunks]
     inner = pyarrow.chunked_array(chunks, column.type.value_type)
     values, inner_missing = values_of(inner, ColumnFacts(facts.name, facts.type))

@@ -1,4 +1,4 @@
-"""Arrow files (IPC, Feather 2), read by record batches."""
+"""Arrow files (IPC, Feather 2), read by record batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEDY = "Write it in Arrow's file format (Feather 2), not as a stream."
 
 @dataclass(frozen=True, eq=False)
 class Arrow(TableInput, kind="arrow"):
-    """Tables in Arrow's file format. A record batch is a block: memory use grows with the largest one."""
+    """Tables in Arrow's file format. Each record batch is a block, so the largest one determines memory use."""
 
     def _open(self) -> Source:
         files = find_files(self.paths)
@@ -34,14 +34,14 @@ class Arrow(TableInput, kind="arrow"):
 
 
 def _scan(number: int, file: File) -> tuple[Any, list[tuple[int, Block]]]:
-    """Read the schema of a file, and the number of rows of its record batches."""
+    """Read a file's schema and the row counts of its record batches."""
     ipc = arrow_module("pyarrow.ipc")
     blocks: list[tuple[int, Block]] = []
     first = 0
     with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
         schema = ipc.open_file(opened).schema
         opened.seek(0)
-        # One column suffices to count the rows.
+        # One column is enough to count the rows.
         reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0]))
         for index in range(reader.num_record_batches):
             rows = reader.get_batch(index).num_rows

@@ -1,4 +1,4 @@
-"""Rows of Arrow tables that cannot be used, and tables without them."""
+"""Removal of unusable rows from Arrow tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute.columns import ColumnFacts
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of, values_of
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
-# Places of skipped rows that are reported.
+# Number of skipped rows whose places are reported.
 PLACES_SHOWN = 5
 
 _LARGEST = np.finfo(np.float32).max
@@ -21,19 +21,14 @@ _LARGEST = np.finfo(np.float32).max
 
 @dataclass(frozen=True)
 class SkippedRows:
-    """Report of the rows that were skipped.
-
-    Args:
-        count: Number of rows.
-        places: Place and reason of the first of them.
-    """
+    """Number of skipped rows, with the place and reason of the first few."""
 
     count: int
     places: Sequence[str]
 
 
 def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
-    """Drop rows that cannot be used."""
+    """Drop unusable rows; also return the reasons by row."""
     pyarrow = arrow_module("pyarrow")
     reasons: dict[int, str] = {}
     kept: dict[str, Any] = {}
@@ -56,7 +51,7 @@ def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str
 
 
 def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """Replace values of another type by null, and return which these were."""
+    """Replace values of another type by null, and return a mask of them."""
     pyarrow = arrow_module("pyarrow")
     wanted, is_binary = arrow_type_of(facts.type), pyarrow.types.is_binary(column.type)
 

@@ -1,4 +1,4 @@
-"""CSV files, read by blocks of text that pyarrow parses."""
+"""CSV files, read in blocks of text that pyarrow parses."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tfdistribute.inputs.tables.csv_records import Span, find_spans
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.inputs.tables.table_input import TableInput
 
-# Spans of files that were scanned last, valid until the file changes: verbs follow each other on the same files.
+# Spans of recently scanned files, valid until the file changes: successive verbs often read the same files.
 _SPANS: OrderedDict[Any, tuple[Span, ...]] = OrderedDict()
 _CACHED_FILES = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Csv(TableInput, kind="csv"):
-    """Tables in CSV files with the names of the columns in the first line.
+    """CSV tables with column names in the first line.
 
-    The types are those of ``types``, else those that pyarrow infers from the first block of the first file that has
-    rows. One pass over the files counts their records; it is repeated when a file has changed.
+    Types that ``types`` does not give are inferred by pyarrow from the first block of the first file that has rows. One
+    pass over the files counts their records; it is repeated when a file has changed.
 
     Args:
-        delimiter: The character between fields, one of ASCII.
-        na: Strings that mean missing values; in quotes they are strings.
+        delimiter: Field separator, one ASCII character.
+        na: Strings that mean a missing value, unless quoted.
     """
 
     delimiter: str = ","
@@ -57,7 +57,7 @@ class Csv(TableInput, kind="csv"):
         return self._count_rows(_CsvFiles(files, tuple(readers), columns, {}, self.skips))
 
     def _infer_types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
-        """Infer the types that are not given, from the first block with rows."""
+        """Infer missing types from the first block with rows."""
         for reader in readers:
             for span in _records(reader.file, self.delimiter):
                 if not span.records:
@@ -66,7 +66,7 @@ class Csv(TableInput, kind="csv"):
                 wanted = [name for name in wanted if name in reader.header]
                 table = self._first_table(reader, span, wanted)
                 return {name: _settled(table.column(name), name, reader.file) for name in wanted}
-        # No file has rows: an error is raised later, and until then any type will do.
+        # No file has rows: an error follows later, so any type will do.
         return dict.fromkeys(readers[0].header, arrow_type_of("float"))
 
     def _first_table(self, reader: RecordReader, span: Span, wanted: list[str]) -> Any:
@@ -74,7 +74,7 @@ class Csv(TableInput, kind="csv"):
             return reader.parse(span, wanted, bad_rows=lambda _: "skip")
         given = {name: arrow_type_of(self.types[name]) for name in wanted if name in self.types}
         table = _with_types(reader, given).read(span, wanted)
-        # Text that is not UTF-8 is inferred to be bytes; as strings it is refused with its line.
+        # Text that is not UTF-8 is inferred as bytes; reading it as strings gives an error with its line.
         binary = arrow_module("pyarrow").binary()
         strings = [name for name in wanted if table.column(name).type == binary]
         if not strings:
@@ -144,14 +144,13 @@ def _cached_spans(file: File, delimiter: str) -> tuple[Span, ...]:
 
 
 def _records(file: File, delimiter: str) -> Iterator[Span]:
-    """Yield the spans after the header."""
     found = find_spans(file, delimiter)
     next(found, None)
     return found
 
 
 def _settled(column: Any, name: str, file: File) -> Any:
-    """Return the type that is used for an inferred type."""
+    """Return the type to use for an inferred type."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_binary(column.type):
         return pyarrow.string()
@@ -195,9 +194,9 @@ class _CsvFiles:
         return list(self.spans)
 
     def read_span(self, file: int, span: Span) -> tuple[Any, Sequence[int], Mapping[int, str]]:
-        """Read a span: a table, the lines of its rows, and the reasons of dropped rows by their lines.
+        """Read a span: a table, the lines of its rows, and the reasons for dropped rows by line.
 
-        The lines are found only if rows are skipped: that takes time.
+        Lines are found only if rows are skipped, since finding them is slow.
         """
         reader = self.readers[file]
         if self.skips:

@@ -1,4 +1,4 @@
-"""Parsing of CSV records into Arrow tables, with or without the records that cannot be used."""
+"""Parsing of CSV records into Arrow tables, optionally dropping unusable records."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """Format of the fields, and their types.
+    """Format and types of the fields.
 
     Args:
-        delimiter: The character between fields.
-        na: Strings that mean missing values; in quotes they are strings.
-        types: Arrow types by name of the column.
+        delimiter: Field separator.
+        na: Strings that mean a missing value, unless quoted.
+        types: Arrow types by column name.
     """
 
     delimiter: str
@@ -34,13 +34,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class RecordReader:
-    """Reader of the spans of one CSV file.
-
-    Args:
-        file: The file.
-        header: Names of all its columns.
-        format: Its format.
-    """
+    """Reader of one CSV file's spans; ``header`` names all its columns."""
 
     file: File
     header: tuple[str, ...]
@@ -55,20 +49,14 @@ class RecordReader:
         types: Mapping[str, Any] | None = None,
         bad_rows: Any = None,
     ) -> Any:
-        """Parse records with pyarrow.
+        """Parse records into a ``pyarrow.Table``; raises ArrowInvalid.
 
         Args:
-            span: Their position.
+            span: Byte range of the records.
             columns: Names of the columns to keep.
-            serially: Whether errors have to name their row.
-            types: Types in place of the format's; columns without one get an inferred type.
+            serially: Whether errors must name their row.
+            types: Overrides the format's types; columns without one are inferred.
             bad_rows: pyarrow's handler of rows with too many or too few fields.
-
-        Returns:
-            A ``pyarrow.Table``.
-
-        Raises:
-            ArrowInvalid: a record cannot be parsed.
         """
         csv, data = arrow_module("pyarrow.csv"), self._data(span)
         return csv.read_csv(
@@ -91,18 +79,7 @@ class RecordReader:
         )
 
     def read(self, span: Span, columns: Sequence[str]) -> Any:
-        """Parse records that must all be usable.
-
-        Args:
-            span: Their position.
-            columns: Names of the columns to keep.
-
-        Returns:
-            A ``pyarrow.Table``.
-
-        Raises:
-            InputError: a record has too many or too few fields, or a value that does not fit; names the line.
-        """
+        """Parse records into a ``pyarrow.Table``; an unusable record raises InputError with its line."""
         pyarrow = arrow_module("pyarrow")
         try:
             return self.parse(span, columns)
@@ -117,7 +94,7 @@ class RecordReader:
     def read_good_rows(
         self, span: Span, columns: TableColumns
     ) -> tuple[Any, list[int], dict[int, str]]:
-        """Parse records and drop those that cannot be used."""
+        """Parse records and drop unusable ones."""
         pyarrow, names = arrow_module("pyarrow"), columns.names
         lines, reasons = self.lines(span), dict[int, str]()
 
@@ -138,7 +115,7 @@ class RecordReader:
         return table, good_lines, dict(sorted(reasons.items()))
 
     def lines(self, span: Span) -> list[int]:
-        """Find the line of the file where each record begins."""
+        """Return the line of the file on which each record starts."""
         return lines_of_records(self.file, span, self._data(span), self.format.delimiter)
 
     def _data(self, span: Span) -> bytes:

@@ -1,8 +1,8 @@
-"""Search for the records of a CSV file, without parsing its values.
+"""Location of the records in a CSV file, without parsing values.
 
-A record is a line, except for newlines inside quotes. A block can therefore be cut only if the quotes before it are
-known, which takes one pass over the file. Quotes that RFC 4180 forbids are refused here: pyarrow would read them as
-part of a value, or take the rest of the file for one value.
+A record is a line, except that quoted fields may contain newlines. A file can therefore be cut into blocks only if
+the quotes before the cut are known, which takes one pass over the file. Quotes that RFC 4180 forbids are refused here:
+pyarrow would read them as part of a value, or read the rest of the file as one value.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy.typing as npt
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.files import File, open_file
 
-# Bytes of text that are parsed at once.
+# Bytes of text parsed at once.
 TEXT_BYTES = 2**20
-# A longer record is reported as a quote that is never closed.
+# A longer record is reported as an unclosed quote.
 LONGEST_RECORD = 16 * 2**20
 _HEADER_BYTES = 2**16
 
@@ -28,14 +28,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Span:
-    """Whole records of a file.
-
-    Args:
-        offset: Position of the first byte.
-        size: Bytes.
-        line: Number of the first line, from 1.
-        records: Records that are not empty.
-    """
+    """Byte range of whole records; ``line`` counts from 1, and ``records`` excludes empty ones."""
 
     offset: int
     size: int
@@ -44,7 +37,7 @@ class Span:
 
 
 def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
-    """Cut a file into spans of about ``TEXT_BYTES``; the first holds only the first record that is not empty.
+    """Cut a file into spans of about ``TEXT_BYTES``; the first holds only the first non-empty record.
 
     Source:
         https://www.rfc-editor.org/rfc/rfc4180, section 2.
@@ -72,7 +65,7 @@ def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span
 
 
 class _Cursor:
-    """The rest of a file that has not been cut; it begins with a record."""
+    """The uncut rest of a file; it starts with a record."""
 
     def __init__(self, file: File, delimiter: str, data: bytes) -> None:
         _check_text(file, data)
@@ -105,7 +98,7 @@ class _Cursor:
 
 
 def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> list[int]:
-    """Find the line where each record that is not empty begins."""
+    """Return the line on which each non-empty record starts."""
     ends = _record_ends(file, data, delimiter, span.line, at_end=True)
     starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
     newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
@@ -139,7 +132,7 @@ def _check_text(file: File, data: bytes) -> None:
 def _record_ends(
     file: File, data: bytes, delimiter: str, line: int, at_end: bool
 ) -> npt.NDArray[np.int64]:
-    """Return the positions after the newlines that end records; the end of the file ends one as well."""
+    """Return the offsets just after each record's final newline; the end of the file also ends a record."""
     letters = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(letters == _NEWLINE)
     quotes = np.flatnonzero(letters == _QUOTE) if b'"' in data else np.empty(0, np.int64)
@@ -184,7 +177,7 @@ def _check_quotes(
 
 
 def _filled(data: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which records are more than a newline."""
+    """Return which records contain more than a newline."""
     letters = np.frombuffer(data, np.uint8)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     sizes = ends - starts

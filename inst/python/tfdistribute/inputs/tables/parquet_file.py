@@ -1,4 +1,4 @@
-"""Parquet files, read by row groups."""
+"""Parquet files, read by row group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEDY = "Write the file again, or leave it out."
 
 @dataclass(frozen=True, eq=False)
 class Parquet(TableInput, kind="parquet"):
-    """Tables in Parquet files. A row group is a block: memory use grows with the largest one."""
+    """Parquet tables. Each row group is a block, so the largest one determines memory use."""
 
     def _open(self) -> Source:
         files = find_files(self.paths)
@@ -60,7 +60,7 @@ class _ParquetFiles(TableFiles):
     def batches(self, block: Block) -> Iterator[Any]:
         file, parquet = self.files[block.file], arrow_module("pyarrow.parquet")
         with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
-            # Opened for each block: threads must not share a ParquetFile.
+            # Open the file for each block: threads must not share a ParquetFile.
             reader = parquet.ParquetFile(opened, metadata=self.metadata[block.file])
             yield from reader.iter_batches(
                 self.columns.batch_rows, [self.positions[block]], columns=self.columns.names

@@ -1,4 +1,4 @@
-"""Import of pyarrow, which only inputs from CSV, Parquet and Arrow files need."""
+"""Lazy import of pyarrow, which only CSV, Parquet and Arrow inputs need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute.inputs.files.files import File, check_unchanged, is_local, ope
 
 
 def arrow_module(name: str) -> Any:
-    """Import a module of pyarrow."""
+    """Import a pyarrow module."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -25,13 +25,13 @@ def arrow_module(name: str) -> Any:
 
 @contextlib.contextmanager
 def open_for_arrow(file: File) -> Iterator[Any]:
-    """Open a file for pyarrow, without mapping it into memory: a mapped file that shrinks ends the process."""
+    """Open a file for pyarrow without memory-mapping it: if a mapped file shrinks, the process crashes."""
     pyarrow = arrow_module("pyarrow")
     if is_local(file.path):
         try:
             opened = pyarrow.OSFile(file.path)
         except OSError:
-            # It was readable when it was found.
+            # The file was readable when it was found.
             check_unchanged([file])
             raise
         with opened:
@@ -43,7 +43,7 @@ def open_for_arrow(file: File) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def explain_arrow_errors(file: File, kind: str, remedy: str) -> Iterator[None]:
-    """Raise pyarrow's errors with the name of the file."""
+    """Re-raise pyarrow's errors with the file's name."""
     pyarrow = arrow_module("pyarrow")
     try:
         yield

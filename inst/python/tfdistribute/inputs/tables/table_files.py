@@ -1,4 +1,4 @@
-"""Base class of files that are read as Arrow record batches."""
+"""Base class of sources that read files as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TableFiles:
         files: The files.
         columns: The columns to read.
         positions: Row group or record batch of each block.
-        skips: Whether bad rows are skipped; the blocks then count the others only.
+        skips: Whether bad rows are skipped; blocks then count only the usable rows.
     """
 
     files: tuple[File, ...]
@@ -39,20 +39,20 @@ class TableFiles:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory, about."""
+        """Approximate bytes per row in memory."""
         return self.columns.row_bytes
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """All rows, in their order."""
+        """All blocks, in order."""
         return list(self.positions)
 
     def batches(self, block: Block) -> Iterator[Any]:
-        """Read all rows of a block as ``pyarrow.RecordBatch``es, on any thread."""
+        """Read a block as ``pyarrow.RecordBatch``es; may be called on any thread."""
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read rows of a block, on any thread."""
+        """Read part of a block; may be called on any thread."""
         batches = self._good_batches(block) if self.skips else self.batches(block)
         wanted = _slice_batches(batches, start, stop)
         path = self.files[block.file].path
@@ -86,7 +86,6 @@ def _as_table(batch: Any) -> Any:
 
 
 def _slice_batches(batches: Iterable[Any], start: int, stop: int) -> Iterator[Any]:
-    """Yield the rows from start to stop."""
     first = 0
     for batch in batches:
         last = first + batch.num_rows

@@ -1,4 +1,4 @@
-"""Base class of inputs from tables in files: choice of columns and their types."""
+"""Base class of table file inputs: selection of columns and types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
 from tfdistribute.inputs.tables.bad_rows import SkippedRows
 from tfdistribute.inputs.tables.table_files import TableFiles
 
-# The columns of a file by name; None for types that TensorFlow does not support.
+# A file's columns by name; None for types that TensorFlow does not support.
 _FileColumns = Mapping[str, ColumnFacts | None]
 
 
@@ -26,11 +26,10 @@ class TableInput(FileInput):
     """Tables with named columns.
 
     Args:
-        types: Types by name, each one of ``columns.TYPES``, in place of those of the file.
-        impute: Replacements for missing values, by name of the feature. Features that are not named here must have
-            no missing values.
-        on_bad_row: What to do with rows that cannot be used: "error", or "skip".
-        on_skipped: Called with the number of skipped rows, and place and reason of the first of them.
+        types: Types by column name, each one of ``columns.TYPES``; override the file's types.
+        impute: Replacements for missing values, by feature. Other features must have no missing values.
+        on_bad_row: "error" or "skip".
+        on_skipped: Called with the number of skipped rows, and the place and reason of the first few.
     """
 
     types: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -40,7 +39,7 @@ class TableInput(FileInput):
 
     @property
     def skips(self) -> bool:
-        """Whether rows that cannot be used are skipped."""
+        """Whether bad rows are skipped."""
         return self.on_bad_row == "skip"
 
     def _without_bad_rows(self, files: TableFiles) -> Source:
@@ -60,7 +59,7 @@ class TableInput(FileInput):
             warnings.warn(message, stacklevel=2)
 
     def _choose_columns(self, files: Sequence[File], schemas: Sequence[Any]) -> TableColumns:
-        """Choose the columns, and check that every file has them."""
+        """Select the columns, and check that every file has them."""
         self._check_types()
         found = [_columns_of(schema) for schema in schemas]
         first, columns = files[0], found[0]

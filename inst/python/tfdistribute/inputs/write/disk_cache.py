@@ -1,7 +1,7 @@
-"""Temporary files with the rows of any input, packed, for data that may not fit into memory.
+"""Temporary files with an input's rows, packed, for data that may not fit into memory.
 
-Writers of files have to know the number of rows and all strings in advance, and a function reveals them only at its
-end. So all rows are written into temporary files first, which are mapped as if they were in memory.
+Writers need the number of rows and all strings in advance, but a function reveals them only at its end. All rows are
+therefore first written to temporary files, which are then mapped into memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfdistribute.inputs.packed.layout import Layout
 from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.session_batches import read_batches
 
-# The different strings of a column are kept in memory, as they are in the index.
+# A column's distinct strings are held in memory and in the index.
 MOST_LABELS = 2_000_000
 _REPORT_EVERY_S = 0.1
 
@@ -35,7 +35,7 @@ Listener = Callable[[dict[str, int]], Any]
 def cache_on_disk(
     source: Input, directory: str, listener: Listener | None = None
 ) -> Iterator[PackedColumns]:
-    """Read an input once, in its order."""
+    """Read an input once, in order."""
     os.makedirs(directory)
     cache = None
     try:
@@ -58,7 +58,7 @@ def cache_on_disk(
 
 
 def _by_name(batch: Any, facts: InputFacts) -> dict[str, Any]:
-    """Put the label among the features, by its name."""
+    """Add the label to the features."""
     features, label = batch if isinstance(batch, tuple) else (batch, None)
     if not isinstance(features, Mapping):
         features = {"features": features}
@@ -98,7 +98,7 @@ def _column(name: str, values: Any) -> ColumnFacts:
 
 
 class _DiskCache:
-    """One growing file for each matrix, and the strings that codes stand for."""
+    """One growing file per matrix, and the strings behind codes."""
 
     def __init__(self, directory: str, columns: list[ColumnFacts]) -> None:
         strings = [column.name for column in columns if column.type == "string"]

@@ -1,4 +1,4 @@
-"""Any input as sharded files with an index."""
+"""Conversion of any input to sharded files with an index."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def write_input(
     shards: int,
     listener: Callable[[dict[str, int]], Any] | None = None,
 ) -> ShardIndex:
-    """Write the rows of an input, in their order.
+    """Write the rows of an input, in order.
 
-    Data that is not in memory is read once, batch by batch, into temporary files beside the shards. Memory holds a
-    batch and the different strings, whatever the number of rows.
+    Data that is not in memory is first read batch by batch into temporary files beside the shards. Memory use is one
+    batch and the distinct strings, whatever the number of rows.
 
     Args:
-        source: The input, which ends and does not shuffle.
+        source: The input; finite and unshuffled.
         format: One of ``WRITERS``.
-        directory: Where to write; it is created.
+        directory: Where to write; created if missing.
         shards: Number of files, at most the number of rows.
-        listener: Called with the rows that are read (see ``cache_on_disk``) and for each finished file (see
+        listener: Called with the number of rows read (see ``cache_on_disk``) and for each finished file (see
             ``write_shards``).
 
     Returns:
         The index.
 
     Raises:
-        ArgumentError: the directory holds other files, or cannot be written; or there are fewer rows than shards.
+        ArgumentError: the directory holds other files or is not writable, or there are fewer rows than shards.
         InputError: the input cannot be read, or has columns that files cannot hold.
     """
     directory = check_target(directory)

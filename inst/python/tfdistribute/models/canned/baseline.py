@@ -1,4 +1,4 @@
-"""Baseline models, which ignore the features and which every other model should beat."""
+"""Baseline models, which ignore the features; any other model should do better."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ LEARNING_RATE = 0.3
 
 @dataclass(frozen=True)
 class Baseline(Canned):
-    """The mean of the labels, or the share of each class.
-
-    Args:
-        optimizer: Optimizer of the one bias per output.
+    """Prediction of the labels' mean, or of each class's share.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/BaselineRegressor
@@ -30,7 +27,7 @@ class Baseline(Canned):
     optimizer: Optimizer = FTRL
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """List no columns: no feature is read."""
+        """Return no columns: no feature is read."""
         return {}
 
     def arguments(self) -> dict[str, Any]:
@@ -40,11 +37,11 @@ class Baseline(Canned):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Count the serialised examples, without reading any feature."""
+        """Count the serialised examples without reading any feature."""
         return _count_examples
 
     def estimator_options(self) -> dict[str, Any]:
-        """Give TensorFlow's baseline one feature; it does not accept several."""
+        """Restrict TensorFlow's baseline to one feature; it does not accept several."""
         return {**super().estimator_options(), "only_row_count": True}
 
     def own_structure(self) -> dict[str, Any]:
@@ -54,20 +51,20 @@ class Baseline(Canned):
 
 @dataclass(frozen=True)
 class BaselineRegressor(Baseline, Regressor, kind="baseline_regressor"):
-    """The mean of the labels."""
+    """Prediction of the labels' mean."""
 
     estimator: ClassVar[str] = "BaselineRegressor"
 
 
 @dataclass(frozen=True)
 class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
-    """The share of each class."""
+    """Prediction of each class's share."""
 
     estimator: ClassVar[str] = "BaselineClassifier"
 
 
 def _count_examples() -> Any:
-    """Receive serialised examples whose features the model does not read."""
+    """Receive serialised examples without parsing their features."""
     tf = engine.tf
     examples = tf.compat.v1.placeholder(tf.string, [None], name="input_example_tensor")
     return tf.estimator.export.ServingInputReceiver({"examples": examples}, {"examples": examples})

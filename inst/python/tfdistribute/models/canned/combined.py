@@ -1,4 +1,4 @@
-"""Wide and deep models: a linear part and hidden layers, trained together."""
+"""Wide and deep models: a linear part and hidden layers, trained jointly."""
 
 from __future__ import annotations
 
@@ -29,15 +29,12 @@ class Combined(Canned):
     """A linear part, a deep part, or both.
 
     Args:
-        linear_feature_columns: Columns of the linear part, of any kind.
-        linear_optimizer: Optimizer of the linear part.
-        dnn_feature_columns: Columns of the deep part, dense.
-        dnn_optimizer: Optimizer of the deep part.
-        dnn_hidden_units: Units per hidden layer.
-        dnn_activation_fn: Activation of the hidden layers: a name or a function.
+        linear_feature_columns: Columns of any kind.
+        dnn_feature_columns: Dense columns.
+        dnn_activation_fn: A name or a function.
         dnn_dropout: Share of units dropped in training, below 1; None for no dropout.
         batch_norm: Whether to normalise each hidden layer over the batch.
-        linear_sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are combined.
+        linear_sparse_combiner: "sum", "mean" or "sqrtn": how to combine several categories in a row.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/DNNLinearCombinedRegressor
@@ -54,7 +51,6 @@ class Combined(Canned):
     linear_sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
-        """Check the columns, layers and combiner."""
         if self.dnn_feature_columns:
             columns, units = self.dnn_feature_columns, self.dnn_hidden_units
             check_layers(columns, units, self.dnn_dropout, prefix="dnn_")
@@ -72,7 +68,7 @@ class Combined(Canned):
 
     def arguments(self) -> dict[str, Any]:
         """Make the columns, layers and optimizers of both parts."""
-        # Without columns there is no linear part, and the rate is not used.
+        # Without columns there is no linear part, and the rate is unused.
         width = max(1, len(self.linear_feature_columns))
         linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {

@@ -1,4 +1,4 @@
-"""Root of the canned models: TensorFlow's ready-made Estimators."""
+"""Base class of the canned models: TensorFlow's ready-made Estimators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMBINERS = ("sum", "mean", "sqrtn")
 class Canned(Model):
     """A ready-made Estimator: a head on top of parts that read feature columns.
 
-    Members add fields, columns and arguments, and the name of TensorFlow's class.
+    Subclasses add fields, columns and arguments, and name TensorFlow's class.
 
     Args:
         weight_column: Feature that holds each row's weight in the loss, or None.
@@ -50,11 +50,10 @@ class Canned(Model):
     warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
-        """Check the arguments as far as this is possible without data."""
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         for argument, columns in self.columns().items():
             check_distinct(columns, argument)
-        # The parts of a model share the features, so keys must be distinct over all parts.
+        # The parts share the features, so keys must be distinct over all parts.
         check_names(
             dict.fromkeys(each.feature for each in self.required_features()),
             "feature_columns",
@@ -62,15 +61,15 @@ class Canned(Model):
         )
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """List the feature columns of each part, by the argument that holds them."""
+        """Return the feature columns of each part, by argument name."""
         raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
-        """Make the arguments that TensorFlow's class has for this member only."""
+        """Make the arguments that are specific to this TensorFlow class."""
         raise NotImplementedError
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe what the checkpoints of this member hold besides columns and predictions."""
+        """Describe what this model's checkpoints hold besides columns and predictions."""
         raise NotImplementedError
 
     def head_arguments(self) -> dict[str, Any]:
@@ -78,16 +77,16 @@ class Canned(Model):
         raise NotImplementedError
 
     def warm_start_argument(self) -> dict[str, Any]:
-        """Make the argument for the warm start; baselines have none."""
+        """Make the warm start argument; baselines have none."""
         start = self.warm_start_from
         return {} if start is None else {"warm_start_from": start.build()}
 
     def all_columns(self) -> list[FeatureColumn]:
-        """List the feature columns of all parts."""
+        """Return the feature columns of all parts."""
         return [column for columns in self.columns().values() for column in columns]
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """List the features of all columns, and the weights."""
+        """Return the features of all columns, and the weights."""
         required = [each for column in self.all_columns() for each in column.requirements()]
         if self.weight_column is not None:
             remedy = "Weights must be numbers."
@@ -97,7 +96,7 @@ class Canned(Model):
         return tuple(required)
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator, with true mean losses and with features by their own names."""
+        """Make the Estimator, with true mean losses and the original feature names."""
         arguments = self.arguments()
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
         estimator = getattr(engine.tf.estimator, self.estimator)(
@@ -131,11 +130,11 @@ class Canned(Model):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Read the columns' features from serialised examples; predictions need no weights."""
+        """Parse the columns' features from serialised examples; predictions need no weights."""
         return examples_receiver(self.all_columns(), features)
 
     def estimator_options(self) -> dict[str, Any]:
-        """Make the ``EstimatorOptions`` of this member only."""
+        """Return this model's own ``EstimatorOptions``."""
         return {}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
@@ -147,19 +146,19 @@ class Canned(Model):
         if facts.features is not None:
             required = self.required_features()
             if not needs_label and self.weight_column is not None:
-                # Weights are part of the loss, which is not computed without labels.
+                # Weights only affect the loss, which needs labels.
                 required = tuple(each for each in required if each.feature != self.weight_column)
             weights = {} if facts.weights is None else {facts.weights.name: facts.weights}
             check_features(required, {**facts.features, **weights})
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Weight rows by the input's weights."""
+        """Use the input's weights."""
         if facts.weights is None or self.weight_column is not None:
             return self
         return replace(self, weight_column=facts.weights.name)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind, the columns, and what this member adds."""
+        """Describe the kind, the columns, and the model's own settings."""
         columns = {
             argument: [column.structure() for column in columns]
             for argument, columns in self.columns().items()
@@ -169,16 +168,11 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    """A canned model that predicts numbers.
-
-    Args:
-        label_dimension: Numbers per row, at least 1.
-    """
+    """A canned model that predicts ``label_dimension`` numbers per row."""
 
     label_dimension: int = 1
 
     def __post_init__(self) -> None:
-        """Check the number of values per row."""
         super().__post_init__()
         check_minimum("label_dimension", self.label_dimension, 1)
 
@@ -187,7 +181,7 @@ class Regressor(Canned):
         return {"label_dimension": self.label_dimension}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check the features, and that the label holds numbers."""
+        """Check the features, and that the label is numeric."""
         super().check(facts, needs_label)
         if needs_label:
             check_regression_label(facts, self.label_dimension)
@@ -202,8 +196,8 @@ class Classifier(Canned):
     """A canned model that predicts classes.
 
     Args:
-        n_classes: Number of classes, at least 2.
-        label_vocabulary: Names of the classes; None to take a factor's levels, or 0 to n_classes - 1 for numbers.
+        n_classes: At least 2.
+        label_vocabulary: Names of the classes; None to use a factor's levels, or 0 to n_classes - 1 for numbers.
 
     Raises:
         ArgumentError: fewer than 2 classes.
@@ -214,7 +208,6 @@ class Classifier(Canned):
     label_vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of classes and their names."""
         super().__post_init__()
         check_minimum("n_classes", self.n_classes, 2)
         check_vocabulary(self.n_classes, self.label_vocabulary)
@@ -235,7 +228,7 @@ class Classifier(Canned):
             check_class_label(facts, self.n_classes, self.label_vocabulary)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Take the names of the classes from the levels of the label, and the weights."""
+        """Take the class names from the label's levels; also take the weights."""
         label, weighted = facts.label, super().complete_from_input(facts)
         if (
             self.label_vocabulary is not None
@@ -254,7 +247,7 @@ class Classifier(Canned):
         return replace(weighted, label_vocabulary=tuple(label.levels))
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Take the names of the classes from the trained model."""
+        """Take the class names from the trained model."""
         names = None if signature is None else signature.get("label_vocabulary")
         if self.label_vocabulary is not None or names is None or len(names) != self.n_classes:
             return self

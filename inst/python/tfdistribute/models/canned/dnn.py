@@ -22,10 +22,8 @@ class Deep(Canned):
     """Hidden layers between columns and prediction.
 
     Args:
-        hidden_units: Units per hidden layer.
         feature_columns: Dense columns.
-        optimizer: Optimizer of the weights.
-        activation_fn: Activation of the hidden layers: a name or a function.
+        activation_fn: A name or a function.
         dropout: Share of units dropped in training, below 1; None for no dropout.
         batch_norm: Whether to normalise each hidden layer over the batch.
 
@@ -41,12 +39,11 @@ class Deep(Canned):
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
-        """Check columns and layers."""
         check_layers(self.feature_columns, self.hidden_units, self.dropout)
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """List the columns."""
+        """Return the columns."""
         return {"feature_columns": self.feature_columns}
 
     def arguments(self) -> dict[str, Any]:
@@ -54,7 +51,7 @@ class Deep(Canned):
         return {
             "hidden_units": list(self.hidden_units),
             "feature_columns": build_columns(self.feature_columns),
-            # TensorFlow 2's deep models use the default learning rate of Keras.
+            # TensorFlow 2's deep models use Keras's default learning rate.
             "optimizer": self.optimizer.factory(None),
             "activation_fn": find_activation(self.activation_fn),
             "dropout": self.dropout,

@@ -17,12 +17,11 @@ LEARNING_RATE = 0.2
 
 @dataclass(frozen=True)
 class Linear(Canned):
-    """A weight per number and per category.
+    """One weight per number and per category.
 
     Args:
         feature_columns: Columns of any kind.
-        optimizer: Optimizer of the weights.
-        sparse_combiner: "sum", "mean" or "sqrtn": how several categories of a row are combined.
+        sparse_combiner: "sum", "mean" or "sqrtn": how to combine several categories in a row.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/LinearRegressor
@@ -33,13 +32,12 @@ class Linear(Canned):
     sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
-        """Check the columns and the combiner."""
         check_columns(self.feature_columns, "feature_columns")
         check_choice("sparse_combiner", self.sparse_combiner, COMBINERS)
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """List the columns."""
+        """Return the columns."""
         return {"feature_columns": self.feature_columns}
 
     def arguments(self) -> dict[str, Any]:

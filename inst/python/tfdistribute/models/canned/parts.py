@@ -1,4 +1,4 @@
-"""Arguments that canned models share: columns, hidden layers, activation and dropout."""
+"""Arguments shared by canned models: columns, hidden layers, activation and dropout."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Activation = str | Callable[..., Any]
 
 
 def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
-    """Make feature columns; numeric ones are read together if that changes no number."""
+    """Make feature columns; numeric columns are read together if results stay the same."""
     return engine.features.join_numeric_columns([column.build() for column in columns])
 
 
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """Check that there are columns."""
+    """Check that there is at least one column."""
     if not columns:
         raise ModelError(f"`{argument}` is empty.", "Give at least one column.", argument=argument)
 
@@ -57,7 +57,7 @@ def check_layers(
 
 
 def find_activation(value: Activation) -> Any:
-    """Return an activation function from a name of ``tf.nn`` or ``tf.keras.activations``, or from a function."""
+    """Return an activation function, given itself or its name in ``tf.nn`` or ``tf.keras.activations``."""
     if not isinstance(value, str):
         return value
     found = getattr(engine.tf.nn, value, None) or getattr(engine.tf.keras.activations, value, None)

@@ -1,4 +1,4 @@
-"""Feature columns, one file for each family of kinds."""
+"""Feature columns, one file per family."""
 
 from tfdistribute.models.feature_columns import categorical, crossed, derived, numeric
 

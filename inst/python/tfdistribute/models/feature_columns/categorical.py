@@ -1,4 +1,4 @@
-"""Categorical columns, which assign each value to one of a number of buckets."""
+"""Categorical columns, which assign each value to a bucket."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Categorical(FeatureColumn):
-    """Categories of one feature.
-
-    Args:
-        key: The feature.
-    """
+    """Categories of the feature ``key``."""
 
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
@@ -39,11 +35,11 @@ class Categorical(FeatureColumn):
 
     @property
     def is_text(self) -> bool:
-        """Whether the feature is read as strings, not as whole numbers."""
+        """Whether the feature holds strings rather than whole numbers."""
         raise NotImplementedError
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the feature."""
+        """Return the feature."""
         if self.is_text:
             types = TEXT
             remedy = 'Make it a character vector or a factor, or give the column dtype = "int64" for whole numbers.'
@@ -60,8 +56,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     Args:
         vocabulary_list: The categories; the first has index 0.
         dtype: "string", "int32" or "int64"; None for that of the vocabulary.
-        default_value: Index of values that are not listed; -1 ignores them.
-        num_oov_buckets: Buckets for values that are not listed; then default_value must be -1.
+        default_value: Index of unlisted values; -1 ignores them.
+        num_oov_buckets: Buckets for unlisted values; requires default_value -1.
 
     Raises:
         ArgumentError: no category is listed.
@@ -77,7 +73,6 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     num_oov_buckets: int = 0
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         if not self.vocabulary_list:
             raise ArgumentError(
                 f"`vocabulary_list` of {self.name} is empty.",
@@ -114,7 +109,7 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the vocabulary and the buckets of other values."""
+        """Describe the vocabulary and the buckets of unlisted values."""
         return {
             **super().structure(),
             "vocabulary_list": list(self.vocabulary_list),
@@ -128,10 +123,10 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
     """Categories listed in a text file, one per line.
 
     Args:
-        vocabulary_file: The file; read when a model is trained.
+        vocabulary_file: Read when a model is trained.
         vocabulary_size: Lines to use; None for all.
-        num_oov_buckets: Buckets for values that are not in the file.
-        default_value: Index of values that are not in the file; None ignores them.
+        num_oov_buckets: Buckets for unlisted values.
+        default_value: Index of unlisted values; None ignores them.
         dtype: "string", "int32" or "int64".
 
     Raises:
@@ -148,7 +143,6 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
@@ -179,7 +173,7 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the buckets; the path of the file may change."""
+        """Describe the buckets, without the file's path, which may change."""
         return {
             **super().structure(),
             "vocabulary_size": self.vocabulary_size,
@@ -190,10 +184,10 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 
 @dataclass(frozen=True)
 class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
-    """Categories by the hash of the value.
+    """Categories by hash of the value.
 
     Args:
-        hash_bucket_size: Number of buckets, at least 2.
+        hash_bucket_size: At least 2.
         dtype: "string", "int32" or "int64".
 
     Raises:
@@ -207,7 +201,6 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
 
@@ -229,11 +222,11 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 
 @dataclass(frozen=True)
 class Identity(Categorical, kind="categorical_with_identity"):
-    """Whole numbers that are the indices of the categories.
+    """Whole numbers that are category indices.
 
     Args:
-        num_buckets: Values are 0 to num_buckets - 1.
-        default_value: Index of other values; None makes them an error of training.
+        num_buckets: Values range from 0 to num_buckets - 1.
+        default_value: Index of other values; None makes them an error in training.
 
     Raises:
         ArgumentError: no buckets.
@@ -246,12 +239,11 @@ class Identity(Categorical, kind="categorical_with_identity"):
     default_value: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         check_minimum("num_buckets", self.num_buckets, 1)
 
     @property
     def is_text(self) -> bool:
-        """Always False: indices are whole numbers."""
+        """Return False: indices are whole numbers."""
         return False
 
     def build(self) -> Any:

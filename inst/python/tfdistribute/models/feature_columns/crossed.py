@@ -19,11 +19,11 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Crossed(FeatureColumn, kind="crossed"):
-    """Every combination of several features' categories, hashed.
+    """Combinations of several features' categories, hashed.
 
     Args:
         keys: At least two: names of string or whole number features, categorical columns or bucketized columns.
-        hash_bucket_size: Number of buckets, at least 2.
+        hash_bucket_size: At least 2.
         hash_key: Key of the hash; None for TensorFlow's.
 
     Raises:
@@ -42,7 +42,6 @@ class Crossed(FeatureColumn, kind="crossed"):
     hash_key: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
         check_minimum("hash_key", self.hash_key or 0, 0)
         if len(self.keys) < 2:
@@ -63,11 +62,11 @@ class Crossed(FeatureColumn, kind="crossed"):
 
     @property
     def name(self) -> str:
-        """``a_X_b``, the names in alphabetical order."""
+        """``a_X_b``, with names in alphabetical order."""
         return "_X_".join(sorted(_leaves(self)))
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the features of all keys."""
+        """Return the features of all keys."""
         types = (*TEXT, *WHOLE_NUMBERS)
         remedy = "Only strings and whole numbers can be crossed: use column_bucketized() for other numbers."
         found: list[FeatureRequirement] = []
@@ -102,7 +101,7 @@ class Crossed(FeatureColumn, kind="crossed"):
 
 
 def _leaves(column: Crossed) -> list[str]:
-    """List the features and columns that are crossed, also inside nested crossed columns.
+    """Return the features and columns that are crossed, including those of nested crossed columns.
 
     Source:
         _collect_leaf_level_keys in tensorflow/python/feature_column/feature_column_v2.py.
@@ -117,5 +116,5 @@ def _leaves(column: Crossed) -> list[str]:
 
 
 def _cannot_be_crossed(column: FeatureColumn) -> bool:
-    # TensorFlow refuses a hash of a hash, which would only add collisions.
+    # TensorFlow refuses to hash a hash, which would only add collisions.
     return not column.is_categorical or column.kind == "categorical_with_hash_bucket"

@@ -1,4 +1,4 @@
-"""Columns derived from another column's categories: weighted categories, indicators and embeddings."""
+"""Columns derived from categorical columns: weighted categories, indicators and embeddings."""
 
 from __future__ import annotations
 
@@ -22,19 +22,11 @@ COMBINERS = ("mean", "sqrtn", "sum")
 
 @dataclass(frozen=True)
 class WrapsCategories(FeatureColumn):
-    """A column made from another one's categories.
-
-    Args:
-        categorical_column: The categories.
-
-    Raises:
-        ModelError: categorical_column is not categorical.
-    """
+    """A column derived from a categorical one; any other raises ModelError."""
 
     categorical_column: FeatureColumn
 
     def __post_init__(self) -> None:
-        """Check that the wrapped column is categorical."""
         column = self.categorical_column
         if not column.is_categorical:
             raise ModelError(
@@ -45,7 +37,7 @@ class WrapsCategories(FeatureColumn):
             )
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the features of the categories."""
+        """Return the features of the categories."""
         return self.categorical_column.requirements()
 
     def check_files(self) -> None:
@@ -79,7 +71,6 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        """Check the categories and the dtype."""
         super().__post_init__()
         check_choice("dtype", self.dtype, NUMBER_DTYPES)
 
@@ -89,7 +80,7 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the features of the categories, and the weights."""
+        """Return the features of the categories and the weights."""
         weights = FeatureRequirement(
             self.weight_feature_key, NUMBERS, None, self.name, "Weights must be numbers."
         )
@@ -104,13 +95,13 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the categories, and the feature of the weights."""
+        """Describe the categories and the weight feature."""
         return {**super().structure(), "weight_feature_key": self.weight_feature_key}
 
 
 @dataclass(frozen=True)
 class Indicator(WrapsCategories, kind="indicator"):
-    """One number per category: how often it occurs in the row.
+    """One number per category: its count in the row.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column
@@ -132,16 +123,16 @@ class Embedding(WrapsCategories, kind="embedding"):
 
     Args:
         dimension: Length of the vectors, at least 1.
-        combiner: "mean", "sqrtn" or "sum": how several categories of a row are combined.
+        combiner: "mean", "sqrtn" or "sum": how to combine several categories in a row.
         initializer: Initial values; None for a truncated normal with standard deviation 1 / sqrt(dimension).
-        ckpt_to_load_from: Checkpoint that holds trained vectors, or None.
+        ckpt_to_load_from: Checkpoint with trained vectors, or None.
         tensor_name_in_ckpt: Their name in that checkpoint.
-        max_norm: Longest vector; None for no limit.
+        max_norm: Maximum length of a vector; None for no limit.
         trainable: Whether training changes the vectors.
 
     Raises:
-        ArgumentError: dimension or combiner is not allowed, or ckpt_to_load_from and tensor_name_in_ckpt are not
-            given together.
+        ArgumentError: dimension or combiner is not allowed, or only one of ckpt_to_load_from and
+            tensor_name_in_ckpt is given.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column
@@ -156,7 +147,6 @@ class Embedding(WrapsCategories, kind="embedding"):
     trainable: bool = True
 
     def __post_init__(self) -> None:
-        """Check what TensorFlow would refuse."""
         super().__post_init__()
         check_minimum("dimension", self.dimension, 1)
         check_choice("combiner", self.combiner, COMBINERS)

@@ -1,4 +1,4 @@
-"""Root of the feature column descriptions, and the names that columns give to variables."""
+"""Base class of feature columns, and the variable names derived from columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBERS = ("float", "integer", "integer64", "logical", "date", "datetime")
 WHOLE_NUMBERS = ("integer", "integer64", "logical")
 TEXT = ("string",)
 
-# TensorFlow's dtypes of numbers, and of categories.
+# TensorFlow's dtypes for numbers and for categories.
 NUMBER_DTYPES = ("float32", "float64", "int32", "int64")
 CATEGORY_DTYPES = ("string", "int32", "int64")
 
@@ -24,7 +24,7 @@ class FeatureRequirement:
     """A feature that a column reads, and what it must hold.
 
     Args:
-        feature: Name of the feature, as in the data.
+        feature: Name of the feature in the data.
         types: Types of ``ColumnFacts`` that the column can read.
         width: Numbers per row; None for any.
         column: Name of the column, for errors.
@@ -40,9 +40,9 @@ class FeatureRequirement:
 
 @dataclass(frozen=True)
 class FeatureColumn(Description):
-    """How features become numbers for a model.
+    """Conversion of features to a model's numbers.
 
-    TensorFlow's graph knows features by safe keys (see ``safe_key``), because its scopes allow only some characters.
+    TensorFlow's graph uses safe keys for features (see ``safe_key``), because scopes allow only some characters.
 
     Attributes:
         is_categorical: Whether the column assigns values to buckets, so that another column can wrap it.
@@ -54,26 +54,26 @@ class FeatureColumn(Description):
 
     @property
     def name(self) -> str:
-        """The name that TensorFlow would give the column, with the features' own names."""
+        """The column's TensorFlow name, with the original feature names."""
         raise NotImplementedError
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the features that the column reads."""
+        """Return the features that the column reads."""
         raise NotImplementedError
 
     def check_files(self) -> None:
-        """Check that the files that the column reads exist.
+        """Check that the column's files exist.
 
         Raises:
             InputError: a file does not exist.
         """
 
     def build(self) -> Any:
-        """Make the ``tf.feature_column``, whose features have their safe keys."""
+        """Make the ``tf.feature_column``, which reads features by their safe keys."""
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the column's weights mean, as plain values.
+        """Describe what the column's weights mean.
 
         Returns:
             A JSON-ready mapping: kind, name, and the settings without which trained weights are meaningless.
@@ -82,16 +82,16 @@ class FeatureColumn(Description):
 
 
 def safe_key(name: str) -> str:
-    """Turn a feature's name into one that TensorFlow accepts as a scope.
+    """Turn a feature's or column's name into one that TensorFlow accepts as a scope.
 
-    ASCII characters that scopes do not allow become ``_``, as TensorFlow does with variable scopes. Other characters
-    become their code point, so that "größe" and "grüße", or two names in Greek letters, stay different.
+    ASCII characters that scopes do not allow become ``_``, as in TensorFlow's variable scopes. Other characters
+    become their code point, so that "größe" and "grüße", or two names in Greek letters, stay distinct.
 
     Args:
-        name: A feature's or a column's name.
+        name: Such as ``"petal length"`` or ``"größe"``.
 
     Returns:
-        ``"petal_length"`` for ``"petal length"``; ``"gru00f6u00dfe"`` for ``"größe"``.
+        ``"petal_length"`` and ``"gru00f6u00dfe"`` for these.
 
     Source:
         Graph.name_scope in tensorflow/python/framework/ops.py and _sanitize_column_name_for_variable_scope in
@@ -102,12 +102,12 @@ def safe_key(name: str) -> str:
 
 
 def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """Check that no two columns of one part of a model share a name or a variable scope."""
+    """Check that no two columns of one part share a name or a variable scope."""
     check_names([column.name for column in columns], argument, "feature column")
 
 
 def check_names(names: Iterable[str], argument: str, noun: str) -> None:
-    """Check that names are distinct, also as variable scopes; ``noun`` is what they name."""
+    """Check that names are distinct, also as variable scopes; ``noun`` says what they name."""
     seen: dict[str, str] = {}
     for name in names:
         key = safe_key(name)

@@ -1,4 +1,4 @@
-"""Initial values of variables."""
+"""Initializers of variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.errors import ArgumentError
 
-# Graph initializers: unlike those of Keras they follow the run configuration's `tf_random_seed`.
+# Graph initializers: unlike Keras's, they use the run configuration's `tf_random_seed`.
 NAMES = {
     "constant": "constant_initializer",
     "glorot_normal": "glorot_normal_initializer",
@@ -32,10 +32,10 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Initializer(Description):
-    """How a variable's initial values are made."""
+    """Initial values of a variable."""
 
     def build(self) -> Any:
-        """Make the function of a shape that TensorFlow calls."""
+        """Return the function of a shape that TensorFlow calls."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class NamedInitializer(Initializer, kind="named"):
 
     Args:
         name: One of ``NAMES``.
-        settings: Its arguments by TensorFlow's names.
+        settings: Arguments by TensorFlow's names.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/compat/v1/initializers
@@ -55,14 +55,13 @@ class NamedInitializer(Initializer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the name."""
         check_choice("initializer", self.name, NAMES)
 
     def build(self) -> Any:
         """Make the initializer.
 
         Raises:
-            ArgumentError: a setting is not known.
+            ArgumentError: a setting is unknown.
         """
         make = operator.attrgetter(NAMES[self.name])(engine.tf.compat.v1)
         try:
@@ -78,14 +77,7 @@ class NamedInitializer(Initializer, kind="named"):
 
 @dataclass(frozen=True)
 class InitializerFunction(Initializer, kind="function"):
-    """A function of a shape and a dtype, or an initializer made in Python.
-
-    Args:
-        function: The function.
-
-    Raises:
-        ArgumentError: it is not a function.
-    """
+    """A function of a shape and a dtype, or a Python initializer; anything else raises ArgumentError."""
 
     function: Any
 

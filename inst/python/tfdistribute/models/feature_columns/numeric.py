@@ -1,4 +1,4 @@
-"""Numeric columns, as they are or in ranges."""
+"""Numeric columns, raw or bucketized."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Numeric(FeatureColumn, kind="numeric"):
     Args:
         key: The feature.
         shape: Dimensions of one row's value.
-        default_value: Numbers for rows without the feature when examples are parsed; None makes them an error.
+        default_value: Numbers for parsed examples without the feature; None makes them an error.
         dtype: "float32", "float64", "int32" or "int64".
         normalizer_fn: Function of a tensor that returns a tensor, or None.
 
@@ -42,7 +42,6 @@ class Numeric(FeatureColumn, kind="numeric"):
     normalizer_fn: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        """Check the dtype."""
         check_choice("dtype", self.dtype, NUMBER_DTYPES)
 
     @property
@@ -51,7 +50,7 @@ class Numeric(FeatureColumn, kind="numeric"):
         return self.key
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the feature."""
+        """Return the feature."""
         remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
         width = math.prod(self.shape)
         return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy),)
@@ -70,7 +69,7 @@ class Numeric(FeatureColumn, kind="numeric"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the shape, and whether a function normalises the numbers."""
+        """Describe the shape, and whether the numbers are normalised."""
         return {
             **super().structure(),
             "shape": list(self.shape),
@@ -80,10 +79,10 @@ class Numeric(FeatureColumn, kind="numeric"):
 
 @dataclass(frozen=True)
 class Bucketized(FeatureColumn, kind="bucketized"):
-    """Ranges that the numbers of one feature fall into.
+    """Ranges of one feature's numbers.
 
     Args:
-        source_column: A column of numbers, one per row.
+        source_column: One number per row.
         boundaries: Increasing bounds; each belongs to the range above it.
 
     Raises:
@@ -94,14 +93,13 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         https://www.tensorflow.org/api_docs/python/tf/feature_column/bucketized_column
     """
 
-    # Layers can read it directly, too.
+    # Layers can also read it directly.
     is_categorical: ClassVar[bool] = True
 
     source_column: Numeric
     boundaries: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check the boundaries and the source."""
         if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
             raise ArgumentError(
                 f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",
@@ -124,7 +122,7 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         return f"{self.source_column.name}_bucketized"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """List the source's feature."""
+        """Return the source's feature."""
         return self.source_column.requirements()
 
     def build(self) -> Any:

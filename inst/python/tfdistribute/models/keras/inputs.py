@@ -1,4 +1,4 @@
-"""Matching of features to the inputs of a Keras model, before a graph is built."""
+"""Matching of features to a Keras model's inputs, before a graph is built."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from tfdistribute.errors import InputError
 
 @dataclass(frozen=True)
 class KerasInput:
-    """One input of a Keras model.
-
-    Args:
-        name: Name of the input.
-        shape: Shape of one example; None for a dimension of any size.
-        dtype: Name of the TensorFlow dtype, such as "float32".
-    """
+    """One input of a Keras model; dimensions of any size are None."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -30,7 +24,7 @@ class KerasInput:
         return self.dtype == "string"
 
     def fits(self, feature: ColumnFacts) -> bool:
-        """Return whether a feature has the input's shape; a single value counts as a row of one."""
+        """Return whether a feature has the input's shape; a scalar counts as a row of one."""
         shape = feature.shape or ((1,) if self.shape else ())
         shape = () if self.shape == () and shape == (1,) else shape
         return len(shape) == len(self.shape) and all(
@@ -42,7 +36,7 @@ class KerasInput:
         return f'"{self.name}" ({sizes or "one value"} per row)'
 
 
-# Names of the features that an input reads, by the input's name.
+# Features that an input reads, by the input's name.
 FeaturesByInput = dict[str, tuple[str, ...]]
 
 
@@ -53,9 +47,9 @@ def match_inputs(
 ) -> FeaturesByInput:
     """Match features to inputs.
 
-    Features are matched by name if every input has a feature of its name; other features are not used. The only input
-    of a model also reads the only feature, whatever its name, or all features as one matrix, in their order, if they
-    have together as many numbers per row as the input has units.
+    Features are matched by name if every input has a feature of its name; other features are unused. A model's only
+    input may also read the only feature, whatever its name, or all features as one matrix, in order, if together they
+    have as many numbers per row as the input has units.
     """
     wanted = matrix_features or tuple(item.name for item in inputs)
     missing = [name for name in wanted if name not in features]
@@ -72,7 +66,7 @@ def match_inputs(
 def check_fit(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], matched: FeaturesByInput
 ) -> None:
-    """Check that features have the types and shapes of the inputs that read them."""
+    """Check the types and shapes of features against the inputs that read them."""
     for item in inputs:
         read = [features[name] for name in matched[item.name]]
         _check_types(item, read)

@@ -1,4 +1,4 @@
-"""Keras models that an Estimator trains."""
+"""Keras models trained as Estimators."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class KerasModel(Model, kind="keras"):
     cloned; subclasses of Model cannot.
 
     Args:
-        path: A ``.keras`` or ``.h5`` file, or the directory of a SavedModel; None if a function builds the model.
-        function: A function without arguments that builds and compiles the model; None if it is saved.
+        path: A ``.keras`` or ``.h5`` file, or a SavedModel directory; None if a function builds the model.
+        function: Builds and compiles the model, without arguments; None if the model is saved.
         custom_objects: User-defined layers, losses, metrics and functions, by name.
         matrix_features: The features that the model's only input reads as one matrix, in this order; None until the
             training data is known, and if features are read by name.
@@ -51,14 +51,13 @@ class KerasModel(Model, kind="keras"):
     weights: str | None = None
 
     def __post_init__(self) -> None:
-        """Check that there is one source of the model."""
         if (self.path is None) == (self.function is None):
             raise ModelError(
                 f"A Keras model needs `path` or `function`, and has {'neither' if self.path is None else 'both'}.",
                 "Give one of them.",
                 argument="keras_model",
             )
-        # Loaded models belong to this process, and are not part of the description.
+        # Loaded models belong to this process, not to the description.
         object.__setattr__(self, "_models", {})
 
     def model_facts(self, seed: int | None = None) -> Any:
@@ -88,11 +87,11 @@ class KerasModel(Model, kind="keras"):
         return {name: _named(name, value) for name, value in self.custom_objects.items()}
 
     def inputs(self) -> list[KerasInput]:
-        """List the model's inputs."""
+        """Return the model's inputs."""
         return [KerasInput(*each) for each in self.model_facts().inputs]
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """List the features that are read by name; none if the only input can read a feature of any name."""
+        """Return the features that are read by name; none if the only input accepts any name."""
         inputs = self.inputs()
         if self.matrix_features is not None:
             return tuple(_requirement(name, inputs[0]) for name in self.matrix_features)
@@ -132,7 +131,7 @@ class KerasModel(Model, kind="keras"):
         return matched
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check features and response. Starts TensorFlow: only Keras knows the inputs and outputs of the model."""
+        """Check features and response. Starts TensorFlow: only Keras knows the model's inputs and outputs."""
         inputs = self.inputs()
         if needs_label:
             check_weights(facts, self.weights)
@@ -178,7 +177,7 @@ class KerasModel(Model, kind="keras"):
                 )
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Take the order of features that are read as one matrix, and the weights, from the data."""
+        """Take the weights, and the order of features read as one matrix, from the data."""
         weighted = self
         if facts.weights is not None:
             weighted = self._completed(weights=facts.weights.name)
@@ -188,7 +187,7 @@ class KerasModel(Model, kind="keras"):
         return weighted._completed(matrix_features=read) if len(read) > 1 else weighted
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Take the order of features that are read as one matrix from the trained model."""
+        """Take the order of features read as one matrix from the trained model."""
         names = None if signature is None else signature.get("matrix_features")
         if names is None:
             return self
@@ -200,7 +199,7 @@ class KerasModel(Model, kind="keras"):
         return completed
 
     def structure(self) -> dict[str, Any]:
-        """Describe the weights, the optimizer, and the features that are read as one matrix."""
+        """Describe the weights, the optimizer, and the features read as one matrix."""
         known = self.model_facts()
         return {
             "kind": self.kind,
@@ -212,7 +211,7 @@ class KerasModel(Model, kind="keras"):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Read a tensor for each feature of the model, or for each of its inputs if no features are known."""
+        """Receive a tensor per feature, or per model input if no features are known."""
         if features is not None:
             matched = match_inputs(self.inputs(), features, self.matrix_features)
             read = [name for names in matched.values() for name in names]
@@ -221,7 +220,7 @@ class KerasModel(Model, kind="keras"):
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
-    # An unknown size counts as one value; such shapes are not checked.
+    # An unknown size counts as one; such shapes are not checked.
     known = () if tensor.shape.rank is None else tensor.shape[1:]
     return tuple(1 if size is None else int(size) for size in known)
 
@@ -233,7 +232,7 @@ def _requirement(feature: str, item: KerasInput) -> FeatureRequirement:
 
 
 def _named(name: str, value: Any) -> Any:
-    """Make a plain function from an R function, because Keras needs its name."""
+    """Wrap an R function in a named Python function, because Keras needs its name."""
     function = as_callable(value) if isinstance(value, Mapping) else None
     if function is None:
         return value
