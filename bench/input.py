@@ -106,7 +106,7 @@ def as_matrix(batch: Any) -> Any:
     """Stack the features, as a model does."""
     if isinstance(batch, engine.features.packed_features.PackedFeatures):
         features = engine.features.packed_features.Features.unpack(batch)
-        return features.side_by_side(list(features))
+        return features.as_matrix(list(features))
     if isinstance(batch, dict):
         (batch,) = batch.values()
     return batch
