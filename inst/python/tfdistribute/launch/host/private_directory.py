@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -153,7 +154,16 @@ def release(directory: str) -> None:
 
 
 def remove(directory: str) -> None:
-    """Remove a directory and release its lock."""
+    """Remove a directory and release its lock.
+
+    The lock goes last: a job is alive to other processes until nothing else of it is left.
+    """
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(directory):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != _LOCK:
+                os.unlink(entry.path)
     shutil.rmtree(directory, ignore_errors=True)
     release(directory)
 
