@@ -1,3 +1,3 @@
-"""Train TensorFlow Estimators with distribution strategies: on many devices and machines."""
+"""Distributed training of TensorFlow Estimators, on many devices and machines."""
 
 __version__ = "0.1.0"

@@ -17,7 +17,6 @@ class Callback:
     condition that the user sees.
 
     Args:
-        call: Callable that returns ``{"value": ...}``, ``{"error": text}`` or ``{"interrupt": True}``.
         formals: Names of the R function's parameters, including ``...``.
     """
 
@@ -27,9 +26,6 @@ class Callback:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
-
-        Returns:
-            The value of the R function.
 
         Raises:
             CallbackError: the R function failed.
@@ -48,14 +44,7 @@ class Callback:
 
 
 def as_callable(value: Any) -> Callable[..., Any] | None:
-    """Return a function from a Python callable or from the mapping that represents an R function.
-
-    Args:
-        value: Any value.
-
-    Returns:
-        A callable; None if the value is not a function.
-    """
+    """Return a function from a Python callable or the mapping of an R function; None for other values."""
     if isinstance(value, Mapping):
         mapping = cast(Mapping[str, Any], value)
         if "call" not in mapping:
@@ -65,15 +54,7 @@ def as_callable(value: Any) -> Callable[..., Any] | None:
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Return whether a function accepts an argument of this name.
-
-    Args:
-        function: A Callback or any Python callable.
-        name: The parameter's name.
-
-    Returns:
-        True if the function has such a parameter or accepts any.
-    """
+    """Return whether a function has a parameter of this name, or accepts any."""
     if isinstance(function, Callback):
         return name in function.formals or "..." in function.formals
     try:

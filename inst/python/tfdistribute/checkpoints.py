@@ -27,12 +27,7 @@ _STEP = re.compile(r"-(\d+)$")
 
 
 def record_sizes(model_dir: str, prefix: str) -> None:
-    """Record the file sizes of a checkpoint, right after it was written.
-
-    Args:
-        model_dir: Directory of the model; nothing is recorded if it is remote.
-        prefix: The checkpoint, such as "model_dir/model.ckpt-200".
-    """
+    """Record the file sizes of a checkpoint right after it was written, unless model_dir is remote."""
     if "://" in model_dir:
         return
     directory, name = Path(model_dir), os.path.basename(prefix)
@@ -42,15 +37,7 @@ def record_sizes(model_dir: str, prefix: str) -> None:
 
 
 def is_complete(model_dir: str, name: str) -> bool:
-    """Return whether a checkpoint is readable, judging by the names and sizes of its files.
-
-    Args:
-        model_dir: Directory of the model, on this machine.
-        name: The checkpoint without its directory, such as "model.ckpt-200".
-
-    Returns:
-        False if a file is missing, empty, truncated, or has another size than when it was written.
-    """
+    """Return whether a checkpoint such as "model.ckpt-200" is readable, judging by its files' names and sizes."""
     directory = Path(model_dir)
     found = {file.name: file.stat().st_size for file in _files(directory, name)}
     recorded = _sizes(directory).get(name)
@@ -60,13 +47,9 @@ def is_complete(model_dir: str, name: str) -> bool:
 
 
 def newest_complete(model_dir: str) -> str | None:
-    """Find the checkpoint from which training continues, whether or not ``repair`` has run.
+    """Return the newest complete checkpoint, without its directory; None if there is none.
 
-    Args:
-        model_dir: Directory of the model, on this machine.
-
-    Returns:
-        The checkpoint without its directory; None if there is none.
+    Training continues from it, whether or not ``repair`` has run.
     """
     directory = Path(model_dir)
     newest = _newest(directory)
@@ -76,11 +59,7 @@ def newest_complete(model_dir: str) -> str | None:
 
 
 def newest_step(model_dir: str) -> int:
-    """Return the step of ``newest_complete``; 0 if there is none.
-
-    Args:
-        model_dir: Directory of the model, on this machine.
-    """
+    """Return the step of ``newest_complete``; 0 if there is none."""
     name = newest_complete(model_dir)
     return 0 if name is None else max(_step(name), 0)
 
@@ -88,10 +67,8 @@ def newest_step(model_dir: str) -> int:
 def repair(model_dir: str) -> list[str]:
     """Move an incomplete newest checkpoint aside, so that training continues from the newest complete one.
 
-    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile.
-
-    Args:
-        model_dir: Directory of the model; a remote one is not changed.
+    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile. A remote
+    directory is not changed.
 
     Returns:
         Sentences for the user on what was done; empty if the newest checkpoint is complete.
@@ -123,8 +100,7 @@ def repair(model_dir: str) -> list[str]:
 def tidy(model_dir: str) -> None:
     """Remove what killed writers left: incomplete checkpoints and directories of workers.
 
-    Args:
-        model_dir: Directory of the model, to which no other process writes; a remote one is not changed.
+    No other process may write to model_dir meanwhile. A remote directory is not changed.
     """
     if "://" in model_dir:
         return

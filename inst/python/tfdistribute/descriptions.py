@@ -113,9 +113,6 @@ def coerce(value: Any, hint: Any, name: str) -> Any:
         hint: The field's type: a class, a union, ``tuple[T, ...]``, ``dict[str, T]``, a description or Any.
         name: The field's name, for the error.
 
-    Returns:
-        The converted value.
-
     Raises:
         ArgumentError: the value is not of this type.
     """
@@ -184,16 +181,7 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
 
 
 def check_minimum(argument: str, value: float, minimum: float) -> None:
-    """Check a count or another number.
-
-    Args:
-        argument: Name of the argument, as users write it.
-        value: The number.
-        minimum: The smallest that is allowed.
-
-    Raises:
-        ArgumentError: the value is below the minimum.
-    """
+    """Raise ArgumentError if a number is below its minimum."""
     if value < minimum:
         raise ArgumentError(
             f"`{argument}` must be at least {minimum:g}, not {value:g}.",
@@ -203,16 +191,7 @@ def check_minimum(argument: str, value: float, minimum: float) -> None:
 
 
 def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
-    """Check a name from a list.
-
-    Args:
-        argument: Name of the argument, as users write it.
-        value: The name.
-        choices: The names that are allowed.
-
-    Raises:
-        ArgumentError: the value is not one of the choices.
-    """
+    """Raise ArgumentError if a name is not one of the choices."""
     if value not in choices:
         raise ArgumentError(
             f'`{argument}` must be one of {", ".join(choices)}, not "{value}".',

@@ -167,9 +167,6 @@ class UnsupportedError(TfdistributeError):
 def error_kinds(error: type[TfdistributeError]) -> list[str]:
     """List the kinds of an error class from the most specific to the root.
 
-    Args:
-        error: A class of the tree.
-
     Returns:
         Kinds such as ``["sharding", "input", "error"]``; R makes its condition classes from them.
 
@@ -209,14 +206,7 @@ def as_values(error: BaseException) -> dict[str, Any]:
 
 
 def from_values(values: Mapping[str, Any]) -> TfdistributeError:
-    """Rebuild an error from ``as_values``.
-
-    Args:
-        values: The fields of an error; all but ``problem`` may be missing.
-
-    Returns:
-        An error of the class that ``kind`` names; a TrainingError for an unknown kind.
-    """
+    """Rebuild an error from ``as_values``; only ``problem`` is required. An unknown kind becomes a TrainingError."""
     member = _classes(TfdistributeError).get(str(values.get("kind")), TrainingError)
     return member(
         str(values.get("problem")),

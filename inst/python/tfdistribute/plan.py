@@ -50,13 +50,9 @@ class TaskPlan:
 
     Args:
         task: Its name, such as "worker 1"; "this process" without a cluster.
-        host: Where it runs.
         port: The port on which it listens; None if it does not listen, or if the port is chosen at the start.
-        role: Its purpose.
-        reads: Its part of the data.
         global_batch_size: Examples per step over all tasks.
         replica_batch_size: Examples per step on one device.
-        writes: What it writes, and where.
         environment: Its TF_CONFIG; None without a cluster, or while ports are unknown.
         command: Its command, quoted for a shell.
     """
@@ -74,14 +70,7 @@ class TaskPlan:
 
 
 def plan(cluster: Cluster | None, workload: Workload) -> list[TaskPlan]:
-    """Plan every task of a cluster.
-
-    Args:
-        cluster: The cluster; None for this process alone.
-        workload: The work.
-
-    Returns:
-        One plan per task, in TensorFlow's order of roles.
+    """Plan every task of a cluster, in TensorFlow's order of roles.
 
     Raises:
         ShardingError: the batch cannot be split evenly over the replicas.

@@ -1,4 +1,4 @@
-"""Tables of rules, and what is found that breaks them."""
+"""Tables of rules, and findings of violations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Finding:
         field: The argument, task or variable that it is about, as users write it.
         message: What was found, with values.
         fix: The one thing to do.
-        severity: "error", or "warning" for what may look wrong from this machine only.
+        severity: "error", or "warning" if it may only look wrong from this machine.
     """
 
     field: str
@@ -27,7 +27,7 @@ class Finding:
 
 
 class Rule(Protocol[Facts_contra]):
-    """One row of a table: a sentence that must hold, and the search for what breaks it."""
+    """One row of a table: a sentence that must hold, and the search for violations."""
 
     @property
     def rule(self) -> str:
@@ -35,18 +35,10 @@ class Rule(Protocol[Facts_contra]):
         ...
 
     def find(self, facts: Facts_contra, /) -> Iterable[Finding]:
-        """Find what breaks the rule."""
+        """Find violations of the rule."""
         ...
 
 
 def findings(table: Iterable[Rule[Facts_contra]], facts: Facts_contra) -> list[Finding]:
-    """List every violation. Raises nothing.
-
-    Args:
-        table: The rules.
-        facts: What they are about.
-
-    Returns:
-        Findings in the table's order; none when all is well.
-    """
+    """List every violation, in the table's order. Raises nothing."""
     return [finding for rule in table for finding in rule.find(facts)]

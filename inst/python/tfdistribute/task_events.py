@@ -1,4 +1,4 @@
-"""Events that a task of a job reports to its supervisor: JSON lines in a file, both ends of it.
+"""Task events for the supervisor: JSON lines in a file, written by the task and read by the supervisor.
 
 Nothing is written unless TFDISTRIBUTE_EVENTS names the file, so a script behaves the same with and without a job.
 """
@@ -31,7 +31,7 @@ _STDERR = 2
 
 _MAX_READ_BYTES = 1 << 22
 
-# When and with which number this process last emitted a step, and when it emitted a failure.
+# Time and number of the step that this process last emitted, and the time of a failure that it emitted.
 _emitted: dict[str, float] = {}
 
 
@@ -86,14 +86,9 @@ def emit(event: str, **fields: Any) -> None:
 
 
 def emit_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
-    """Emit the last trained step, at most ten times a second.
+    """Emit the last trained step, its loss and examples per second, at most ten times a second.
 
     A repeated step is emitted at once: a new session has started from a checkpoint.
-
-    Args:
-        step: The global step.
-        loss: Loss of the step, if known.
-        speed: Examples per second of this process, if known.
     """
     now = time.monotonic()
     is_soon = now - _emitted.get("step", -math.inf) < STEP_EVERY_S
@@ -105,11 +100,7 @@ def emit_step(step: int, loss: float | None = None, speed: float | None = None) 
 
 
 def emit_failure(error: BaseException) -> None:
-    """Emit why this process ends before its work is done.
-
-    Args:
-        error: Any exception.
-    """
+    """Emit why this process ends before its work is done."""
     _emitted["failed"] = time.monotonic()
     emit("failed", **errors.as_values(error))
 
@@ -122,10 +113,7 @@ def has_emitted_failure() -> bool:
 class EventFile:
     """The events of one task, read in the order in which they were written.
 
-    Lines that are not events are skipped: the task's own code may write to the file.
-
-    Args:
-        path: The file; it need not exist yet.
+    Lines that are not events are skipped: the task's own code may write to the file. The file need not exist yet.
     """
 
     def __init__(self, path: str) -> None:
@@ -134,11 +122,7 @@ class EventFile:
         self._rest = b""
 
     def read_new(self) -> list[dict[str, Any]]:
-        """Read the events written since the last call.
-
-        Returns:
-            Events as mappings with "event" and "time".
-        """
+        """Read the events written since the last call, as mappings with "event" and "time"."""
         try:
             if os.stat(self.path).st_size <= self._position:
                 return []

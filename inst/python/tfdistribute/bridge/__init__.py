@@ -19,12 +19,12 @@ from tfdistribute.errors import as_values
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
     """Call one function of the bridge.
 
-    Arguments are brought to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
+    Arguments are converted to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
 
     Args:
         name: A key of ``FUNCTIONS``.
         arguments: Its arguments by name.
-        tf_config: R's TF_CONFIG, "" if it is not set; Python's copy of the environment is as old as its start.
+        tf_config: R's TF_CONFIG, "" if it is not set; Python's copy of the environment dates from its start.
 
     Returns:
         ``value``, ``error`` as ``errors.as_values`` describes it, or ``interrupt``.
@@ -36,7 +36,7 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
     try:
         function = FUNCTIONS[name]
         types = typing.get_type_hints(function)
-        # An empty list of R arrives as a list, with or without names.
+        # An empty R list arrives as a list, with or without names.
         given = {
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
         }

@@ -1,4 +1,4 @@
-"""Functions that R calls, by name. Their parameters have types, to which ``bridge.call`` brings the arguments."""
+"""Functions that R calls, by name; ``bridge.call`` converts arguments to the types of their parameters."""
 
 from __future__ import annotations
 

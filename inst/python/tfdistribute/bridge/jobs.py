@@ -25,13 +25,6 @@ def prepare_job(
 ) -> dict[str, Any] | None:
     """Check a job, and make its private directory.
 
-    Args:
-        cluster: The cluster of the run configuration.
-        strategy: Its strategy of training.
-        verb: "train" or "train_and_evaluate".
-        workload: The work of the job.
-        steps: Steps to train from the newest checkpoint on; None if the job is limited otherwise.
-
     Returns:
         ``directory``, and ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process
         performs the verb itself.

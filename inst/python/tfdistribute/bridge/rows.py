@@ -15,7 +15,7 @@ from tfdistribute.training import translate_errors
 
 Wire = Mapping[str, Any]
 
-# Rows that are read at once to write files.
+# Rows read at a time when writing files.
 _ROWS_AT_ONCE = 4096
 
 
@@ -60,7 +60,7 @@ def write_shards(
 
 
 def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
-    """Change those of the fields that an input has."""
+    """Replace the given fields, except those that an input does not have."""
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}

@@ -27,12 +27,6 @@ COMMANDS = {
 def main(arguments: Sequence[str]) -> int:
     """Run one command.
 
-    Args:
-        arguments: The arguments of ``python -m tfdistribute``.
-
-    Returns:
-        The exit code.
-
     Raises:
         SystemExit: after the help (0), or for wrong arguments (2).
     """

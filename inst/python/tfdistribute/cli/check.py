@@ -1,4 +1,4 @@
-"""List all mistakes of a cluster."""
+"""Command that lists all mistakes of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report on this Python, and on what is missing."""
+"""Command that reports on this Python, and on missing packages."""
 
 from __future__ import annotations
 

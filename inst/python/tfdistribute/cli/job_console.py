@@ -49,7 +49,7 @@ class JobConsole:
             self._phase = state["state"]
             if state["message"] not in notes:
                 lines.append(f"{state['state']}: {state['message']}")
-            # On problems the whole table of tasks is printed.
+            # The whole table of tasks is printed if there are problems.
             if state["state"] in ("restarting", "failed"):
                 lines += job_text.table(state)
         now = time.monotonic()

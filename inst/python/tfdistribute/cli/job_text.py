@@ -11,14 +11,7 @@ _HEADER = ("task", "pid", "state", "step", "examples/s")
 
 
 def table(state: Mapping[str, Any]) -> list[str]:
-    """Lay out the tasks of a job.
-
-    Args:
-        state: The job's state.
-
-    Returns:
-        Lines, the first with the names of the columns.
-    """
+    """Lay out the tasks of a job as lines, the first with the names of the columns."""
     rows = [_HEADER, *(_cells(task) for task in state["tasks"])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     return [

@@ -1,4 +1,4 @@
-"""Run a script in a cluster of processes on this machine."""
+"""Command that runs a script in a cluster of processes on this machine."""
 
 from __future__ import annotations
 

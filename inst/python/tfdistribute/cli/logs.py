@@ -1,4 +1,4 @@
-"""Show the logs of a job."""
+"""Command that shows the logs of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what each task of a cluster would do."""
+"""Command that shows what each task of a cluster would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stop a job."""
+"""Command that stops a job."""
 
 from __future__ import annotations
 

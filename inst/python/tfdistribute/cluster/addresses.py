@@ -56,10 +56,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address | None:
-    """Split an address into host and port.
-
-    Args:
-        text: Such as "host-a:2222", "10.0.0.1:2222" or "[::1]:2222"; the port may be missing.
+    """Split an address such as "host-a:2222" or "[::1]:2222" into host and port; the port may be missing.
 
     Returns:
         Host and port; None if the text is not an address, for example because a shell would interpret a character
@@ -76,15 +73,7 @@ def parse_address(text: str) -> Address | None:
 def resolve_hosts(
     addresses: Iterable[Address], timeout_s: float = LOOKUP_TIMEOUT_S
 ) -> dict[str, set[str]]:
-    """Look up hosts in parallel.
-
-    Args:
-        addresses: Addresses; their ports do not matter.
-        timeout_s: Seconds after which a host counts as not found.
-
-    Returns:
-        IP addresses by host, without the hosts that were not found.
-    """
+    """Look up the IP addresses of hosts in parallel; hosts not found within ``timeout_s`` are left out."""
     found: dict[str, set[str]] = {}
     searches: list[threading.Thread] = []
     for address in {each.host: each for each in addresses}.values():

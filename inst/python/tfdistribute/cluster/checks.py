@@ -16,26 +16,14 @@ from tfdistribute.rules import Finding, findings
 
 @dataclass(frozen=True)
 class ClusterRule:
-    """One row of the table.
-
-    Args:
-        rule: What must hold.
-        find: Yields each violation.
-    """
+    """One row of the table."""
 
     rule: str
     find: Callable[[ClusterFacts], Iterator[Finding]]
 
 
 def check(facts: ClusterFacts) -> list[Finding]:
-    """Find all mistakes of a cluster. Starts nothing, and raises nothing.
-
-    Args:
-        facts: What is known about it.
-
-    Returns:
-        One finding per mistake, in the table's order; none when all is well.
-    """
+    """Find all mistakes of a cluster, in the table's order. Starts nothing, and raises nothing."""
     return findings(CLUSTER_CHECKS, facts)
 
 
@@ -45,17 +33,7 @@ def check_tf_configs(
     global_batch_size: int | None = None,
     tf_config_is_late: bool = False,
 ) -> list[Finding]:
-    """Find all mistakes of the clusters that TF_CONFIGs describe.
-
-    Args:
-        texts: JSON, of one task or of several.
-        devices_per_worker: Devices of each process that trains.
-        global_batch_size: Examples of one training step.
-        tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
-
-    Returns:
-        As ``check``; also a finding for each text that cannot be read.
-    """
+    """Find all mistakes of the clusters that TF_CONFIGs describe, and the texts that cannot be read."""
     configs: list[TfConfig] = []
     unreadable: list[Finding] = []
     for text in texts:

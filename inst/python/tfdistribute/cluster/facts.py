@@ -54,7 +54,7 @@ class ClusterFacts:
 
     @cached_property
     def addresses(self) -> dict[Task, Address]:
-        """The same, parsed, without those that cannot be."""
+        """Addresses of these tasks, parsed, without those that cannot be."""
         parsed = {task: parse_address(text) for task, text in self.texts.items()}
         return {task: address for task, address in parsed.items() if address is not None}
 
@@ -77,23 +77,14 @@ class ClusterFacts:
         return listener(address.port)
 
     def count(self, *roles: str) -> int:
-        """Count the tasks of roles."""
+        """Count the tasks of these roles."""
         return sum(len(self.roles.get(role, ())) for role in roles)
 
 
 def facts_of_cluster(
     cluster: Cluster, devices_per_worker: int = 1, global_batch_size: int | None = None
 ) -> ClusterFacts:
-    """Collect the facts of a described cluster.
-
-    Args:
-        cluster: A cluster.
-        devices_per_worker: Devices of each process that trains, unless the cluster has the number itself.
-        global_batch_size: Examples of one training step.
-
-    Returns:
-        The facts.
-    """
+    """Collect the facts of a cluster, whose own ``devices_per_worker``, if any, replaces the argument."""
     roles = dict(cluster.addresses)
     evaluator = roles.pop(EVALUATOR, ())
     return ClusterFacts(

@@ -30,14 +30,11 @@ class Member:
     def here(
         cls, environment: Mapping[str, str] | None = None, protocol: str | None = None
     ) -> Member | None:
-        """Read the member from TF_CONFIG.
+        """Read the member from TF_CONFIG; None if it does not name a task of a cluster.
 
         Args:
             environment: Variables by name; None for those of this process.
             protocol: Protocol of the servers; None for "grpc".
-
-        Returns:
-            The member; None if TF_CONFIG does not name a task of a cluster.
 
         Raises:
             ClusterError: TF_CONFIG cannot be read.
@@ -101,13 +98,13 @@ class Member:
 
     @property
     def address(self) -> str:
-        """Where this process listens; empty for an evaluator."""
+        """Address at which this process listens; empty for an evaluator."""
         addresses = self.cluster.get(self.task.type, ())
         return addresses[self.task.index] if self.task.index < len(addresses) else ""
 
     @property
     def target(self) -> str:
-        """Where the sessions of this task are created; empty for a task that needs no server."""
+        """Address of the server for this task's sessions; empty for a task that needs no server."""
         return "" if self.is_alone else f"{self.protocol}://{self.address}"
 
     @property
@@ -120,7 +117,7 @@ class Member:
 
     @property
     def needed(self) -> tuple[tuple[Task, str], ...]:
-        """The other tasks that this one cannot take a step without.
+        """The other tasks without which this one cannot take a step.
 
         With parameter servers these are the servers and the chief, which initialises the variables; without them,
         every task that trains.

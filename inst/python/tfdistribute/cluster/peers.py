@@ -18,14 +18,7 @@ _POLL_S = 0.2
 
 
 def is_listening(address: str) -> bool:
-    """Return whether something listens at an address.
-
-    Args:
-        address: "host:port".
-
-    Returns:
-        True if a connection could be made; it is closed at once.
-    """
+    """Return whether something listens at "host:port"; the connection is closed at once."""
     place = parse_address(address)
     if place is None or place.port is None:
         return False
@@ -46,16 +39,13 @@ def wait_for(
     on_missing: Callable[[TasksWithAddresses], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[tuple[Task, str]]:
-    """Wait until all tasks listen.
+    """Wait until all tasks listen, and return those that still do not.
 
     Args:
         tasks: The tasks with their addresses.
         deadline_s: Maximum wait in seconds.
         on_missing: Called once with the tasks that do not listen yet, if there are any.
         should_stop: Returns True to give up before the deadline.
-
-    Returns:
-        The tasks that still do not listen; empty if all do.
     """
     end = time.monotonic() + deadline_s
     missing = unreachable(tasks)

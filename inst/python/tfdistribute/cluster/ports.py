@@ -29,15 +29,9 @@ class Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Return the listener on a TCP port of this machine.
+    """Return the listener on a TCP port of this machine; None if the port is free.
 
     TensorFlow's server binds a port on all network interfaces, so a listener on any of them conflicts with it.
-
-    Args:
-        port: 1 to 65535.
-
-    Returns:
-        The listener; None if the port is free.
 
     Source:
         https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
@@ -49,14 +43,7 @@ def listener(port: int) -> Listener | None:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Find free ports. They are not reserved: another program may take one before it is used.
-
-    Args:
-        count: Number of different ports.
-
-    Returns:
-        The ports.
-    """
+    """Find free ports. They are not reserved: another program may take one before it is used."""
     with contextlib.ExitStack() as stack:
         # All stay bound until the last is found, so that none is found twice.
         held = [stack.enter_context(socket.socket()) for _ in range(count)]

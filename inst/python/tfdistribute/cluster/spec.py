@@ -55,13 +55,9 @@ class Task(Description):
 
 
 def chief_of(tasks: Iterable[Task]) -> Task | None:
-    """Return the task that writes checkpoints: the chief, or worker 0 if there is none.
+    """Return the task that writes checkpoints: the chief, or worker 0 if there is none; None if no task trains.
 
-    Args:
-        tasks: The tasks of a cluster, in TensorFlow's order of roles.
-
-    Returns:
-        The chief; None if none of the tasks trains.
+    The tasks must be in TensorFlow's order of roles.
     """
     return next((task for task in tasks if task.trains), None)
 
@@ -199,14 +195,7 @@ class LocalCluster(Cluster, kind="local"):
         return {role: ("",) * count for role, count in counts.items() if count}
 
     def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
-        """Assign a port to every task that listens.
-
-        Args:
-            ports: One for each task except the evaluator.
-
-        Returns:
-            The cluster on the loopback address.
-        """
+        """Assign a port on the loopback address to every task except the evaluator."""
         left = iter(ports)
 
         def addresses_of(role: str) -> tuple[str, ...]:

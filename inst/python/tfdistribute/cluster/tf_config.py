@@ -22,7 +22,7 @@ class TfConfig:
 
     Args:
         cluster: Addresses ("host:port") by role, such as "chief", "worker", "ps".
-        task_type: Role of this process; None where TF_CONFIG names no task.
+        task_type: Role of this process; None if TF_CONFIG names no task.
         task_index: Its number within the role, from 0.
     """
 
@@ -32,32 +32,28 @@ class TfConfig:
 
     @property
     def tasks(self) -> int:
-        """Processes of the cluster; an evaluator that the cluster does not list counts."""
+        """Number of processes, including an evaluator that the cluster does not list."""
         listed = sum(len(addresses) for addresses in self.cluster.values())
         unlisted = self.task_type == "evaluator" and "evaluator" not in self.cluster
         return listed + (1 if unlisted and listed else 0)
 
     @property
     def task(self) -> str:
-        """This process in words, such as "worker 1"."""
+        """Name of this process, such as "worker 1"."""
         return "no task" if self.task_type is None else f"{self.task_type} {self.task_index}"
 
 
 def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
-    """Read the cluster from an environment. Addresses are not tried, nor compared.
-
-    Args:
-        environment: Variables by name, such as ``os.environ``.
+    """Read the cluster from an environment, without trying or comparing its addresses.
 
     Returns:
-        The cluster and this process's task; None where TF_CONFIG is not set or names neither.
+        The cluster and this process's task; None if TF_CONFIG is not set or names neither.
 
     Raises:
-        ClusterError: TF_CONFIG is no JSON (the error names the place), or not of TensorFlow's form.
+        ClusterError: TF_CONFIG is not JSON (the error names the place), or does not have TensorFlow's form.
 
     Source:
-        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment
-        variable".
+        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment variable".
     """
     found = parse_tf_config(environment.get("TF_CONFIG", ""))
     if found is not None:
@@ -66,7 +62,7 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
 
 
 def parse_tf_config(text: str) -> TfConfig | None:
-    """Read the text of TF_CONFIG. Whether its task is one of its cluster's is not checked."""
+    """Parse TF_CONFIG, without checking that its task belongs to its cluster."""
     text = text.strip()
     if not text:
         return None
@@ -93,14 +89,9 @@ def parse_tf_config(text: str) -> TfConfig | None:
 
 
 def to_tf_config(cluster: ClusterSpec, task: Task) -> str:
-    """Write the TF_CONFIG of one task.
+    """Write the TF_CONFIG of one task as one line of JSON.
 
-    Args:
-        cluster: The cluster. Its evaluator is not listed in the ``cluster`` of TF_CONFIG, as TensorFlow requires.
-        task: One of its tasks.
-
-    Returns:
-        JSON, on one line.
+    The evaluator is not listed in ``cluster``, as TensorFlow requires.
 
     Raises:
         ClusterError: the cluster has no such task.

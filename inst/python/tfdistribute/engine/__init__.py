@@ -23,10 +23,9 @@ def is_started() -> bool:
 
 
 def tf_config_at_start() -> str:
-    """Return TF_CONFIG as it was when TensorFlow was imported.
+    """Return TF_CONFIG as it was when TensorFlow was imported; "" if it was not set.
 
-    Returns:
-        Its text, or a blank string. If another package imported TensorFlow, its value at the start of the process.
+    If another package imported TensorFlow, this is its value at the start of the process.
     """
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 

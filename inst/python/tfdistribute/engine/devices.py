@@ -9,16 +9,13 @@ import tensorflow as tf
 
 from tfdistribute.errors import StrategyError
 
-# A session makes as many CPU devices as its configuration says, however many TensorFlow was started with. Every replica
-# is a copy of the graph: many more replicas than processors take minutes to start.
+# A session creates as many CPU devices as its configuration asks for, however TensorFlow was started. Each replica
+# is a copy of the graph, so many more replicas than processors take minutes to start.
 MOST_CPUS = max(8, 2 * (os.cpu_count() or 1))
 
 
 def counts() -> tuple[int, int]:
-    """Count the devices that a session can have, without starting them.
-
-    Returns:
-        The most logical CPUs, and the GPUs that TensorFlow sees.
+    """Return the most logical CPUs a session can have and the GPUs TensorFlow sees, without starting them.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices
@@ -27,10 +24,7 @@ def counts() -> tuple[int, int]:
 
 
 def limit_gpu_memory(megabytes: float) -> None:
-    """Limit the memory that this process takes of each GPU. TensorFlow has no limit for CPUs.
-
-    Args:
-        megabytes: Memory of each GPU.
+    """Limit this process's memory on each GPU. TensorFlow cannot limit memory on CPUs.
 
     Raises:
         StrategyError: TensorFlow has started the GPUs already.
@@ -52,7 +46,7 @@ def limit_gpu_memory(megabytes: float) -> None:
 
 
 def limit_gpu_memory_of_sessions(session_config: Any, megabytes: float) -> None:
-    """Set the same limit in a ``tf.compat.v1.ConfigProto``: the first to start a GPU sets its memory."""
+    """Set the same limit in a ``tf.compat.v1.ConfigProto``: whatever starts a GPU first sets its memory."""
     limits = session_config.gpu_options.experimental.virtual_devices
     for _ in tf.config.list_physical_devices("GPU"):
         limits.add(memory_limit_mb=[megabytes])

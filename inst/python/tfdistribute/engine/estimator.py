@@ -1,21 +1,21 @@
 """One class over TensorFlow's Estimators, with every repair and addition of this package.
 
 TensorFlow refuses subclasses that override methods when they are constructed, so ``adopt()`` changes the class of an
-Estimator that exists. What differs between models is in ``EstimatorOptions``. Things happen in this order:
+existing Estimator. ``EstimatorOptions`` holds what differs between models. Things happen in this order:
 
 ``train``
     The session is the one that ``train_with()`` names, or TensorFlow's.
 ``evaluate``
     The mean loss over batches becomes the mean over rows; then the observer gets the metrics.
 ``export_saved_model``
-    Predictions are the default answer to requests of tensors.
+    Predictions are the default signature for requests of tensors.
 
-Each of them, and ``predict``, leaves Keras's classes as it found them. Each calls the model function:
+These and ``predict`` leave Keras's classes as they found them. Each calls the model function:
 
 1. Packed features become features by name.
 2. Joint numeric columns get one matrix.
-3. Features take the names that they have inside the model.
-4. A baseline model gets one feature, which counts rows.
+3. Features are renamed to the model's own names.
+4. A baseline model gets a single feature, to count rows.
 5. A classifier's labels become whole numbers.
 6. The model function is called, a user's with the repairs of ``model_graphs.repaired``.
 7. The reported loss is the mean over replicas.
@@ -58,11 +58,11 @@ class EstimatorOptions:
             that reticulate converts to a list.
         columns: The model's feature columns, some of which may be joint columns.
         feature_keys: Names of features inside the model, by their names in the data.
-        only_row_count: Whether the model reads no feature, and needs one to count rows.
+        only_row_count: Whether the model reads no features and needs one only to count rows.
         weight_key: Name inside the model of the feature that holds the weights, or None.
         whole_labels: Whether labels are class numbers.
-        loss_is_mean: Whether the loss is a mean over examples, for a model function that is written for one device;
-            None for other model functions.
+        loss_is_mean: Whether the loss is a mean over examples, in a model function written for one device; None for
+            other model functions.
         reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum.
         row_loss: Name of the metric that is the mean loss over rows, or None.
         hides_row_loss: Whether evaluations report that metric as "loss" only.
@@ -93,14 +93,14 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     @contextlib.contextmanager
     def train_with(self, session: TrainSession) -> Iterator[None]:
-        """Train in another session than TensorFlow's inside the block.
+        """Replace TensorFlow's training session inside the block.
 
         Args:
             session: Called in place of ``_train_with_estimator_spec``, with that as its first argument.
 
         Source:
-            ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: every training of an
-            Estimator ends there, with the graph and all hooks made.
+            ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: all training ends
+            there, once the graph and all hooks exist.
         """
         self._session = session
         try:
@@ -109,7 +109,7 @@ class DistributedEstimator(estimator_lib.Estimator):
             self._session = None
 
     def observe_evaluations(self, observer: Callable[[dict[str, Any], float], Any]) -> None:
-        """Call a function with the metrics of each evaluation and the seconds that it took.
+        """Call a function with the metrics and the duration in seconds of each evaluation.
 
         TensorFlow's ``train_and_evaluate`` returns the last evaluation only; its executor calls ``evaluate`` for each.
         """
@@ -121,9 +121,9 @@ class DistributedEstimator(estimator_lib.Estimator):
             return super().train(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Evaluate, with the mean loss over rows where the model has one.
+        """Evaluate, with the mean loss over rows if the model has one.
 
-        Estimator takes the mean over batches, in which an odd last batch counts as much as a whole one.
+        Estimator averages over batches, so a smaller last batch counts as much as a full one.
 
         Source:
             ``_evaluate_build_graph`` in tensorflow_estimator/python/estimator/estimator.py.
@@ -157,8 +157,8 @@ class DistributedEstimator(estimator_lib.Estimator):
         """Export, with a default signature that every request can use.
 
         A canned classifier answers with classes and scores in the form of TensorFlow Serving, which takes serialised
-        examples only. For requests of tensors TensorFlow leaves that signature out, with a line in the log. Then all
-        predictions are the default.
+        examples only. TensorFlow omits that signature for requests of tensors and only logs it. All predictions then
+        become the default signature.
 
         Source:
             ``build_all_signature_defs`` in tensorflow/python/saved_model/model_utils/export_utils.py.
@@ -174,8 +174,8 @@ class DistributedEstimator(estimator_lib.Estimator):
         finally:
             self._receiver = None
 
-    # AutoGraph would read and rewrite all of the model's code under a strategy, layers and summaries included. That
-    # takes three quarters of the time from the call to the first step, and does not happen without a strategy.
+    # Under a strategy, AutoGraph would rewrite all of the model's code, including layers and summaries. That takes
+    # three quarters of the time to the first step, and does not happen without a strategy.
     @model_graphs.leave_as_written
     def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
         options = self.options
@@ -200,11 +200,7 @@ class DistributedEstimator(estimator_lib.Estimator):
 
 
 def adopt(estimator: Any, options: EstimatorOptions) -> Any:
-    """Change the class of an Estimator to one with this package's repairs.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator`` of any class; it is changed in place.
-        options: What differs between models.
+    """Change the class of an Estimator, in place, to one with this package's repairs.
 
     Returns:
         The same object, an instance of its own class and of ``DistributedEstimator``.
@@ -242,11 +238,11 @@ def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tupl
 
 
 def _report_mean_loss() -> None:
-    """Report the mean of the replicas' losses where each is a mean.
+    """Report the mean of the replicas' losses if each of them is a mean.
 
     Optimizers of TensorFlow 2 do not set this flag, and without it Estimator adds up the replicas' losses: with n
-    replicas it reports n times the loss. Weights are not concerned. A loss that is a sum over examples stays a sum over
-    all replicas. Optimizers of TensorFlow 1 set the flag in the model function, or take it away.
+    replicas it reports n times the loss. Weights are unaffected. A loss that is a sum over examples stays a sum over
+    all replicas. Optimizers of TensorFlow 1 set or clear the flag in the model function.
 
     Source:
         ``_get_loss_reduce_op_for_reporting`` in tensorflow_estimator/python/estimator/estimator.py.

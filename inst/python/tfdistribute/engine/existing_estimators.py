@@ -1,4 +1,4 @@
-"""Copies of Estimators that the user or another package has made."""
+"""Copies of Estimators made by the user or another package."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ def is_estimator(value: Any) -> bool:
 def kind_of(estimator: Any) -> str:
     """Return the origin of an Estimator's model function.
 
-    Args:
-        estimator: A ``tf.estimator.Estimator``.
-
     Returns:
         "canned" (TensorFlow 2's ready-made models), "v1_canned" (those of tf.compat.v1.estimator), "keras"
         (``tf.keras.estimator.model_to_estimator``) or "custom".
@@ -44,12 +41,6 @@ def own_config(estimator: Any) -> Any:
 
     Sessions get the CPU devices that its strategies name, without which mirrored training waits for ever. An
     Estimator of tf.compat.v1.estimator, which fails when it is evaluated under a strategy, is evaluated on one device.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator``.
-
-    Returns:
-        A ``tf.estimator.RunConfig``.
     """
     config = estimator.config
     if kind_of(estimator) == "v1_canned":
@@ -64,19 +55,15 @@ def own_config(estimator: Any) -> Any:
 
 
 def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
-    """Make an Estimator with the same model under another configuration, with this package's repairs.
+    """Copy an Estimator under another run configuration, with this package's repairs.
 
     Args:
-        estimator: A ``tf.estimator.Estimator``; it does not change.
+        estimator: A ``tf.estimator.Estimator``; it is not changed.
         config: A ``tf.estimator.RunConfig`` with the directory of the model.
-        calls_r: Whether functions of R may be in the model: replicas then stay on the calling thread.
-
-    Returns:
-        A ``tf.estimator.Estimator``.
+        calls_r: Whether the model may call R functions; replicas then run on the calling thread.
 
     Raises:
-        UnsupportedError: it was made by ``model_to_estimator``, and the configuration has a strategy of several
-            replicas.
+        UnsupportedError: it was made by ``model_to_estimator``, and the strategy has several replicas.
     """
     kind = kind_of(estimator)
     if kind == "keras":
@@ -126,7 +113,7 @@ def _refuse_strategies(config: Any) -> None:
 
 
 def _with_new_optimizers(model_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Copy the model function of a canned Estimator, with makers of optimizers instead of optimizers.
+    """Copy the model function of a canned Estimator, with optimizer factories instead of optimizers.
 
     One Keras optimizer cannot be used in two graphs: a second training fails, and so does a strategy.
     """

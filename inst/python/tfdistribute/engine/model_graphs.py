@@ -1,4 +1,4 @@
-"""Graphs of model functions: repairs of those of the user, and training operations."""
+"""Graphs of model functions: repairs for users' functions, and training operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ v1 = tf.compat.v1
 
 @contextlib.contextmanager
 def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
-    """Repair the graph of a model function that is written for one device, for several replicas.
+    """Adapt the graph of a model function written for one device to several replicas.
 
     Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's
     seed, and sessions get the CPU devices that the graph names.
@@ -30,11 +30,8 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
         loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false if it is a
             replica's share of a sum over all examples, or was divided by the number of replicas already.
 
-    Yields:
-        Nothing; the model function is called inside.
-
     Raises:
-        RunConfigError: devices are named that the cluster does not have.
+        RunConfigError: the model names devices that the cluster does not have.
     """
     graph = v1.get_default_graph()
     gradient_scale.average_gradients(graph)
@@ -49,7 +46,7 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def layer_seeds(seed: int | None) -> Iterator[None]:
-    """Give layers their own generator of seeds inside the block, instead of Python's, which is the user's.
+    """Give layers their own seed generator inside the block, so that the user's generator in Python does not change.
 
     Layers of Keras and tf.compat.v1.layers ignore the graph's seed. Keras has a generator per thread, so every replica
     begins with the same seed, on its own thread or not.
@@ -72,14 +69,9 @@ def leave_as_written(function: Any) -> Any:
 
 
 def minimize(optimizer: Any, loss: Any) -> Any:
-    """Make the training operation: the collected updates, then the gradients of all variables.
+    """Make the training operation: the collected updates, the gradients of all variables, and the step count.
 
-    Args:
-        optimizer: A new optimizer of TensorFlow 1, or a legacy one of Keras.
-        loss: The loss, a scalar tensor.
-
-    Returns:
-        An operation that also counts the step.
+    ``optimizer`` is a new TensorFlow 1 optimizer or a new legacy Keras one.
     """
     step = v1.train.get_or_create_global_step()
     trained = replicated_variables.trainable()
@@ -92,12 +84,6 @@ def minimize(optimizer: Any, loss: Any) -> Any:
 
 def count_steps(train_op: Any) -> Any:
     """Make a training operation count the global step, if it does not: otherwise training would not end.
-
-    Args:
-        train_op: The training operation of a model function: an operation, a tensor or several of them.
-
-    Returns:
-        An operation that trains and counts, which may be the same.
 
     Raises:
         ModelError: train_op is something else.

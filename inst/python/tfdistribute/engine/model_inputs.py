@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
-    """Rename features from their names in the data to the keys that they have inside the model."""
+    """Rename features from their names in the data to the model's keys."""
     if all(name == key for name, key in keys.items()):
         return features
     # A feature that the model does not read must not take the name of a renamed one.
@@ -21,8 +21,8 @@ def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Map
 def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, Any]:
     """Keep the weights, and one feature to count the rows of a batch.
 
-    TensorFlow's baseline compares the features' numbers of rows, and makes its variable depend on that: the variable
-    would have to be initialised after the first batch, which is read after all variables are initialised.
+    TensorFlow's baseline compares the row counts of its features and makes its variable depend on the result. That
+    variable would need the first batch, which is read only after all variables are initialised.
 
     Source:
         ``_baseline_model_fn_builder_v2`` in tensorflow_estimator/python/estimator/canned/baseline.py.
@@ -34,7 +34,7 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
 
 
 def cast_labels(labels: Any) -> Any:
-    """Cast classes that are TRUE and FALSE, or R's numbers, to integers; other numbers stop the training."""
+    """Cast logical classes, and R's numbers, to integers; other numbers stop the training."""
     if labels is None or not (labels.dtype.is_floating or labels.dtype.is_bool):
         return labels
     whole = tf.cast(labels, tf.int64)

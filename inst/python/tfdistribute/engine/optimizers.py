@@ -45,9 +45,6 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
         class_name: Name of the class, such as "Adam".
         settings: Its arguments; ``learning_rate`` may be a mapping that describes a schedule.
 
-    Returns:
-        A function that makes a new optimizer on each call.
-
     Raises:
         ArgumentError: Keras refuses the settings.
     """
@@ -72,13 +69,10 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
 
 
 def learning_rate(value: Any) -> Any:
-    """Turn a learning rate into what Keras takes.
+    """Convert a learning rate to a form that Keras takes.
 
     Args:
         value: A number, a Keras schedule, or a mapping ``{"schedule": name, ...}``.
-
-    Returns:
-        The number, or a ``LearningRateSchedule``.
 
     Raises:
         ArgumentError: the schedule or one of its settings is not known.
@@ -111,9 +105,6 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
     Args:
         optimizer: A Keras optimizer, legacy or new, or a function that makes one.
 
-    Returns:
-        A function that makes a new legacy optimizer on each call.
-
     Raises:
         ModelError: canned models do not support the optimizer.
     """
@@ -129,15 +120,7 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
 
 
 def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Make a factory of a user's function, which checks what the function returns.
-
-    Args:
-        function: A function of the user without arguments.
-
-    Returns:
-        A function that makes a new legacy optimizer on each call, and raises ModelError if the user's function returns
-        something else.
-    """
+    """Make a factory from a user's function; it raises ModelError if the function does not return an optimizer."""
 
     def make() -> Any:
         made = function()
@@ -145,7 +128,7 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
             return made
         if not isinstance(made, tf.keras.optimizers.Optimizer):
             raise _unusable(made)
-        # A new optimizer has a readable learning rate only outside graphs.
+        # The learning rate of a new optimizer is readable only outside graphs.
         with context.eager_mode():
             return factory_like(function())()
 
@@ -153,7 +136,7 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _with_own_settings(optimizer: Any) -> Any:
-    # Keras makes a variable of a number, and the checkpoint overwrites it: a training that continues with another
+    # Keras turns a number into a variable, which the checkpoint overwrites: a training that continues with another
     # learning rate would silently keep the first one. A function does not become a variable.
     for name, value in optimizer._hyper.items():
         if isinstance(value, numbers.Real):

@@ -1,7 +1,7 @@
 """The ConfigProto of a session, from settings by name.
 
-protobuf's ``ParseDict`` does not do: it takes "2" for 2, TRUE for 1.0 and any number for an enum, replaces lists, and
-its errors do not always have the path of the field.
+protobuf's ``ParseDict`` is too lax: it takes "2" for 2, TRUE for 1.0 and any number for an enum, replaces lists, and
+its errors do not always name the field's path.
 """
 
 from __future__ import annotations
@@ -33,9 +33,6 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
     Args:
         settings: Fields of ``tf.compat.v1.ConfigProto`` by name; nested messages are mappings.
         base: The ConfigProto that TensorFlow would use; None for the default of one machine.
-
-    Returns:
-        A new ``tf.compat.v1.ConfigProto``.
 
     Raises:
         RunConfigError: an unknown field, or a value that does not fit its field.

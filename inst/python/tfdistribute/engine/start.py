@@ -12,7 +12,7 @@ from tensorflow.python.util import deprecation
 def reduce_warnings(tensorflow: Any) -> None:
     """Silence TensorFlow's deprecation warnings and informational logs; other warnings and errors stay.
 
-    Estimators are deprecated as a whole, so a line for each of their parts tells users nothing.
+    Estimators are deprecated as a whole, so a warning for each of their parts tells users nothing.
     """
     logger = tensorflow.get_logger()
     logger.setLevel(logging.WARNING)

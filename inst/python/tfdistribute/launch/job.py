@@ -43,11 +43,9 @@ class Job(Description):
 
     Args:
         id: Unique among the jobs of this user.
-        cluster: The cluster, on this machine.
         verb: "train", "train_and_evaluate", or "script" for any script.
         command: Command of every task, as an argument list.
         directory: The job's private directory.
-        working_directory: Working directory of the tasks.
         strategy: Kind of the strategy, such as "multi_worker"; None for scripts.
         model_dir: Directory of the checkpoints, absolute or with a scheme; None if unknown.
         environment: Environment variables that every task gets besides the supervisor's own.
@@ -168,10 +166,6 @@ def write_job(job: Job) -> str:
 
 def must_launch(cluster: Cluster, environment: Mapping[str, str]) -> bool:
     """Return whether a training with a cluster needs a job on this machine.
-
-    Args:
-        cluster: The cluster of the run configuration.
-        environment: Environment variables, such as ``os.environ``.
 
     Returns:
         False if this process is a task: a job started it, TF_CONFIG names it (whatever the run configuration says), or

@@ -31,7 +31,7 @@ _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def adopt(supervisor: subprocess.Popen[bytes]) -> None:
-    """Reap a supervisor that this process started when it has ended."""
+    """Remember a supervisor that this process started, to reap it when it has ended."""
     _started[supervisor.pid] = supervisor
 
 
@@ -53,14 +53,7 @@ def is_running(job: Handle) -> bool:
 
 
 def job_state(job: Handle) -> dict[str, Any]:
-    """Read the state of a job, or its result.
-
-    Args:
-        job: Its handle.
-
-    Returns:
-        The state; "failed" if the supervisor is gone without a result.
-    """
+    """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
     reap_supervisors()
     directory = str(job["directory"])
     running = private_directory.is_locked(directory)
@@ -107,15 +100,7 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
 
 
 def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list[str]:
-    """Read the logs of a job.
-
-    Args:
-        job: Its handle.
-        task: One task, such as "worker 1"; None for all.
-        level: Minimum level of lines.
-
-    Returns:
-        Lines; of all tasks as "[worker 1] ...".
+    """Read the logs of a job: the lines of one task, or "[worker 1] ..." for all tasks.
 
     Raises:
         ArgumentError: the job has no such task.
@@ -125,7 +110,7 @@ def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list
 
 
 def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[str]:
-    """Read the logs that a table of tasks names; the same as ``job_logs`` from "task", "log" and "log_start"."""
+    """Read the logs in a table of tasks: rows with "task", "log" and "log_start"."""
     names = [row["task"] for row in rows]
     if task is not None and task not in names:
         raise ArgumentError(
@@ -143,14 +128,9 @@ def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[
 
 
 def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
-    """Stop a job: the chief saves a checkpoint, then all tasks end.
+    """Stop a job: the chief saves a checkpoint, then all tasks end. Return the job's state.
 
-    Args:
-        job: Its handle.
-        wait_s: Seconds to wait for the end; 0 to send the request only.
-
-    Returns:
-        The state.
+    With ``wait_s=0`` the request is only sent.
     """
     pid = int(job["pid"])
     if is_running(job):
@@ -175,14 +155,7 @@ def running_jobs() -> Iterator[dict[str, Any]]:
 
 
 def find_job(name: str) -> dict[str, Any] | None:
-    """Find a running job.
-
-    Args:
-        name: Its id, its model_dir or its log directory.
-
-    Returns:
-        Its handle; None if no such job is running.
-    """
+    """Find a running job by its id, its model_dir or its log directory; return its handle or None."""
     path = os.path.realpath(name)
     for job in running_jobs():
         directories = [job["model_dir"], job["logs"]]

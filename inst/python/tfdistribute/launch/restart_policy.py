@@ -10,7 +10,7 @@ from tfdistribute.cluster.spec import EVALUATOR, Task
 from tfdistribute.launch import failures
 from tfdistribute.launch.task_view import TaskView
 
-# Peers of a lost task may report first; its own end is seen within this time.
+# Peers of a lost task may report first; its own end is noticed within this time.
 SETTLE_S = 0.5
 
 # How often a job may change its ports.
@@ -42,13 +42,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Decision:
-    """The next action for a job.
-
-    Args:
-        action: What to do.
-        cause: The task that is the root cause.
-        tasks: The tasks to restart.
-    """
+    """The next action for a job."""
 
     action: Action
     cause: Task | None = None

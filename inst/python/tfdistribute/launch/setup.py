@@ -17,10 +17,8 @@ class JobSetup:
     """The resources of a running job.
 
     Args:
-        job: The job.
         logs: Directory of the logs.
         is_private: Whether the tasks have a network of their own.
-        notes: Notes for the user.
         lock: The lock on model_dir; None if model_dir is remote or unknown.
     """
 

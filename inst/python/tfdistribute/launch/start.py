@@ -30,7 +30,7 @@ _LOG = "supervisor.log"
 # Exit codes of the supervisor by the last state of its job.
 CODES = {"done": 0, "failed": 1, "refused": 2, "stopped": 130}
 
-# Python starts in a few milliseconds: it reads no environment variables and looks for no installed packages.
+# Fast startup: Python ignores environment variables and installed packages.
 _OPTIONS = ("-I", "-S")
 _CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
@@ -39,13 +39,9 @@ _CODE = (
 
 
 def start_supervisor(job: Job) -> dict[str, Any]:
-    """Start the supervisor of a job and wait until it runs.
+    """Start the supervisor of a job, wait until it runs, and return the job's handle.
 
-    Args:
-        job: The job; this process holds the lock of its private directory.
-
-    Returns:
-        The handle of the job; see ``job_handle.handle_of``.
+    This process must hold the lock of the job's private directory.
 
     Raises:
         TfdistributeError: nothing could be started. The private directory is removed.
@@ -71,14 +67,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run as the supervisor.
-
-    Args:
-        arguments: The path of a job.json, and the descriptor of the open file that holds the directory's lock.
-
-    Returns:
-        An exit code of ``CODES``.
-    """
+    """Run as the supervisor, given the path of a job.json and the descriptor of its lock; return one of ``CODES``."""
     path = arguments[0]
     directory = os.path.dirname(os.path.abspath(path))
     private_directory.check_private(directory)

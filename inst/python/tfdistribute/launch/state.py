@@ -31,13 +31,10 @@ class JobState:
     """The state of a whole job.
 
     Args:
-        job: The job.
         state: "starting", "training", "evaluating", "restarting", "stopping", "done", "failed" or "stopped".
         message: The state as a sentence.
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".
-        restarts: Restarts so far.
-        notes: Notes for the user.
         failure: The root cause; None without a failure.
         started: Epoch seconds.
         ended: Epoch seconds; None before the end.
@@ -62,13 +59,7 @@ class JobState:
     def as_values(
         self, tasks: Sequence[TaskProcess], progress: Progress, now: float
     ) -> dict[str, Any]:
-        """Return the state as plain values, the content of the file.
-
-        Args:
-            tasks: The tasks.
-            progress: Their progress.
-            now: Monotonic time.
-        """
+        """Return the state as plain values, the content of the file; ``now`` is monotonic time."""
         return {
             "id": self.job.id,
             "pid": os.getpid(),
@@ -97,11 +88,7 @@ class JobState:
 
 
 class StateFile:
-    """The state file of a job.
-
-    Args:
-        path: Its path.
-    """
+    """The state file of a job."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -134,10 +121,6 @@ def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
 
 def replace(path: str, values: dict[str, Any]) -> None:
     """Write plain values as JSON; readers see either the old file or the new one.
-
-    Args:
-        path: The file.
-        values: Its content.
 
     Raises:
         OSError: the file cannot be written.

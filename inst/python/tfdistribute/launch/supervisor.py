@@ -1,4 +1,4 @@
-"""Supervisor of one job, from the start of its tasks to their end. Single-threaded."""
+"""Supervisor of one job, from the start of its tasks to their end; single-threaded."""
 
 from __future__ import annotations
 
@@ -40,16 +40,10 @@ OnState = Callable[[dict[str, Any]], None]
 
 
 def supervise(job: Job, on_state: OnState | None = None) -> dict[str, Any]:
-    """Run a job to its end: start its tasks, restart lost ones, and end them all.
+    """Run a job to its end: start its tasks, restart lost ones, and end them all. Return the job's last state.
 
-    All children of this process are killed with the job: the process should have no others.
-
-    Args:
-        job: The job.
-        on_state: Called with the state, at most ten times a second.
-
-    Returns:
-        The last state, which is also written to the log directory.
+    All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
+    with the state at most ten times a second.
 
     Raises:
         TfdistributeError: nothing could be started; see ``setup.set_up``.
@@ -67,14 +61,7 @@ def supervise(job: Job, on_state: OnState | None = None) -> dict[str, Any]:
 
 
 class Supervisor:
-    """The supervisor of one job.
-
-    Args:
-        job: The job.
-        setup: Its resources.
-        stops: Requests to stop it.
-        on_state: Called with the state.
-    """
+    """The supervisor of one job."""
 
     def __init__(
         self, job: Job, setup: JobSetup, stops: StopRequests, on_state: OnState | None = None
@@ -102,11 +89,7 @@ class Supervisor:
         self._parent = None if job.parent_pid is None else processes.start_time(job.parent_pid)
 
     def run(self) -> dict[str, Any]:
-        """Supervise until the end, and write the result.
-
-        Returns:
-            The last state.
-        """
+        """Supervise until the end, write the result, and return the last state."""
         try:
             self.tasks.start(self.tasks, 0)
             while self.state.state not in ENDED:
@@ -275,7 +258,7 @@ class Supervisor:
         self._file.mark_news()
         self.tasks.dump_stacks()
         self._wait(lambda: False, STACKS_S)
-        # The first signal asks a training to end after its step, the second interrupts it anywhere.
+        # The first signal asks a training to end after its step; the second interrupts it anywhere.
         for _ in range(2):
             for view in late.views:
                 self.tasks[view.task].request_end(signal.SIGINT, whole_group=False)

@@ -23,11 +23,7 @@ _FIRST_PRIVATE_PORT = 2222
 
 
 class TaskGroup:
-    """All tasks of a job.
-
-    Args:
-        setup: The resources of the job.
-    """
+    """All tasks of a job."""
 
     def __init__(self, setup: JobSetup) -> None:
         self.job = setup.job
@@ -91,10 +87,6 @@ class TaskGroup:
     def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
         """Start tasks.
 
-        Args:
-            tasks: The tasks.
-            restarts: Restarts of the job so far.
-
         Raises:
             BackendError: the program of the tasks cannot be run.
         """
@@ -140,11 +132,7 @@ class TaskGroup:
                 task.signal(signal.SIGUSR1, whole_group=False)
 
     def kill(self, tasks: Iterable[TaskProcess] | None = None) -> None:
-        """Kill tasks with their process groups, and wait for their ends.
-
-        Args:
-            tasks: The tasks; None for all.
-        """
+        """Kill tasks, or all of them, with their process groups, and wait for their ends."""
         killed = self.tasks if tasks is None else list(tasks)
         for task in killed:
             task.request_end(signal.SIGKILL)

@@ -25,14 +25,7 @@ _RECENT_S = 2.0
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Parameters of a start.
-
-    Args:
-        command: Argument list.
-        environment: All environment variables.
-        directory: Working directory.
-        cores: Cores that it may use; empty for any.
-    """
+    """Parameters of a start."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -70,11 +63,7 @@ class TaskProcess:
         return f"{self._events}-{self.starts}.jsonl"
 
     def start(self, options: StartOptions) -> None:
-        """Start the process in a session of its own.
-
-        Raises:
-            OSError: the program cannot be run.
-        """
+        """Start the process in a session of its own; raise OSError if the program cannot be run."""
         parent, cores = os.getpid(), set(options.cores)
 
         def prepare() -> None:

@@ -14,18 +14,13 @@ class TaskView:
     """One start of one task, known from its events and its exit code.
 
     Args:
-        task: The task.
         started_at: Monotonic time of the start.
-        pid: Process id.
         state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
-        waiting_for: What it is waiting for, if it is.
         is_up: Whether it has reported any event.
         step: The last step that it reported.
         speed: Its examples per second.
         stepped_at: Monotonic time of its last step; None before the first.
         heard_at: Monotonic time of its last event.
-        finished: Its event "finished".
-        failed: Its event "failed".
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
         is_ended_by_us: Whether the supervisor ended it.

@@ -20,9 +20,6 @@ def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) 
         settings: The run configuration; without a model_dir the copy keeps the original's.
         calls_r: Whether the model may call R functions; replicas then run on the calling thread.
 
-    Returns:
-        A ``tf.estimator.Estimator``.
-
     Raises:
         ArgumentError: estimator is not an Estimator.
         RunConfigError: a rule of the preflight table refuses the settings.

@@ -33,7 +33,7 @@ def export_savedmodel(
     overwrite: bool = True,
     versioned: bool = False,
 ) -> str:
-    """Write a SavedModel, complete or not at all.
+    """Write a SavedModel atomically.
 
     Args:
         model: A trained model.

@@ -42,7 +42,7 @@ class History:
             step: The global step after the update.
             loss: Mean loss over the step's examples.
             in_record: Whether the step belongs to the record; others only go to the listener.
-            at: When the step was taken, on ``time.monotonic``; None for now. The listener gets only steps of now.
+            at: When the step was taken, on ``time.monotonic``; None for now. The listener gets current steps only.
         """
         now = time.monotonic() if at is None else at
         # The first step includes TensorFlow's start, so speed counts from its end.

@@ -45,9 +45,6 @@ def finish_step_on_interrupt() -> Iterator[StopRequest]:
     A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised,
     so the caller sees an interrupt and not a success.
 
-    Yields:
-        The request, for a hook that ends the session.
-
     Raises:
         KeyboardInterrupt: the training was interrupted.
 

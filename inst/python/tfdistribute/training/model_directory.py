@@ -19,9 +19,6 @@ SIGNATURE = "tfdistribute-model.json"
 def latest_checkpoint(model_dir: str) -> str | None:
     """Find the newest complete checkpoint.
 
-    Args:
-        model_dir: Directory of one model.
-
     Returns:
         The checkpoint's prefix, such as ``model_dir/model.ckpt-200``, or None.
 
@@ -63,11 +60,7 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
 
 
 class ModelDirectory:
-    """The directory of one model, with the signature of the model whose checkpoints it holds.
-
-    Args:
-        path: The directory.
-    """
+    """The directory of one model, with the signature of the model whose checkpoints it holds."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -124,7 +117,7 @@ class ModelDirectory:
     def sign(
         self, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
     ) -> None:
-        """Write the signature of the model that trains here; features of None keep those that are known."""
+        """Write the signature of the model that trains here; None keeps the features that are known."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
         known = features if features is not None else self.features
         if known is not None:

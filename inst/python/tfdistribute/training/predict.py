@@ -67,14 +67,7 @@ def predict(
 
 
 def concatenated(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Concatenate the batches of a prediction.
-
-    Args:
-        batches: The result of ``predict``.
-
-    Returns:
-        Arrays by output name, over all rows.
-    """
+    """Concatenate the batches of ``predict`` into arrays by output name."""
     columns: dict[str, list[Any]] = {}
     for batch in batches:
         for key, value in batch.items():

@@ -42,13 +42,11 @@ REPORT_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Prepared:
-    """The Estimator of a verb and what belongs to it.
+    """The Estimator of a verb, with its settings and hooks.
 
     Args:
-        model: The model's description, completed by facts of the input and of the model directory.
+        model: The model's description, completed from the input and the model directory.
         directory: The model directory.
-        estimator: The tf.estimator.Estimator.
-        settings: The settings that the verb uses.
         devices: The devices of the strategies.
         model_hooks: Makes the hooks that the model itself describes.
     """
@@ -67,7 +65,7 @@ class Prepared:
         return source.input_fn(purpose, run_seed(self.settings, job), packed=True)
 
     def many_steps(self, note: Callable[[str], Any]) -> Any:
-        """Return the context in which the Estimator takes many steps per run; note is called with a reason if not."""
+        """Return the context in which the Estimator takes many steps per run; ``note`` gets the reason if it cannot."""
         settings = self.settings
         return engine.many_steps.many_steps_per_run(
             self.estimator,
@@ -181,7 +179,7 @@ def _completed(model: Model, directory: ModelDirectory, facts: InputFacts | None
 
 
 def _check_warm_start(model: Model) -> None:
-    # A model that was trained before continues from its own checkpoint, whatever became of the other.
+    # A trained model continues from its own checkpoint, even if the checkpoint of its warm start is gone.
     warm_start = getattr(model, "warm_start_from", None)
     if warm_start is not None and latest_checkpoint(model.model_dir) is None:
         warm_start.check()
@@ -211,7 +209,7 @@ def _build(
     if limit_mb is not None:
         engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
-        # R functions are called on R's own thread, or R aborts.
+        # R functions must be called on R's own thread, or R aborts.
         engine.r_thread.adopt(config.train_distribute)
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)

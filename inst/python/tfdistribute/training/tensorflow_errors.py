@@ -13,7 +13,7 @@ from tfdistribute.errors import (
     TrainingError,
 )
 
-# Patterns in TensorFlow's text, and their meaning for the user. The first match counts.
+# Patterns in TensorFlow's text, and their meaning for the user. The first match wins.
 _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
     (
         r"NaN loss during training",
@@ -91,9 +91,6 @@ def _first_lines(text: str, lines: int = 3) -> str:
 @contextlib.contextmanager
 def translate_errors(verb: str) -> Iterator[None]:
     """Translate exceptions of TensorFlow inside the block.
-
-    Args:
-        verb: The verb, for the text.
 
     Raises:
         TfdistributeError: for every exception; TensorFlow's own exception is its cause.

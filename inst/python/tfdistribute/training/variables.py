@@ -11,15 +11,9 @@ from tfdistribute.training.model_directory import require_checkpoint
 
 
 def global_step(model_dir: str) -> int:
-    """Read the global step of a model.
+    """Read the global step of a model on this machine; 0 if nothing was trained.
 
-    A broken newest checkpoint is passed over: a task may ask before the chief has moved it aside.
-
-    Args:
-        model_dir: Directory of the model, on this machine.
-
-    Returns:
-        The global step; 0 if nothing was trained.
+    A broken newest checkpoint is skipped: a task may ask before the chief has moved it aside.
     """
     name = checkpoints.newest_complete(model_dir)
     if name is None:
@@ -38,14 +32,7 @@ def variable_names(model_dir: str) -> list[str]:
 
 
 def variable_value(model_dir: str, name: str) -> Any:
-    """Read one variable of a trained model.
-
-    Args:
-        model_dir: Directory of the model.
-        name: One of variable_names().
-
-    Returns:
-        A NumPy array of the variable's shape and dtype.
+    """Read one variable of a trained model as a NumPy array.
 
     Raises:
         ArgumentError: the model does not have the variable.

@@ -1,4 +1,4 @@
-"""Comparison of two trainings of one model, and possible reasons of a difference."""
+"""Comparison of two trainings of one model, and possible reasons for a difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VARIABLE_TOLERANCE = 2e-6
 # Losses are sums over replicas of means over batches, so one digit less.
 LOSS_TOLERANCE = 1e-5
 
-# Possible reasons of a difference, the likeliest first.
+# Possible reasons for a difference, the likeliest first.
 RANDOM = (
     "Two trainings with one process also differ: the model or its input draws random numbers without a "
     "seed."
@@ -70,14 +70,7 @@ class Facts:
 
 
 def compare_variables(reference: str, other: str) -> list[Difference]:
-    """Compare all variables of two trained models, including those of the optimizers.
-
-    Args:
-        reference: Directory of a model.
-        other: Directory of another.
-
-    Returns:
-        One entry per variable, the largest difference first.
+    """Compare all variables of two trained models, optimizers included; the largest difference comes first.
 
     Raises:
         ModelDirectoryError: one of them was not trained.
@@ -100,15 +93,7 @@ def compare_variables(reference: str, other: str) -> list[Difference]:
 
 
 def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -> Difference:
-    """Compare the losses of two trainings at the steps that both have recorded.
-
-    Args:
-        reference: Losses by step.
-        other: Losses of the other training.
-
-    Returns:
-        The largest difference; infinite if there is no common step.
-    """
+    """Return the largest difference of the losses at steps that both have recorded; infinite if there are none."""
     common = sorted(set(reference) & set(other))
     if not common:
         return Difference("loss", float("inf"), False)
@@ -118,14 +103,7 @@ def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -
 
 
 def reasons(facts: Facts) -> list[str]:
-    """List possible reasons of a difference, the likeliest first.
-
-    Args:
-        facts: The known facts.
-
-    Returns:
-        Sentences; at least one.
-    """
+    """List possible reasons for a difference as sentences, the likeliest first; at least one."""
     statistics = [name for name in facts.differing if _is_statistic(name)]
     found = {
         RANDOM: not facts.repeats,

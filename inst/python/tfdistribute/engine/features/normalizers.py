@@ -1,8 +1,8 @@
 """Normalizer functions of numeric columns, vectorised over the columns.
 
-``function(x) (x - 3.2) / 1.5`` with other numbers for each of twenty columns is forty operations, where two would do:
-the same operations on a matrix of all columns, with a row of numbers in place of each number. The result is exact if
-each of its values depends on one value of the column only, which the function's graph shows.
+Applying ``function(x) (x - 3.2) / 1.5`` to twenty columns with different constants takes forty operations. Two are
+enough: the same operations on a matrix of all columns, with a row of constants for each constant. The result is exact
+if each output value depends on a single input value, which the function's graph shows.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Normalizer:
     """An elementwise function, as a graph and its constants.
 
     Args:
-        structure: Its graph without the values of its floating point constants. Functions that differ in these values
-            only have the same structure.
+        structure: Its graph without floating point constants; functions that differ only in these share it.
         output: Name of the result in that graph.
-        constants: Those values, by the constants' names.
+        constants: The floating point constants by name.
     """
 
     structure: bytes
@@ -51,7 +50,7 @@ def recognize(function: Callable[[Any], Any], shape: Sequence[int]) -> Normalize
             column = tf.compat.v1.placeholder(tf.float32, [None, *shape], name=_INPUT)
             result = function(column)
     except (CallbackError, AttributeError, TypeError, ValueError, tf.errors.OpError):
-        # It may need something that only the model's graph has. If it is wrong, building the model fails.
+        # It may need something that only the model's graph has. A real error recurs when the model is built.
         return None
     if not isinstance(result, tf.Tensor) or getattr(result, "graph", None) is not graph:
         return None
@@ -71,7 +70,7 @@ def _of_graph(graph: Any, output: str) -> Normalizer | None:
                 return None
             if value.dtype == np.float32:
                 constants.append((node.name, float(value.reshape(()))))
-                # The value is in `constants`; its shape would not matter to the result either.
+                # The value is kept in `constants`; its shape does not affect the result.
                 node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.float32(0)))
         elif node.op not in _ELEMENTWISE and node.name != _INPUT:
             return None
@@ -79,7 +78,7 @@ def _of_graph(graph: Any, output: str) -> Normalizer | None:
 
 
 def apply(values: Any, normalizers: Sequence[Normalizer], widths: Sequence[int]) -> Any:
-    """Apply the normalizers of several columns to a matrix of these columns."""
+    """Apply the normalizers of several columns to a matrix of their values."""
     first = normalizers[0]
     inputs = {f"{_INPUT}:0": values}
     for index, (name, _) in enumerate(first.constants):

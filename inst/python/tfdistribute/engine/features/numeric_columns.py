@@ -1,6 +1,6 @@
-"""Several numeric feature columns as one, with a variable for each in linear models.
+"""Joint numeric columns: several feature columns as one, each with its own variable in linear models.
 
-TensorFlow evaluates every column by itself: it adds a dimension, casts, reshapes, and in linear models multiplies by
+TensorFlow evaluates every column separately: it adds a dimension, casts, reshapes, and in linear models multiplies by
 the column's weight, about ten operations each. A joint column is one tensor and one multiplication.
 """
 
@@ -30,7 +30,7 @@ class _Members(NamedTuple):
 
 
 class JointNumericColumn(columns_lib.DenseColumn, _Members):
-    """Numeric columns that follow each other by name, as one column.
+    """Numeric columns with adjacent names, as one column.
 
     Layers concatenate columns in the order of their names. A joint column takes the place of its members, so the
     layer's weights are the same. In a linear model each member keeps its own variable.
@@ -100,14 +100,7 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
 
 
 def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
-    """Join neighbouring numeric columns without normalizers, or with normalizers of one structure.
-
-    Args:
-        columns: Feature columns of one part of a model.
-
-    Returns:
-        Columns in the order of their names.
-    """
+    """Join adjacent numeric columns with no normalizers or normalizers of one structure; sort all columns by name."""
     ordered = sorted(columns, key=lambda column: column.name)
     joined: list[Any] = []
     normalizers = [_normalizer(column) for column in ordered]
@@ -131,7 +124,7 @@ def add_joint_columns(
     found = {
         key: features.as_matrix(
             [names[member.key] for member in each.members],
-            # Normalizers get numbers of the type that they have in the data.
+            # Normalizers get numbers of the data's own type.
             only_float32=bool(each.normalizers),
         )
         for key, each in wanted.items()

@@ -1,8 +1,8 @@
 """Features packed into one matrix per dtype, and sliced into columns in the model's graph.
 
-Each operation of a step costs a microsecond or two however little it does. If the input pipeline slices twenty columns,
-that costs twenty operations, and twenty more wherever the model concatenates them again. Here a model takes the matrix
-as it is (``Features.as_matrix``). Only columns that it asks for by name are sliced.
+Each operation in a step costs a microsecond or two, however little it does. Slicing twenty columns in the input
+pipeline costs twenty operations, and concatenating them again in the model costs more. Here a model takes the whole
+matrix (``Features.as_matrix``). Only columns that it asks for by name are sliced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-# Up to so many slices are concatenated; more are gathered, which costs more than a few slices do.
+# Up to this many slices are concatenated; more are gathered, which costs more than a few slices.
 _MOST_SLICES = 4
 
 
@@ -36,7 +36,7 @@ class ColumnSlice:
 
     @property
     def width(self) -> int:
-        """Columns of the matrix that it takes."""
+        """Number of matrix columns that it spans."""
         return math.prod(self.shape)
 
 
@@ -66,7 +66,7 @@ def pack(
     Args:
         order: The names of all columns.
         slices: Positions of the columns of the matrices, by name.
-        matrices: Tensors of shape [examples, columns]; those that no column is in are dropped.
+        matrices: Tensors of shape [examples, columns]; those that hold no column are dropped.
         columns: Tensors of the other columns, by name.
     """
     read = sorted({each.matrix for each in slices.values()})
@@ -84,9 +84,9 @@ def _class(
 
 
 class Features(dict[str, Any]):
-    """Features by name, of which several can be had as one matrix."""
+    """Features by name, several of which can be read as one matrix."""
 
-    # TensorFlow makes copies without arguments; these have the features by name only.
+    # TensorFlow copies without arguments; such copies have features by name only.
     _matrices: Mapping[int, Any] = {}
     _slices: Mapping[str, ColumnSlice] = {}
 
@@ -100,14 +100,9 @@ class Features(dict[str, Any]):
         return made
 
     def as_matrix(self, names: Sequence[str], only_float32: bool = False) -> Any:
-        """Return several features as one matrix.
+        """Return several features as one float32 matrix of shape [examples, values], in the order of ``names``.
 
-        Args:
-            names: Their names, in the wanted order.
-            only_float32: Whether to refuse features of other types instead of casting them.
-
-        Returns:
-            A float32 tensor of shape [examples, values]; None if one of them did not come in a matrix, or is refused.
+        None if one of them did not come in a matrix, or is not float32 and ``only_float32`` is true.
         """
         if not all(name in self._slices for name in names):
             return None

@@ -176,7 +176,7 @@ class ShowTensors(tf.estimator.SessionRunHook):
         self._iteration += 1
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps that are due. Which one is the last is known too late."""
+        """Return the steps that are due. The last step is not known in advance."""
         del loss
         if self._at_end:
             return EVERY_STEP
@@ -195,5 +195,5 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._show_last(session)
 
     def _show_last(self, session: Any) -> None:
-        # Read now: a step that is fetched beside an update may be the one before it.
+        # Read now: a step fetched together with its update may be one behind.
         self._show(int(session.run(self._step)), fetches.plain(self._last))

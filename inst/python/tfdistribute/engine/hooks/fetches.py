@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tfdistribute.errors import ArgumentError
 
-# Names for what every training has, whatever the model calls it.
+# Names of values that every training has, whatever the model calls them.
 LOSS = "loss"
 GLOBAL_STEP = "global_step"
 
@@ -39,7 +39,7 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
     for found in _by_word(wanted, graph):
         return found
     for variable in graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
-        # The tensor of a variable's name is a handle; the variable itself is its value.
+        # The tensor named after a variable is a handle; the variable itself is its value.
         if wanted in (variable.name, variable.op.name):
             return variable
     for name in (wanted, f"{wanted}:0"):

@@ -1,4 +1,4 @@
-"""Session hooks that every training has: the stop on request, and the record."""
+"""Session hooks of every training: stopping on request, and recording."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from tfdistribute.engine.hooks.step_requirements import NO_STEPS, StepRequiremen
 
 
 class StopOnRequest(tf.estimator.SessionRunHook):
-    """End training after the current step on request.
+    """End training after the current step once ``requested()`` returns true.
 
     The session ends normally, so the checkpoint saver writes the last step.
-
-    Args:
-        requested: Returns whether training should end.
     """
 
     def __init__(self, requested: Callable[[], bool]) -> None:
@@ -38,11 +35,11 @@ class StopOnRequest(tf.estimator.SessionRunHook):
 class RecordTraining(tf.estimator.SessionRunHook):
     """Report steps and losses to a listener, every few steps and at most every ``report_every_s`` seconds.
 
-    Estimator fetches the loss at every step anyway, so reading it costs nothing more.
+    Estimator fetches the loss at every step anyway, so reading it is free.
 
     Args:
-        record: Called with (step, loss, whether it is an entry of the record), and with the time on ``time.monotonic``
-            for steps in the past.
+        record: Called with (step, loss, whether it is an entry of the record), and for past steps with their
+            ``time.monotonic`` time.
         every_n_steps: Steps between two entries of the record.
         report_every_s: Seconds between two reports to the progress display.
     """
@@ -86,7 +83,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Report the step if it is due."""
         del run_context
-        # Read before the update in some graphs, so never less than one step on.
+        # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
         self._fetched = (self._step, float(run_values.results["loss"]))
         self._seen_at = time.monotonic()
@@ -119,6 +116,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def end(self, session: Any) -> None:
         """Report the last step, whether it is due or not."""
         del session
-        # If the input has ended, another step had begun.
+        # If the input has ended, a further step had begun.
         if self._fetched is not None and self._fetched[0] != self._recorded:
             self._record(*self._fetched, True)

@@ -12,10 +12,10 @@ from tfdistribute.engine.hooks import fetches, step_requirements
 
 
 class SaveElsewhere(tf.estimator.SessionRunHook):
-    """Write checkpoints into another directory than the model's.
+    """Write checkpoints to a directory other than the model's.
 
-    It is not a ``CheckpointSaverHook`` itself: Estimator would use that instead of its own, and write nothing into
-    ``model_dir``. It has its own saver, because a saver deletes the old checkpoints that it wrote, in any directory.
+    This is not a ``CheckpointSaverHook``: Estimator would use it in place of its own, and write nothing to
+    ``model_dir``. It has its own saver because a saver deletes its old checkpoints, in any directory.
 
     Args:
         make: Makes the ``tf.estimator.CheckpointSaverHook``, given the saver.
@@ -102,13 +102,7 @@ def checkpoints(
 
 
 def summaries(scaffold: Any, save_at: int | str, **where: Any) -> Any:
-    """Make the hook that writes all summaries of a graph.
-
-    Args:
-        scaffold: The ``tf.compat.v1.train.Scaffold`` of the training.
-        save_at: Steps between two summaries, or "auto": see ``SparserTimer``.
-        where: ``output_dir`` or ``summary_writer``.
-    """
+    """Make the hook that writes all summaries of a graph; for "auto" see ``SparserTimer``."""
     steps = 1 if save_at == "auto" else save_at
     hook = tf.estimator.SummarySaverHook(save_steps=steps, scaffold=scaffold, **where)
     if save_at == "auto":

@@ -1,4 +1,4 @@
-"""The steps that session hooks must see, when one ``session.run`` takes many steps.
+"""The steps that session hooks must see when one ``session.run`` takes many steps.
 
 A hook is called after ``session.run``. A hook that acts at step 100 must be called after step 100 itself. Hooks of this
 package have a method ``required_steps(loss)``; TensorFlow's own are known by their class. Any other hook sees every

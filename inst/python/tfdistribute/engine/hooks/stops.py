@@ -49,7 +49,7 @@ class StopOnDecision(tf.estimator.SessionRunHook):
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ask the function."""
-        # Read before the update in some graphs, so never less than one step on.
+        # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
         if self._decide(self._step, float(run_values.results["loss"])):
             run_context.request_stop()
@@ -68,13 +68,7 @@ class StopOnDecision(tf.estimator.SessionRunHook):
 
 
 class StopAtStep(tf.estimator.StopAtStepHook):
-    """TensorFlow's hook, with a callback when it ends the training.
-
-    Args:
-        num_steps: Steps from the start of the session, or None.
-        last_step: Global step, or None.
-        note_stop: Called when the hook ends the training.
-    """
+    """TensorFlow's hook, which also calls ``note_stop`` when it ends the training."""
 
     def __init__(
         self, num_steps: int | None, last_step: int | None, note_stop: Callable[[], Any]
@@ -95,7 +89,7 @@ class StopAtStep(tf.estimator.StopAtStepHook):
 
 
 class StopOnNan(tf.estimator.SessionRunHook):
-    """End training when a tensor holds a value that is not a number.
+    """End training when a tensor contains NaN.
 
     Args:
         tensor: What ``fetches.find`` finds.
@@ -120,11 +114,7 @@ class StopOnNan(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self._fetch)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Check its values.
-
-        Raises:
-            TrainingError: one is not a number, and ``fail`` is true.
-        """
+        """Check for NaN; raise TrainingError if ``fail`` is true."""
         if np.any(np.isnan(run_values.results)):
             self._on_nan(run_context)
 
@@ -168,11 +158,7 @@ class WaitForStep(tf.estimator.SessionRunHook):
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def before_run(self, run_context: Any) -> None:
-        """Wait before the first step.
-
-        Raises:
-            TrainingError: the global step does not change.
-        """
+        """Wait before the first step; raise TrainingError if the global step does not change."""
         if self._started:
             return
         seen = -1

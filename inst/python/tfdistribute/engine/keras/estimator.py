@@ -4,7 +4,7 @@ TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot 
 under a mirrored strategy ("Method requires being in cross-replica context"). An evaluation on n devices reports 1/n of
 the loss, averages over batches instead of rows, and cuts numbers off the names of outputs. Here the model is cloned
 into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses and metrics, which
-support replicas. Checkpoints hold variables by name, as those of other Estimators.
+support replicas. Checkpoints hold variables by name, as for other Estimators.
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ class KerasParts:
 def make_estimator(parts: KerasParts, config: Any) -> Any:
     """Make an Estimator whose training begins with the model's own weights.
 
-    Args:
-        parts: The parts of its graph.
-        config: A ``tf.estimator.RunConfig``.
-
     Returns:
         A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
 
@@ -95,7 +91,7 @@ def _prediction(parts: KerasParts, clone: Any) -> Any:
 
 
 def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
-    """Make Keras's container of losses, and this replica's share of the loss of the whole batch."""
+    """Return Keras's container of losses, and this replica's share of the loss of the whole batch."""
     compiled = parts.known.compiled
     losses = compile_utils.LossesContainer(
         compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
@@ -155,7 +151,7 @@ def _outputs(clone: Any) -> Any:
 
 
 def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
-    # Otherwise layers would decide in each step, in branches in which replicas cannot make merge calls.
+    # Otherwise layers would check the phase at every step, in branches where replicas cannot make merge calls.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
     with layer_seeds(seed or 1), objects:
@@ -164,7 +160,7 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
 
 def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
     if not isinstance(features, Mapping):
-        # As in Keras, a bare tensor is for the only input.
+        # As in Keras, a bare tensor belongs to the only input.
         features = {parts.known.inputs[0][0]: features}
     routes = parts.router(features)
     tensors = []
@@ -191,7 +187,7 @@ def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
 
 
 def _labels(known: KerasFacts, labels: Any) -> Any:
-    """Return labels by output; a single response is for the only output with a loss."""
+    """Return labels by output; a single response belongs to the only output with a loss."""
     names = [name for name, loss in known.losses.items() if loss is not None]
     if labels is None:
         raise InputError(

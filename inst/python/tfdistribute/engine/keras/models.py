@@ -48,24 +48,14 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 
 
 def build(function: Callable[[], Any], seed: int) -> Any:
-    """Call a function that builds a model.
-
-    The same function gives the same names and, with the same seed, the same weights, however often it is called.
-
-    Args:
-        function: A function without arguments.
-        seed: Seed of the initial weights.
-
-    Returns:
-        What the function returned.
-    """
+    """Call a function that builds a model; each call gives the same names and, for one seed, the same weights."""
     with context.eager_mode(), _fresh_names(), _seeded(seed):
         return function()
 
 
 @dataclass(frozen=True)
 class KerasFacts:
-    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be asked.
+    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be inspected.
 
     Args:
         model: A compiled ``tf.keras.Model`` that knows its inputs.
@@ -86,12 +76,6 @@ class KerasFacts:
 
 def describe(model: Any) -> KerasFacts:
     """Check that a model can be cloned into an Estimator's graph, and read its facts.
-
-    Args:
-        model: A ``tf.keras.Model``; other values are refused.
-
-    Returns:
-        The model and its facts.
 
     Raises:
         ModelError: it is not a ``tf.keras.Model``, is not compiled, or does not know its inputs.
@@ -163,8 +147,8 @@ def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
 def _fresh_names() -> Iterator[None]:
     """Restart Keras's numbering of unnamed layers inside the block.
 
-    Keras counts the layers of a process: the second call of a function would name "dense_1" what the first named
-    "dense", and a checkpoint's variables would not be found again.
+    Keras numbers layers per process: a second call of a function would name a layer "dense_1" that the first call named
+    "dense", and its variables would not be found in a checkpoint.
     """
     counters, observed = backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES
     backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES = weakref.WeakKeyDictionary(), set()
@@ -187,7 +171,7 @@ def _without_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed all generators of weights inside the block, and restore the user's."""
+    """Seed all generators of weights inside the block, then restore the user's."""
     state, eager = random.getstate(), context.context()
     before = eager._seed, getattr(eager, "_rng", None)
     random.seed(seed)

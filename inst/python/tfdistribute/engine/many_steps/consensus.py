@@ -1,7 +1,7 @@
 """Number of steps of a run: decided by one process, or by all tasks of a cluster.
 
-Tasks that sum their gradients in every step must take the same steps in a run, or they wait for each other for ever.
-But each task has its own hooks and its own clock. So each proposes a number of steps, and the minimum is taken.
+Tasks that sum their gradients in every step must take the same number of steps in a run, or they wait for each other
+for ever. Each task has its own hooks and clock, so each proposes a number of steps and the minimum is taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tensorflow.python.distribute import collective_util, reduce_util
 # Proposed by a task that must take one step per run for the rest of the training.
 NEVER = -1
 
-# Most steps between two agreements.
+# Maximum number of steps between two agreements.
 _MOST_STEPS_APART = 64
 
 
@@ -62,7 +62,7 @@ class CollectiveConsensus:
         """Add the collective operation to the graph, in every task."""
         self._proposal = tf.compat.v1.placeholder(tf.int32, [], "steps_of_this_task")
         own = tf.one_hot(self._position, self._tasks, dtype=tf.int32) * self._proposal
-        # On the host also where gradients are summed on GPUs.
+        # On the host, even if gradients are summed on GPUs.
         between = self._strategy.extended._host_cross_device_ops
         ring = collective_util.CommunicationImplementation.RING
         proposals = between.reduce(
@@ -82,17 +82,10 @@ class CollectiveConsensus:
         return self._steps_until_due <= 0
 
     def agree(self, session: Any, steps: int) -> int:
-        """Agree with the other tasks on the steps of the next run.
+        """Wait until all tasks have proposed a number of steps, and return the minimum.
 
-        Args:
-            session: The session; it waits until all tasks have proposed a number.
-            steps: Steps that this task can take; 0 for none now, ``NEVER`` for none at any time.
-
-        Returns:
-            The minimum of all proposals, the same in all tasks.
-
-        Raises:
-            tf.errors.OpError: another task is gone.
+        A task proposes 0 for none now, and ``NEVER`` for none at any time. Raises ``tf.errors.OpError`` if one
+        is gone.
         """
         least = int(session.run(self._least, {self._proposal: steps}))
         self._is_over = least == NEVER

@@ -1,8 +1,8 @@
 """A loop in the graph around the operations of a training step: many steps in one ``session.run``.
 
-On small models most of a step's time goes into Python and into the start of ``session.run``. The operations of a step
-are copied into the body of a loop in the same graph. What has state (variables, iterators, tables) is shared with the
-originals, so a step in the loop is a step like any other.
+On small models Python and the start of ``session.run`` take most of a step's time. The operations of a step are copied
+into the body of a loop in the same graph. State (variables, iterators, tables) is shared with the originals, so a step
+in the loop is like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfdistribute.engine.repairs import replicated_variables
 
 raw = tf.raw_ops
 
-# Losses that are kept until the end of a run.
+# Maximum number of losses kept until the end of a run.
 MAX_STEPS = 4096
 
 # Operations that cannot be repeated inside one run, with the reason.
@@ -38,10 +38,6 @@ class NotRepeatableError(Exception):
 
 class Step:
     """The operations that one step of training needs.
-
-    Args:
-        train_op: The operation that changes the variables.
-        loss: The loss, over all replicas.
 
     Raises:
         NotRepeatableError: one of them cannot be repeated inside one run.
@@ -84,12 +80,7 @@ class Step:
 
 
 class StepLoop:
-    """A loop around a step, and the losses of its steps.
-
-    Args:
-        step: The step.
-        global_step: The variable that counts steps.
-    """
+    """A loop around a step, and the losses of its steps."""
 
     def __init__(self, step: Step, global_step: Any) -> None:
         graph = step.graph
@@ -171,7 +162,7 @@ def _unfinalized(graph: Any) -> Iterator[None]:
 
 
 def _collect(targets: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """List the operations that some depend on, and separately those that only name a resource."""
+    """List the operations that the targets depend on, and separately those that only name a resource."""
     found: dict[str, Any] = {}
     owners: dict[str, Any] = {}
     waiting = list(targets)

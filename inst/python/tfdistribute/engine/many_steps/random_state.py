@@ -54,7 +54,7 @@ def _not_shareable(operation: str) -> NotRepeatableError:
 
 
 def share(operations: Iterable[Any]) -> list[Any]:
-    """Replace random operations by those with counters in variables; return what initialises the counters."""
+    """Replace random operations with those that keep counters in variables; return the counters' initializers."""
     random = [each for each in operations if each.type in _WITH_VARIABLE and _counts(each)]
     return [_shared(operation) for operation in random]
 

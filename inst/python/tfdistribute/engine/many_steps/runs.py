@@ -21,7 +21,7 @@ StepsPerRun = int | str
 
 # About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
 RUN_S = 0.05
-# A loop is made when a training has lasted as long as that takes, so a short training never pays for it.
+# A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
 
 
@@ -35,8 +35,8 @@ def many_steps_per_run(
 ) -> Iterator[None]:
     """Let an Estimator take many steps in one ``session.run`` inside the block.
 
-    Between two steps that are taken as TensorFlow takes them, and that every hook sees, steps are taken in a loop
-    inside the graph. Weights are the same to the bit, and hooks see the steps that they act at.
+    Steps run in a loop inside the graph, between ordinary steps that every hook sees. Weights are bit-identical, and
+    hooks see every step at which they act.
 
     Args:
         estimator: A ``DistributedEstimator``.
@@ -87,10 +87,10 @@ def _without_intervals(config: Any) -> Iterator[None]:
 
 
 class StepRuns(tf.estimator.SessionRunHook):
-    """Takes steps in a loop after a step that all hooks have seen. It must be the last of the hooks.
+    """Takes steps in a loop after a step that all hooks have seen. It must be the last hook.
 
     Args:
-        steps_per_run: Steps of one run, with the one that all hooks see; or "auto".
+        steps_per_run: Steps of one run, including the one that all hooks see; or "auto".
         spec: The ``tf.estimator.EstimatorSpec`` of the training.
         hooks: Lists of all hooks of the session; hooks may be added until ``begin()``.
         note: Called with the reason if no steps are taken in a loop.

@@ -1,4 +1,4 @@
-"""Functions of R on R's own thread: replicas in sequence, and functions that TensorFlow's threads call."""
+"""R functions on R's own thread: replicas in sequence, and functions that TensorFlow's threads call."""
 
 from tfdistribute.engine.r_thread.main_thread_calls import (
     CallRefusedError,

@@ -1,4 +1,4 @@
-"""Functions that TensorFlow's threads call, and that run on the thread that waits for TensorFlow.
+"""Functions that TensorFlow's threads call and the waiting thread runs.
 
 R has one thread. While it waits in ``session.run``, no R function can run. So while a served function is in use,
 ``session.run`` runs on a worker thread, and the thread that called it serves calls until the step is done::
@@ -8,7 +8,7 @@ R has one thread. While it waits in ``session.run``, no R function can run. So w
     with function.serving():                # sessions of this graph are served in here
         estimator.train(...)
 
-This concerns only sessions of graphs that a function was given to. TensorFlow is patched from the first ``serving()``
+Only sessions of graphs that hold such a function are affected. TensorFlow is patched from the first ``serving()``
 until the last one ends.
 """
 
@@ -41,8 +41,8 @@ class ServedFunction:
     """A function for TensorFlow to call from its threads.
 
     Args:
-        function: Runs on the serving thread, with the arguments of the call. What it returns is used on another thread,
-            and must not be an object of R.
+        function: Runs on the serving thread, with the arguments of the call. Its result is used on another thread, and
+            must not be an R object.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -50,16 +50,10 @@ class ServedFunction:
         self._channel = _Channel()
 
     def in_graph(self, graph: Any) -> Callable[..., Any]:
-        """Make the callable for operations of a graph.
+        """Make the callable for operations of a graph; any thread may call it.
 
-        It does not hold a reference to the function, because TensorFlow releases it on its own threads.
-
-        Args:
-            graph: The ``tf.Graph`` whose sessions will call.
-
-        Returns:
-            A callable for any thread. It raises CallRefusedError if the function is not served, and ServedCallError if
-            the function failed.
+        It does not hold a reference to the function, because TensorFlow releases it on its own threads. It raises
+        CallRefusedError if the function is not served, and ServedCallError if the function failed.
         """
         self._channel.graphs.add(graph)
         return self._channel.call
@@ -68,14 +62,11 @@ class ServedFunction:
     def serving(self) -> Iterator[None]:
         """Serve calls on this thread, while it waits for a session of the function's graphs.
 
-        Calls that are waiting when the context ends are refused.
+        Calls that are waiting when the context ends are refused. Calls in a session hook before each step would not do:
+        TensorFlow prefetches, and one ``session.run`` may take many steps.
 
         Raises:
-            Exception: what the function raised, in place of TensorFlow's error that it caused.
-
-        Source:
-            Ruled out: calls in a session hook before each step, because TensorFlow prefetches, and one
-            ``session.run`` may take many steps.
+            Exception: what the function raised, in place of the TensorFlow error that it caused.
         """
         channel = self._channel
         _open(channel, self._function)

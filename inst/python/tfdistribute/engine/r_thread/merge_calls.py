@@ -74,7 +74,7 @@ class MergeCalls:
     def refuse(self, problem: str, remedy: str = _SAME_CODE) -> NoReturn:
         """Raise a ModelError because the replicas differ.
 
-        R code on the way replaces an error by another one, so ``refusal`` keeps the first.
+        R code in between replaces an error with another, so ``refusal`` keeps the first.
         """
         self.refusal = self.refusal or ModelError(problem, remedy)
         raise self.refusal
@@ -154,7 +154,7 @@ class MergeCalls:
         return nest.pack_sequence_as(call.arguments, leaves)
 
     def _join(self, call: _MergeCall, arguments: Any) -> None:
-        """Replace the stand-ins of a later replica by its tensors."""
+        """Replace the stand-ins of a later replica with its tensors."""
         try:
             nest.assert_same_structure(call.arguments, arguments)
         except (TypeError, ValueError):

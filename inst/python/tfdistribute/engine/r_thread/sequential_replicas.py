@@ -46,18 +46,12 @@ _ON_CALLING_THREAD = (
 def adopt(strategy: Any) -> Any:
     """Make a strategy run its replicas in sequence on the thread that calls it.
 
-    The object itself is changed, and so are deep copies of it: Estimators copy the strategies of their configuration.
+    The object is changed in place and returned. Its deep copies keep the change: Estimators copy their strategies.
     Mirrored, central storage, multi-worker mirrored and the parameter server of TensorFlow 1 are changed. One device
     and no strategy call the function directly anyway. A second call changes nothing.
 
     Limits: a graph is being built; replicas make the same merge calls; random operations without a seed draw other
     numbers in the replicas after the first than on TensorFlow's threads.
-
-    Args:
-        strategy: A ``tf.distribute.Strategy``, or None for no strategy.
-
-    Returns:
-        The same object.
 
     Raises:
         UnsupportedError: the strategy runs replicas in a way that cannot be replaced, or TensorFlow lacks a part that
@@ -123,14 +117,7 @@ class _ReplicaContext(mirrored_run._MirroredReplicaContext):
 
 
 class _Replicas:
-    """One function called once per replica of this worker.
-
-    Args:
-        strategy: The strategy, in cross-replica context.
-        function: Called in each replica's context.
-        args: Positional arguments, of which each replica gets its own values.
-        kwargs: Named arguments, likewise.
-    """
+    """One function called once per replica of this worker."""
 
     def __init__(
         self, strategy: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -193,7 +180,7 @@ class _Replicas:
                 yield
 
     def _variable_creator(self, index: int) -> Callable[..., Any]:
-        """Make variables in replica 0, and find them in the others; name one that is missing."""
+        """Make variables in replica 0, and find them in the others; the error names one that is missing."""
         create = shared_variable_creator.make_fn(self._variables, index)
 
         def find(next_creator: Any, **kwargs: Any) -> Any:

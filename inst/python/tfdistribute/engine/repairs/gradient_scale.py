@@ -30,7 +30,7 @@ def average_gradients(graph: Any) -> None:
 
 @functools.cache
 def install() -> None:
-    """Patch the optimizers of Keras. Other graphs than those of ``average_gradients`` do not change.
+    """Patch Keras's optimizers. Only graphs given to ``average_gradients`` change.
 
     Source:
         ``Optimizer._scale_loss`` in tensorflow/python/training/optimizer.py, whose rule this follows.

@@ -2,7 +2,7 @@
 
 When a Keras object is made in a graph of TensorFlow 1, as in Estimators, Keras changes the base classes of its class
 (``Dense``, ``Sequential``, ...) in place. From then on all models that were made before fail with "Your Layer or Model
-is in an invalid state", also the user's own.
+is in an invalid state", including the user's own.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tensorflow.python.distribute import cross_device_utils
 
 @functools.cache
 def install() -> None:
-    """Sum sparse gradients by operations of constant shape.
+    """Sum sparse gradients with operations of constant shape.
 
     All rows are summed, as zeros if they were not read, with a column that counts the reads. The result has the rows
     that at least one task has read, as optimizers expect.

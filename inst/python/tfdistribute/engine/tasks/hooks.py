@@ -153,12 +153,7 @@ class EndBarrier(tf.estimator.SessionRunHook):
 
 
 class ReportSaves(tf.estimator.CheckpointSaverListener):
-    """Report every checkpoint that was written.
-
-    Args:
-        model_dir: Directory of the model.
-        checkpoint_saved: Called with the checkpoint's prefix and its step.
-    """
+    """Report every checkpoint that was written, by its prefix and step."""
 
     def __init__(self, model_dir: str, checkpoint_saved: Callable[[str, int], None]) -> None:
         self._model_dir = model_dir

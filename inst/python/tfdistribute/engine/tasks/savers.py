@@ -10,12 +10,12 @@ from tensorflow.python.training import basic_session_run_hooks
 
 from tfdistribute.engine.hooks import savers, step_requirements
 
-# If all tasks must save together, they cannot go by their clocks. TensorFlow takes the same number.
+# Tasks that must save together cannot use their own clocks. TensorFlow uses the same number.
 STEPS_INSTEAD_OF_SECONDS = 1000
 
 
 class _Saver(tf.estimator.CheckpointSaverHook):
-    """Save by steps if all tasks must take part, also if seconds were asked for."""
+    """Save by steps if all tasks must take part, even if seconds were asked for."""
 
     required_steps = step_requirements.by_global_step
 

@@ -62,17 +62,10 @@ def worker_context(member: Member, strategy: Any, session_config: Any) -> Any:
 
 
 def assign_task(config: Any, member: Member) -> Any:
-    """Set the task of a run configuration with a strategy.
+    """Set the task of a run configuration with a strategy, in place.
 
     TensorFlow sets it only when its own coordinator runs. Until then every task believes that it is the chief, and
     ``train()`` is refused.
-
-    Args:
-        config: A ``tf.estimator.RunConfig`` with ``train_distribute``; it is changed.
-        member: The task.
-
-    Returns:
-        The same object.
 
     Source:
         ``_init_run_config_from_worker_context`` in tensorflow/python/distribute/estimator_training.py.
@@ -91,9 +84,6 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
         strategy: The strategy of the training; None with classic parameter servers.
         session_config: The session configuration of the training; None for TensorFlow's default.
 
-    Returns:
-        A ``tf.distribute.Server``.
-
     Raises:
         tf.errors.OpError: the server cannot listen at the address.
 
@@ -110,7 +100,7 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
             # Filters are for sessions; a server answers every task.
             del server_config.device_filters[:]
         else:
-            # The strategy knows its task. Passing one would initialise it again, which fails outside a graph.
+            # The strategy knows its task. Passing the task would initialise it again, which fails outside a graph.
             strategy.configure(session_config=server_config)
         if server_config.inter_op_parallelism_threads == 0 and _cores() < _LEAST_THREADS:
             server_config.inter_op_parallelism_threads = _LEAST_THREADS

@@ -29,10 +29,10 @@ class PeerMonitor(Protocol):
     """Liveness of the other tasks, as a training checks it."""
 
     def before_session(self) -> None:
-        """Wait for the other tasks before a session is created; raise if they do not come."""
+        """Wait for the other tasks before a session is created; raise if they do not appear."""
 
     def before_close(self) -> None:
-        """Wait for the tasks that closing a session needs; raise if they do not come."""
+        """Wait for the tasks that closing a session needs; raise if they do not appear."""
 
     def before_run(self, steps: int) -> None:
         """Take note of the number of steps that all tasks are about to take in one run."""
@@ -70,7 +70,7 @@ class TaskSession:
 
     Args:
         estimator: A ``tf.estimator.Estimator`` with the configuration of the task.
-        member: The task; its server listens.
+        member: The task; its server is already listening.
         peers: Checks the other tasks.
         observer: Takes the reports.
         steps_per_run: Steps of one run, or "auto"; 1 with parameter servers.
@@ -191,12 +191,12 @@ class TaskSession:
 
 
 class _PeerAwareCreator:
-    """Mixin for session creators: the other tasks must be there when a session is created and closed."""
+    """Mixin for session creators: the other tasks must be reachable when a session is created and closed."""
 
     peers: PeerMonitor
 
     def create_session(self) -> Any:
-        """Create a session once the other tasks are there."""
+        """Create a session once the other tasks are reachable."""
         self.peers.before_session()
         session = super().create_session()  # type: ignore[misc]
         session.close = functools.partial(_close, session, self.peers.before_close)
@@ -208,7 +208,7 @@ def _close(session: Any, before_close: Callable[[], None]) -> None:
     try:
         before_close()
     except Exception:
-        # The session's own end would wait as well.
+        # Closing the session would wait as well.
         session._session, session._closed = None, True
         raise
     type(session).close(session)

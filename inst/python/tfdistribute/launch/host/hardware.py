@@ -26,10 +26,6 @@ def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
     TensorFlow starts as many threads as a process has cores. If all processes had all cores, their threads would wait
     for each other at the end of each operation.
 
-    Args:
-        cores: Numbers of the cores.
-        processes: Processes that compute at the same time.
-
     Returns:
         The cores of each process; an empty tuple means any core, and is the result with fewer cores than processes.
     """
@@ -40,14 +36,7 @@ def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
 
 
 def available_gpus(environment: Mapping[str, str], driver: Path = _DRIVER) -> list[str]:
-    """List the GPUs that a process may use, as CUDA_VISIBLE_DEVICES names them.
-
-    Args:
-        environment: Environment variables of the process.
-        driver: Directory in which the driver lists its GPUs.
-
-    Returns:
-        Numbers or names; empty without NVIDIA GPUs.
+    """List the GPUs that a process may use, as CUDA_VISIBLE_DEVICES names them; empty without NVIDIA GPUs.
 
     Source:
         https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
@@ -68,11 +57,6 @@ def assign_gpus(
     gpus: Sequence[str], tasks: Sequence[Task], per_worker: int
 ) -> dict[Task, dict[str, str]]:
     """Assign GPUs to the processes of a job. TensorFlow would allocate all memory of all GPUs in each process.
-
-    Args:
-        gpus: GPUs as ``available_gpus`` lists them.
-        tasks: The processes.
-        per_worker: GPUs of each process that trains.
 
     Returns:
         Environment variables of each task; none without GPUs. Tasks that train get different GPUs as long as there are

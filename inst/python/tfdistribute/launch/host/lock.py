@@ -22,10 +22,9 @@ _MAX_OWNER_BYTES = 200
 
 
 class ModelDirectoryLock:
-    """A lock, held until ``release()`` or the end of the process, however it ends.
+    """A lock on a local directory, which is created if it is missing.
 
-    Args:
-        model_dir: A local directory; it is made if it is missing.
+    It is held until ``release()`` or the end of the process, however it ends.
 
     Raises:
         ModelDirectoryError: another job holds the lock, or the directory is not writable.

@@ -30,16 +30,7 @@ _LEVEL_PATTERNS = (
 
 
 def log_directories(id: str, model_dir: str | None, working_directory: str) -> list[str]:  # noqa: A002
-    """List directories for the logs of a job, the preferred one first.
-
-    Args:
-        id: The job.
-        model_dir: Directory of the model; None if it is remote or unknown.
-        working_directory: Where the tasks run.
-
-    Returns:
-        Directories, which need not exist.
-    """
+    """List directories for a job's logs, the preferred one first; ``model_dir`` is None if remote or unknown."""
     beside_tasks = os.path.join(working_directory, "tfdistribute-logs", id)
     preferred = beside_tasks if model_dir is None else os.path.join(model_dir, "logs")
     return [preferred, fallback_directory(id)]
@@ -51,14 +42,7 @@ def fallback_directory(id: str) -> str:  # noqa: A002
 
 
 def first_usable(directories: Sequence[str]) -> str | None:
-    """Make the first directory in which files can be written.
-
-    Args:
-        directories: Directories as ``log_directories`` lists them.
-
-    Returns:
-        The directory; None if none of them is writable.
-    """
+    """Create the first directory that is writable, and return it; None if there is none."""
     return next((directory for directory in directories if is_usable(directory)), None)
 
 
@@ -77,16 +61,7 @@ def is_usable(directory: str) -> bool:
 
 
 def tail(path: str, start: int, lines: int = 20) -> str:
-    """Return the last lines of a log.
-
-    Args:
-        path: The log.
-        start: Byte at which this job's part starts.
-        lines: Number of lines.
-
-    Returns:
-        The lines; "" without a log.
-    """
+    """Return the last lines of a log from byte ``start`` on; "" if there is no log."""
     try:
         with open(path, "rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -126,11 +101,7 @@ class LogReader:
         return json.dumps(self._positions)
 
     def read_new(self) -> list[str]:
-        """Read the lines that were written since the last call.
-
-        Returns:
-            Lines such as "[worker 1] ...", grouped by task because lines have no timestamps.
-        """
+        """Read new lines such as "[worker 1] ...", grouped by task because lines have no timestamps."""
         return [f"[{task['task']}] {line}" for task in self._tasks for line in self._read(task)]
 
     def _read(self, task: Mapping[str, Any]) -> list[str]:

@@ -32,11 +32,7 @@ if sys.platform == "linux":
 
 
 def why_not_private() -> str | None:
-    """Test in a short-lived child process whether this process can have a private network.
-
-    Returns:
-        None if it can; otherwise the kernel's reason.
-    """
+    """Test in a child process whether a private network is possible; return the kernel's reason if not."""
     child = os.fork()
     if child == 0:
         code = 1

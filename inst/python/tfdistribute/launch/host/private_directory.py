@@ -28,11 +28,7 @@ _locks: dict[str, int] = {}
 
 
 def new_directory() -> str:
-    """Make a directory for a job, and remove the directories of jobs whose processes were killed.
-
-    Returns:
-        Its path; this process holds its lock until it hands the lock over or ends.
-    """
+    """Create and lock a directory for a job, and remove the directories of jobs whose processes were killed."""
     remove_abandoned()
     made = tempfile.mkdtemp(prefix=_UNFINISHED)
     # Locked before it gets its final name, so that no other process takes it for abandoned.
@@ -50,9 +46,6 @@ def job_id(directory: str) -> str:
 
 def check_private(directory: str) -> None:
     """Check that nobody else can have written the content of a directory.
-
-    Args:
-        directory: Its path.
 
     Raises:
         ArgumentError: it is a link or not a directory, belongs to another user, or others may enter it.
@@ -83,10 +76,6 @@ def is_private(directory: str) -> bool:
 def check_digest(path: str, digest: str) -> None:
     """Check that a file is the one that was written for the job.
 
-    Args:
-        path: A file in the private directory.
-        digest: ``digest_of`` the file when it was written.
-
     Raises:
         ArgumentError: the directory is not private, or the file is missing or another one.
     """
@@ -114,15 +103,12 @@ def digest_of(path: str) -> str:
 
 
 def lock(directory: str, descriptor: int | None = None) -> int:
-    """Hold the lock that marks a job as alive.
+    """Hold the lock that marks a job as alive, and return its open file.
 
     Args:
         directory: The private directory.
         descriptor: The open lock file of the process that hands the lock over; None to take the lock, unless this
             process holds it already.
-
-    Returns:
-        The open file that holds the lock.
 
     Raises:
         ArgumentError: another process holds it.

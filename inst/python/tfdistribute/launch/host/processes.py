@@ -26,9 +26,6 @@ if sys.platform == "linux":
 def die_with_parent(parent: int) -> None:
     """Let the kernel kill this process when its parent ends; for a child between fork and exec.
 
-    Args:
-        parent: Process id of the parent, which may have ended already.
-
     Source:
         https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
     """
@@ -51,11 +48,7 @@ def adopt_orphans() -> None:
 def start_time(pid: int) -> str | None:
     """Return when a process started, in the kernel's units. With its id this identifies a process for ever.
 
-    Args:
-        pid: Process id.
-
-    Returns:
-        The time; None if no such process runs, "" if the kernel does not report it.
+    None if no such process runs, "" if the kernel does not report it.
     """
     if not Path("/proc/self/stat").exists():
         return "" if _exists(pid) else None

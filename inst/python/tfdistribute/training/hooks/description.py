@@ -60,9 +60,6 @@ class Hook(Description):
     def check(self, context: HookContext) -> None:
         """Check, before TensorFlow starts, that the hook works in a run.
 
-        Args:
-            context: The run.
-
         Raises:
             ArgumentError: the hook has no meaning there.
             UnsupportedError: the hook does not work there in this version.
@@ -76,14 +73,7 @@ class Hook(Description):
             )
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make TensorFlow's object.
-
-        Args:
-            context: The run.
-
-        Returns:
-            A new ``tf.estimator.SessionRunHook``, or None if the hook needs none.
-        """
+        """Make a new ``tf.estimator.SessionRunHook``; None if the hook needs none."""
         raise NotImplementedError
 
     @property
@@ -97,9 +87,6 @@ def read_hooks(values: Sequence[Any] | None) -> list[Any]:
 
     Args:
         values: Mappings that describe a ``Hook``, ``Hook`` objects, and ``tf.estimator.SessionRunHook`` objects.
-
-    Returns:
-        ``Hook`` descriptions and TensorFlow's objects, in the same order.
 
     Raises:
         ArgumentError: a mapping does not describe a hook.
@@ -118,18 +105,7 @@ def check_hooks(hooks: Sequence[Any], context: HookContext) -> None:
 
 
 def as_hooks(hooks: Sequence[Any], context: HookContext) -> list[Any]:
-    """Make TensorFlow's objects.
-
-    Args:
-        hooks: Hook descriptions, mappings that describe hooks, and ``tf.estimator.SessionRunHook`` objects.
-        context: The run in which they take part.
-
-    Returns:
-        ``tf.estimator.SessionRunHook`` objects in the same order.
-
-    Raises:
-        ArgumentError, UnsupportedError: see ``Hook.check``.
-    """
+    """Make ``tf.estimator.SessionRunHook`` objects in the same order; raise as ``Hook.check`` does."""
     descriptions = read_hooks(hooks)
     check_hooks(descriptions, context)
     made = [hook.session_hook(context) if isinstance(hook, Hook) else hook for hook in descriptions]

@@ -81,13 +81,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
 
 class Watch:
-    """Decides after each step whether training ends.
-
-    Args:
-        hook: The description.
-        context: The training, with its history.
-        clock: Returns seconds; for tests.
-    """
+    """Decides after each step whether training ends."""
 
     def __init__(
         self, hook: EarlyStopping, context: HookContext, clock: Callable[[], float] = time.monotonic
@@ -100,18 +94,7 @@ class Watch:
         self._evaluations = 0 if context.history is None else len(context.history.evaluations)
 
     def __call__(self, step: int, loss: float) -> bool:
-        """Note the loss of a step, and decide.
-
-        Args:
-            step: The global step.
-            loss: Its loss over all replicas.
-
-        Returns:
-            Whether training ends.
-
-        Raises:
-            ArgumentError: the evaluations do not have the metric.
-        """
+        """Note the loss of a step and return whether training ends; raise ArgumentError if the metric is missing."""
         self.note(step, loss)
         if not self._due(step):
             return False
@@ -165,13 +148,7 @@ class Watch:
 
 
 class Patience:
-    """Keeps the best value of a metric, and its step.
-
-    Args:
-        mode: "min" or "max".
-        steps: Steps without an improvement after which the patience is over.
-        min_delta: Amount that an improvement must exceed.
-    """
+    """Keeps the best value of a metric, and its step."""
 
     def __init__(self, mode: str, steps: int, min_delta: float) -> None:
         self._sign = -1.0 if mode == "max" else 1.0
@@ -181,15 +158,7 @@ class Patience:
         self.step: int | None = None
 
     def is_over(self, step: int, value: float) -> bool:
-        """Note a value.
-
-        Args:
-            step: Its step.
-            value: The metric. NaN is never an improvement.
-
-        Returns:
-            Whether the best value is at least ``steps`` steps old.
-        """
+        """Note a value; return whether the best one is at least ``steps`` steps old. NaN is never an improvement."""
         if self.step is None:
             self.step = step
         if not math.isnan(value) and (
@@ -201,13 +170,7 @@ class Patience:
 
 
 class Interval:
-    """Interval between two checks, in steps or seconds.
-
-    Args:
-        steps: Steps between two checks, or None.
-        seconds: Seconds between two checks, or None.
-        clock: Returns seconds.
-    """
+    """Interval between two checks, in steps or seconds."""
 
     def __init__(
         self, steps: int | None, seconds: float | None, clock: Callable[[], float]

@@ -13,25 +13,14 @@ VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
 
 
 class ModelHooks:
-    """Makes the hooks of a model function each time TensorFlow calls it.
-
-    Args:
-        model_dir: Directory of the model.
-    """
+    """Makes the hooks of a model function each time TensorFlow calls it."""
 
     def __init__(self, model_dir: str) -> None:
         self._model_dir = model_dir
         self.history: History | None = None
 
     def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
-        """Make session hooks.
-
-        Args:
-            hooks: Mappings that describe a ``Hook``, and ``tf.estimator.SessionRunHook`` objects.
-            mode: Mode in which the model function is called.
-
-        Returns:
-            ``tf.estimator.SessionRunHook`` objects in the same order.
+        """Make session hooks from mappings and ``tf.estimator.SessionRunHook`` objects, in the same order.
 
         Raises:
             ArgumentError: a hook changes the verb itself, and must be given to the verb.

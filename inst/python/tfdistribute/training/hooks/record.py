@@ -11,11 +11,7 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
-    """Record the loss at an interval, in the history that the verb returns.
-
-    Args:
-        every_n_step: Steps between two entries.
-    """
+    """Record the loss at an interval, in the history that the verb returns."""
 
     every_n_step: int = 10
 
@@ -32,14 +28,6 @@ class ProgressBar(Hook, kind="progress_bar"):
 
 
 def record_interval(hooks: Sequence[Any], default: int) -> int:
-    """Return how often the loss is recorded.
-
-    Args:
-        hooks: The hooks of a training.
-        default: Steps between two entries without such a hook.
-
-    Returns:
-        The steps of the last ``HistorySaver``, or the default.
-    """
+    """Return the steps between two records of the loss: those of the last ``HistorySaver``, or the default."""
     intervals = [hook.every_n_step for hook in hooks if isinstance(hook, HistorySaver)]
     return intervals[-1] if intervals else default

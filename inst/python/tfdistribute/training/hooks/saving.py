@@ -21,7 +21,7 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
     Args:
         checkpoint_dir: Directory; None for the model's.
         save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints; exactly one of both is given.
+        save_steps: Steps between two checkpoints; give exactly one of the two.
         saver: A ``tf.compat.v1.train.Saver``.
         checkpoint_basename: First part of the files' names.
         scaffold: A ``tf.compat.v1.train.Scaffold`` with the saver to use.
@@ -69,7 +69,7 @@ class SummarySaver(Hook, kind="summary_saver"):
 
     Args:
         save_steps: Steps between two summaries.
-        save_secs: Seconds between two summaries; exactly one of both is given.
+        save_secs: Seconds between two summaries; give exactly one of the two.
         output_dir: Directory; None for the model's.
         summary_writer: A summary writer of TensorFlow, in place of output_dir.
         scaffold: A ``tf.compat.v1.train.Scaffold`` with the ``summary_op`` to write.
@@ -105,7 +105,7 @@ class StepCounter(Hook, kind="step_counter"):
 
     Args:
         every_n_steps: Steps between two entries.
-        every_n_secs: Seconds between two entries; exactly one of both is given.
+        every_n_secs: Seconds between two entries; give exactly one of the two.
         output_dir: Directory; None for the model's.
         summary_writer: A summary writer of TensorFlow, in place of output_dir.
 

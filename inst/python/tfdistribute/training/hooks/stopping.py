@@ -16,9 +16,6 @@ PATIENCE_S = 600.0
 class GlobalStepWaiter(Hook, kind="global_step_waiter"):
     """Begin when other tasks have trained the model up to a step, for asynchronous training.
 
-    Args:
-        wait_until_step: The global step.
-
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook
     """
@@ -40,7 +37,7 @@ class StopAtStep(Hook, kind="stop_at_step"):
 
     Args:
         num_steps: Steps from where this training starts.
-        last_step: Global step; exactly one of both is given.
+        last_step: Global step; give exactly one of the two.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook

@@ -19,7 +19,7 @@ class LoggingTensor(Hook, kind="logging_tensor"):
         tensors: Tensors or their names (such as "loss" and "global_step"), by the names to show.
         show: Called with (global step, values by name). R would not show what Python prints.
         every_n_iter: Steps between two calls.
-        every_n_secs: Seconds between two calls; at most one of both.
+        every_n_secs: Seconds between two calls; give at most one of the two.
         at_end: Whether the last step is also shown.
 
     Source:
@@ -73,11 +73,8 @@ class NanTensor(Hook, kind="nan_tensor"):
 def suppress_nan_error(hooks: Sequence[Any]) -> Iterator[None]:
     """End a training without an error if its loss became NaN and a hook has ``fail_on_nan_loss = False``.
 
-    Estimator has a hook of its own that always raises when the loss is NaN. That error ends the session, so no
+    Estimator's own hook always raises when the loss is NaN. That error ends the session, so no
     checkpoint of NaN weights is written; only the error itself is suppressed here.
-
-    Args:
-        hooks: The hooks of the training.
     """
     if not any(isinstance(hook, NanTensor) and not hook.fail_on_nan_loss for hook in hooks):
         yield

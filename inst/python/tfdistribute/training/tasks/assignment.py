@@ -27,8 +27,6 @@ class TaskAssignment:
     Args:
         verb: "train" or "train_and_evaluate", as the user called it.
         member: The task that this process is.
-        model: The model.
-        settings: The run configuration.
         train: Data and length of the training.
         evaluation: Data and frequency of the evaluations; None for no evaluation.
         steps: Steps from where the job begins, in place of the global step in ``train``.
@@ -61,15 +59,9 @@ class TaskAssignment:
 
 
 def current_member(settings: RunSettings) -> Member | None:
-    """Return the task of a cluster that this process trains as.
+    """Return the task of a cluster that this process trains as; None if it trains alone.
 
     If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process.
-
-    Args:
-        settings: The run configuration.
-
-    Returns:
-        The member; None if this process trains alone.
 
     Raises:
         ClusterError: TF_CONFIG cannot be read.

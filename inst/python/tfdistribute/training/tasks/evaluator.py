@@ -1,4 +1,4 @@
-"""The evaluator of a cluster: it evaluates new checkpoints until it has evaluated the last one."""
+"""Evaluator of a cluster, which evaluates new checkpoints up to the last one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tfdistribute.training.tasks.progress_file import ProgressFile, TrainingReco
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 _POLL_S = 0.5
-# How much later than a chief with a very short training an evaluator may start.
+# An evaluator may start this much later than a chief whose training is very short.
 _STALE_S = 60.0
 # Trainings whose last checkpoint this process has evaluated, by the time at which their chiefs began.
 _completed: set[float] = set()
@@ -57,11 +57,7 @@ class _Evaluator:
         self._next = self._began + spec.start_delay_secs
 
     def poll(self) -> bool:
-        """Evaluate the newest checkpoint if it is due.
-
-        Returns:
-            Whether it was the last one of the training.
-        """
+        """Evaluate the newest checkpoint if it is due; return whether it was the last one of the training."""
         # The record is read before the checkpoint, so that a checkpoint recorded as the last one exists.
         record = self._record()
         ended = record is not None and record.is_finished

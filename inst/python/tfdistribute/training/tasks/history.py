@@ -15,9 +15,6 @@ class TaskHistory(History):
     """A History that reports its entries; it is the session's ``TrainingObserver``.
 
     Args:
-        global_batch_size: As in ``History``.
-        listener: As in ``History``.
-        last_step: As in ``History``.
         is_chief: Whether this task's losses are those of the training.
         own_batch_size: Examples that this task takes in one of its steps; None if not known.
     """

@@ -1,4 +1,4 @@
-"""Servers of tasks, and the part of a parameter server."""
+"""Servers of tasks, and the work of a parameter server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_S = 1.0
 # Other tasks may still be closing their sessions when the chief has finished.
 _LINGER_S = 3.0
 
-# When the trainings began that this process has served to their end, by model_dir.
+# Start times of the trainings that this process has served to their end, by model_dir.
 _served: dict[str, float] = {}
 
 

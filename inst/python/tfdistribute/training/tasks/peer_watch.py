@@ -16,7 +16,7 @@ from tfdistribute.training.tasks.progress_file import ProgressFile
 # After a connection has broken, a peer has this long to disappear or to record its end, so that the error can name the
 # reason.
 _CONFIRM_S = 5.0
-# Sessions created without a step in between; TensorFlow would go on for ever.
+# Maximum number of sessions created without a step in between; TensorFlow has no limit.
 _MOST_SESSIONS = 20
 _PAUSE_S = 0.5
 # A task whose step takes longer than this checks its peers.
@@ -26,16 +26,14 @@ _END_S = 40.0
 
 
 class PeerWatch:
-    """The other tasks, as one task sees them; the session's ``PeerMonitor``.
+    """Liveness of the other tasks; the session's ``PeerMonitor``.
 
-    Tasks that train in step and have lost one peer have lost all of them, until all are started again.
+    Among tasks that train in step, losing one peer means restarting all of them.
 
     Args:
-        member: This process.
-        model_dir: Directory of the model, with the chief's progress file.
         timeout_s: Seconds to wait for a task that does not answer.
         stopped: Returns whether this task was asked to end.
-        last_step: Step at which the training ends in any case; None for none.
+        last_step: Step at which the training ends in any case, or None.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class PeerWatch:
         self._run_steps = steps
 
     def before_session(self) -> None:
-        """Wait for the tasks that this one needs; give up if no step follows however often a session is created."""
+        """Wait for the tasks that this one needs; raise after too many sessions, or too much time, without a step."""
         self._sessions += 1
         trained = self._steps > 0
         if self._sessions == 1 and not trained:
@@ -106,7 +104,7 @@ class PeerWatch:
             return False
         record = self._progress.read()
         if record is not None and record.is_finished and self.step == self._last_step:
-            # All steps are done; this task still has to end, for instance a hook of the user's.
+            # All steps are done; this task is still finishing, for example in a user's hook.
             return False
         missing = peers.unreachable(self._member.needed)
         if missing:
@@ -210,7 +208,7 @@ def watch_peers(
     stopped: Callable[[], bool],
     last_step: int | None = None,
 ) -> Iterator[PeerWatch]:
-    """Translate TensorFlow's errors about a lost task into one that names the task; arguments as ``PeerWatch``."""
+    """Translate TensorFlow's errors about a lost task into one that names the task; see ``PeerWatch``."""
     watch = PeerWatch(member, model_dir, timeout_s, stopped, last_step)
     errors = engine.tf.errors
     try:

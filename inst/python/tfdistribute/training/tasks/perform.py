@@ -1,4 +1,4 @@
-"""A task's part of a training: it trains, serves variables or evaluates."""
+"""A task's part of a training: gradients, variables or evaluations."""
 
 from __future__ import annotations
 
@@ -25,17 +25,11 @@ from tfdistribute.training.variables import global_step
 
 
 def perform(assignment: TaskAssignment) -> History:
-    """Perform a task's part of a training.
-
-    Args:
-        assignment: The training and the task.
-
-    Returns:
-        What this task saw: losses and its speed if it trains, evaluations if it evaluates.
+    """Perform a task's part of a training, and return what the task saw of it.
 
     Raises:
         KeyboardInterrupt: interrupted; the chief has written the checkpoint of its last step.
-        LostPeerError: another task never came, or is gone.
+        LostPeerError: another task never started, or is gone.
         PortError: another program listens at the task's address.
         TfdistributeError: as raised by the verbs.
     """
@@ -131,8 +125,8 @@ def _last_step_of_data(
 ) -> int | None:
     """Return the step at which the data ends, if it is known and the same for all tasks.
 
-    A task that runs out of data mid-step aborts collectives its peers have started, and the next checkpoint may be
-    such a collective.
+    A task that runs out of data mid-step aborts collectives its peers have started, and the next checkpoint may need
+    one of them.
     """
     member, facts = assignment.member, assignment.train.input.facts()
     if not member.in_step or facts.rows is None or facts.global_batch_size is None:
@@ -148,6 +142,6 @@ def _input_fn(assignment: TaskAssignment, prepared: Prepared, done: int) -> Call
     input_fn = prepared.input_fn(assignment.train.input, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = for_task(input_fn, member)
-    # Out of step, the tasks have shared the steps about evenly; which task took how many is not known.
+    # Tasks out of step have shared the steps about evenly; how many each task took is not known.
     own_steps = done if member.in_step else done // len(member.training_tasks)
     return skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))

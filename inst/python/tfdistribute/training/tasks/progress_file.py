@@ -1,4 +1,4 @@
-"""Progress file: what the chief tells the other tasks through model_dir.
+"""Progress file: the chief's messages to the other tasks, in model_dir.
 
 Only the chief writes it. The evaluator reads which checkpoint is the last one, a parameter server reads that no task
 needs it any more, and a restarted task reads at which step its job began.
@@ -20,7 +20,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"
-# About when this process began.
+# Approximate start of this process.
 _PROCESS_BEGAN = time.time()
 
 
@@ -54,12 +54,7 @@ class TrainingRecord:
 
 
 class ProgressFile:
-    """The progress file of one training.
-
-    Args:
-        model_dir: Directory of the model, also a remote one.
-        member: This process.
-    """
+    """The progress file of one training."""
 
     def __init__(self, model_dir: str, member: Member) -> None:
         self._model_dir = model_dir
@@ -106,7 +101,7 @@ class ProgressFile:
 
     def _write(self, record: TrainingRecord) -> None:
         gfile = engine.tf.io.gfile
-        # Complete or not at all: other tasks read it at any time.
+        # Atomic, because other tasks read it at any time.
         with gfile.GFile(self._path + ".new", "w") as file:
             file.write(json.dumps(dataclasses.asdict(record)))
         gfile.rename(self._path + ".new", self._path, overwrite=True)
