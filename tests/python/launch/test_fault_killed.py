@@ -6,9 +6,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from support import cluster_task
+from support.checkpoints import assert_alike, cut_newest_checkpoint, variables
 from support.fault_jobs import FaultJob, fault_job
 from support.job_fakes import row
 from support.sampling import sampled
@@ -24,24 +24,13 @@ LAST_STEP = 30
 SECRET = "planted-secret-9f2c"
 
 
-def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
-    names = [name for name, _ in tf.train.list_variables(str(model_dir))]
-    return {name: tf.train.load_variable(str(model_dir), name) for name in names}
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Variables after the same steps in one undisturbed process."""
     directory = tmp_path_factory.mktemp("undisturbed")
     answer = cluster_task.train(directory, "custom", {"max_steps": LAST_STEP})
     assert "value" in answer
-    return variables(tensorflow, directory / "custom" / "model")
-
-
-def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
-    newest = Path(tf.train.latest_checkpoint(str(model_dir)))
-    data = next(newest.parent.glob(f"{newest.name}.data-*"))
-    data.write_bytes(data.read_bytes()[:-8])
+    return variables(directory / "custom" / "model")
 
 
 def files_with(text: str, directory: Path) -> list[Path]:
@@ -104,7 +93,7 @@ def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_
         assert job.state["restarts"] == 2
         assert files_with(SECRET, tmp_path) == []
         if moment == "in the middle":
-            cut_newest_checkpoint(tensorflow, job.model_dir)
+            cut_newest_checkpoint(job.model_dir)
         job.kill("chief 0")
         state = job.end()
 
@@ -116,13 +105,7 @@ def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_
     elif moment == "before the first step":
         assert state["steps_lost"] == 0
     assert files_with(SECRET, tmp_path) == []
-    check_that_weights_are_equal(variables(tensorflow, job.model_dir), undisturbed)
-
-
-def check_that_weights_are_equal(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+    assert_alike(variables(job.model_dir), undisturbed)
 
 
 def check_that_it_was_healed(state: dict[str, Any]) -> None:
@@ -154,7 +137,7 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
     # From 14 back to 10; nothing was lost before the first step, and everything was saved at 20.
     assert (state["global_step"], state["steps_lost"]) == (LAST_STEP, 4)
     assert all(note.startswith("ps 0 ") for note in state["notes"] if "SIGKILL" in note)
-    assert variables(tensorflow, job.model_dir)["global_step"] == LAST_STEP
+    assert variables(job.model_dir)["global_step"] == LAST_STEP
 
 
 def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import models, strategies
+from support.inputs import in_memory
 from support.sampling import sampled
 
 from tfdistribute.descriptions import read
@@ -23,30 +25,18 @@ from tfdistribute.training.variables import global_step, variable_names, variabl
 X = np.linspace(-1, 1, 16, dtype="float32")
 Y = (3 * X + 1).astype("float32")
 COLUMNS = [{"kind": "numeric", "key": "x"}]
-# No step changes anything: training ends with its initial values.
-STILL = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.0}}
-ADAM = {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.1}}
-STRATEGIES: dict[str, Any] = {
-    "none": None,
-    "mirrored": {"kind": "mirrored", "devices": 2},
-    "central storage": {"kind": "central_storage", "devices": 2},
-}
+# No step is taken: what training begins with is what it ends with.
+STILL = models.sgd(0.0)
+ADAM = models.optimizer("Adam", learning_rate=0.1)
 
 
 def model(folder: Path, optimizer: Any = STILL, **fields: Any) -> Model:
-    described = {"kind": "dnn_regressor", "feature_columns": COLUMNS, "hidden_units": [3]}
-    return read(
-        Model, {**described, "optimizer": optimizer, "model_dir": str(folder / "model"), **fields}
-    )
+    described = {"feature_columns": COLUMNS, "hidden_units": [3], "optimizer": optimizer}
+    return models.model("dnn_regressor", folder / "model", **described, **fields)
 
 
 def source() -> Input:
-    columns = [
-        {"name": "x", "type": "float", "values": lambda: X},
-        {"name": "y", "type": "float", "values": lambda: Y},
-    ]
-    fields = {"columns": columns, "response": "y", "batch_size": 8}
-    return read(Input, {"kind": "in_memory", **fields})
+    return in_memory({"x": X, "y": Y}, batch_size=8)
 
 
 @pytest.fixture
@@ -71,17 +61,16 @@ def same(one: Model, other: Model) -> None:
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
-@sampled("strategy", STRATEGIES, check=["none", "mirrored"])
+@sampled("strategy", ["none", "mirrored", "central storage"], check=["none", "mirrored"])
 def test_training_begins_with_the_variables_of_another_model(
     first: Model, tmp_path: Path, strategy: str
 ) -> None:
     second = model(tmp_path, warm_start_from={"ckpt_to_initialize_from": first.model_dir})
-    settings = read(RunSettings, {"train_distribute": STRATEGIES[strategy]})
-    train(second, settings, source(), steps=1)
+    train(second, strategies.settings(strategy), source(), steps=1)
     same(second, first)
     assert global_step(second.model_dir) == 1
-    assert evaluate(second, settings, source())["loss"] == pytest.approx(
-        evaluate(first, settings, source())["loss"], rel=1e-6
+    assert evaluate(second, RunSettings(), source())["loss"] == pytest.approx(
+        evaluate(first, RunSettings(), source())["loss"], rel=1e-6
     )
 
 

@@ -10,6 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from support import equality_models as models
+from support import strategies
+from support.checkpoints import variables
+from support.inputs import Factor, in_memory
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
@@ -17,13 +20,6 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import read_hooks
 from tfdistribute.training.train import train
-
-STRATEGIES: dict[str, dict[str, Any] | None] = {
-    "none": None,
-    "one device": {"kind": "one_device", "device": "CPU:1"},
-    "mirrored": {"kind": "mirrored", "devices": 2},
-    "central storage": {"kind": "central_storage", "devices": 2},
-}
 
 # 44 rows: with batches of 8 the last step of three epochs has 4 rows.
 ROWS, BATCH, EPOCHS, STEPS = 44, 8, 3, 17
@@ -35,26 +31,8 @@ CODES = numbers.integers(0, 3, ROWS)
 
 
 def source(num_epochs: int | None = EPOCHS, label: Any = Y, batch_size: int = BATCH) -> Input:
-    columns = [
-        {"name": "x", "type": "float", "shape": [models.FEATURES], "values": lambda: X},
-        {
-            "name": "word",
-            "type": "string",
-            "values": lambda: {"codes": CODES, "labels": WORDS},
-            "levels": list(WORDS),
-        },
-        {"name": "y", "type": "float", "shape": [1], "values": lambda: label},
-    ]
-    return read(
-        Input,
-        {
-            "kind": "in_memory",
-            "columns": columns,
-            "response": "y",
-            "batch_size": batch_size,
-            "num_epochs": num_epochs,
-        },
-    )
+    columns = {"x": X, "word": Factor(CODES, WORDS), "y": label}
+    return in_memory(columns, batch_size=batch_size, num_epochs=num_epochs)
 
 
 def custom(model_fn: Any) -> dict[str, Any]:
@@ -105,8 +83,8 @@ def described(name: str | dict[str, Any], directory: Path) -> Model:
 
 
 def settings(steps_per_run: int | str, strategy: str = "none", **fields: Any) -> RunSettings:
-    given = {"train_distribute": STRATEGIES[strategy], "tf_random_seed": 3, **fields}
-    return read(RunSettings, {**given, "steps_per_run": steps_per_run})
+    fields = {"tf_random_seed": 3, **fields, "steps_per_run": steps_per_run}
+    return strategies.settings(strategy, **fields)
 
 
 def trained(
@@ -127,6 +105,4 @@ def trained(
         hooks=read_hooks([{"kind": "history_saver", "every_n_step": 1}, *hooks]),
         steps=steps,
     )
-    checkpoint = tf.train.latest_checkpoint(str(directory))
-    names = [name for name, _ in tf.train.list_variables(checkpoint)]
-    return {name: tf.train.load_variable(checkpoint, name) for name in names}, history
+    return variables(directory), history

@@ -10,7 +10,7 @@ from tfdistribute.run_config import RunSettings
 
 STRATEGIES: dict[str, dict[str, Any] | None] = {
     "none": None,
-    "one device": {"kind": "one_device", "device": "CPU:0"},
+    "one device": {"kind": "one_device", "device": "CPU:1"},
     "mirrored": {"kind": "mirrored", "devices": 2},
     "mirrored over 3": {"kind": "mirrored", "devices": 3},
     "central storage": {"kind": "central_storage", "devices": 2},

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.checkpoints import variables
+from support.inputs import in_memory
 from support.sampling import sampled
 
 from tfdistribute import engine
@@ -35,13 +37,8 @@ CENTRAL = {"kind": "central_storage", "devices": 2}
 
 
 def source(label: Any = Y, num_epochs: int | None = None) -> Input:
-    kind = "float" if label.dtype == np.float32 else "integer"
-    columns = [
-        {"name": "x", "type": "float", "values": lambda: X},
-        {"name": "y", "type": kind, "values": lambda: label},
-    ]
-    fields = {"columns": columns, "response": "y", "batch_size": 8, "shuffle": False}
-    return read(Input, {"kind": "in_memory", **fields, "num_epochs": num_epochs})
+    fields = {"batch_size": 8, "shuffle": False, "num_epochs": num_epochs}
+    return in_memory({"x": X, "y": label}, **fields)
 
 
 def settings(strategy: Any = None, **fields: Any) -> RunSettings:
@@ -98,13 +95,7 @@ def as_model(estimator: Any, **fields: Any) -> Wrapped:
     return Wrapped(estimator.model_dir, estimator, **fields)
 
 
-def checkpoint(tf: Any, folder: Path) -> dict[str, Any]:
-    path = tf.train.latest_checkpoint(str(folder))
-    names = [name for name, _ in tf.train.list_variables(path)]
-    return {name: tf.train.load_variable(path, name) for name in names}
-
-
-# The flag says whether R functions are called; replicas then run on the calling thread.
+# The second says whether functions of R are called: then replicas run on the calling thread.
 HOW = {"mirrored on threads": (MIRRORED, False), "central storage on one thread": (CENTRAL, True)}
 
 
@@ -133,7 +124,7 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
         train(model, RunSettings(), source(label_of(name)), steps=STEPS)
     assert originals[1].config.train_distribute is None
     assert together.model_dir == originals[1].model_dir
-    expected, got = (checkpoint(tensorflow, tmp_path / folder) for folder in ("one", "two"))
+    expected, got = (variables(tmp_path / folder) for folder in ("one", "two"))
     assert got["global_step"] == 2 * STEPS
     assert any(name.endswith(("kernel", "weights")) for name in got.keys() & expected.keys())
     for variable in expected.keys() & got.keys():

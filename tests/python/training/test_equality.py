@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import checkpoints, strategies
+from support import models as support_models
+from support.checkpoints import assert_alike
+from support.inputs import Factor, in_memory
 from support.sampling import sampled
 
-from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -31,19 +34,12 @@ FEATURES = {
 NUMBER = (FEATURES["width"] - 2 * FEATURES["height"] + FEATURES["colour"]).astype("float32")
 CLASS = (np.digitize(NUMBER, [-0.5, 1.5])).astype("int32")
 
-STRATEGIES: dict[str, dict[str, Any] | None] = {
-    "none": None,
-    "one device": {"kind": "one_device", "device": "CPU:0"},
-    "mirrored": {"kind": "mirrored", "devices": 2},
-    "central storage": {"kind": "central_storage", "devices": 2},
-}
-
 NUMBERS = [{"kind": "numeric", "key": "width"}, {"kind": "numeric", "key": "height"}]
 COLOUR = {"kind": "categorical_with_vocabulary_list", "key": "colour", "vocabulary_list": COLOURS}
 DEEP = [*NUMBERS, {"kind": "indicator", "categorical_column": COLOUR}]
 SHOP = {"kind": "categorical_with_identity", "key": "shop", "num_buckets": 10}
-SGD = {"kind": "named", "name": "SGD", "settings": {"learning_rate": 0.05}}
-ADAM = {"kind": "named", "name": "Adam", "settings": {"learning_rate": 0.01}}
+SGD = support_models.sgd(0.05)
+ADAM = support_models.optimizer("Adam", learning_rate=0.01)
 
 MODELS: dict[str, dict[str, Any]] = {
     "linear": {"kind": "linear_regressor", "feature_columns": [*NUMBERS, COLOUR], "optimizer": SGD},
@@ -67,54 +63,25 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def source(model: str, batch_size: int = BATCH, num_epochs: int | None = None) -> Input:
-    label = CLASS if model == "deep" else NUMBER
-    columns = [
-        {"name": "width", "type": "float", "values": lambda: FEATURES["width"]},
-        {"name": "height", "type": "float", "values": lambda: FEATURES["height"]},
-        {
-            "name": "colour",
-            "type": "string",
-            "values": lambda: {"codes": FEATURES["colour"], "labels": COLOURS},
-            "levels": COLOURS,
-        },
-        {"name": "shop", "type": "integer", "values": lambda: FEATURES["shop"]},
-        {"name": "y", "type": "integer" if model == "deep" else "float", "values": lambda: label},
-    ]
-    return read(
-        Input,
-        {
-            "kind": "in_memory",
-            "columns": columns,
-            "response": "y",
-            "batch_size": batch_size,
-            "num_epochs": num_epochs,
-            "shuffle": False,
-        },
-    )
+def source(model: str, num_epochs: int | None = None) -> Input:
+    columns = {**FEATURES, "colour": Factor(FEATURES["colour"], COLOURS)}
+    columns["y"] = CLASS if model == "deep" else NUMBER
+    return in_memory(columns, batch_size=BATCH, num_epochs=num_epochs, shuffle=False)
 
 
 def described(model: str, directory: Path) -> Model:
-    return read(Model, {**MODELS[model], "model_dir": str(directory)})
+    return support_models.model(model_dir=directory, **MODELS[model])
 
 
 def settings(strategy: str, steps_per_run: int | str = 1) -> RunSettings:
-    distribute = STRATEGIES[strategy]
-    return read(
-        RunSettings,
-        {"train_distribute": distribute, "tf_random_seed": SEED, "steps_per_run": steps_per_run},
-    )
+    return strategies.settings(strategy, tf_random_seed=SEED, steps_per_run=steps_per_run)
 
 
-def variables(tf: Any, directory: Path) -> dict[str, Any]:
-    """The newest checkpoint without optimizer settings, which this package does not save."""
-    checkpoint = tf.train.latest_checkpoint(str(directory))
-    names = [
-        name
-        for name, _ in tf.train.list_variables(checkpoint)
-        if not re.fullmatch(r"training/\w+/\w+", name)
-    ]
-    return {name: tf.train.load_variable(checkpoint, name) for name in names}
+def trained_variables(directory: Path) -> dict[str, Any]:
+    """Return the variables without the optimizers' settings, which this package keeps out of checkpoints."""
+    found = checkpoints.variables(directory)
+    settings_of_optimizers = re.compile(r"training/\w+/\w+")
+    return {name: found[name] for name in found if not settings_of_optimizers.fullmatch(name)}
 
 
 def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any], float]:
@@ -168,7 +135,7 @@ def pure_tensorflow(tf: Any, model: str, directory: Path) -> tuple[dict[str, Any
         return tf.data.Dataset.from_tensor_slices((features, labels)).repeat(repeat).batch(BATCH)
 
     estimator.train(lambda: rows(None), steps=STEPS)
-    return variables(tf, directory), estimator.evaluate(lambda: rows(1))["loss"]
+    return trained_variables(directory), estimator.evaluate(lambda: rows(1))["loss"]
 
 
 @pytest.fixture(scope="module")
@@ -184,14 +151,7 @@ def reference(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return of
 
 
-def assert_alike(values: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert set(values) == set(expected)
-    for name, value in expected.items():
-        np.testing.assert_allclose(values[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
-    assert values["global_step"] == STEPS
-
-
-PAIRS = [(model, strategy) for model in MODELS for strategy in STRATEGIES]
+PAIRS = [(model, strategy) for model in MODELS for strategy in strategies.KINDS]
 ONE_STEP = [
     ("linear", "none"),
     ("sparse", "mirrored"),
@@ -211,7 +171,7 @@ def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
     assert runs == []
     loss = evaluate(description, settings(strategy), source(model, num_epochs=1))["loss"]
     expected, expected_loss = reference(model)
-    assert_alike(variables(tensorflow, tmp_path), expected)
+    assert_alike(trained_variables(tmp_path), expected, rtol=1e-6, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-6)
 
 
@@ -222,7 +182,7 @@ def test_every_strategy_gives_them_with_many_steps_per_run(
     description = described(model, tmp_path)
     train(description, settings(strategy, "auto"), source(model), steps=STEPS)
     assert max(runs) > 1
-    assert_alike(variables(tensorflow, tmp_path), reference(model)[0])
+    assert_alike(trained_variables(tmp_path), reference(model)[0], rtol=1e-6, atol=1e-6)
 
 
 @sampled("strategy", ["mirrored", "central storage"], check=["mirrored"])
@@ -252,4 +212,4 @@ def test_a_checkpoint_goes_on_under_another_strategy(
         runs.clear()
         train(description, settings(strategy, steps_per_run), source("wide and deep"), steps=steps)
         assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
-    assert_alike(variables(tensorflow, tmp_path), undisturbed)
+    assert_alike(trained_variables(tmp_path), undisturbed, rtol=1e-6, atol=1e-6)

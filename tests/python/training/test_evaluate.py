@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.inputs import in_memory
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ShardingError
@@ -22,13 +23,8 @@ Y = (X + np.random.default_rng(2).normal(size=13) > 0).astype(float)
 ON_TWO = read(RunSettings, {"eval_distribute": {"kind": "mirrored", "devices": 2}})
 
 
-def in_memory(rows: int) -> Input:
-    columns = [
-        {"name": name, "type": "float", "values": lambda values=values: values[:rows]}
-        for name, values in (("x", X), ("y", Y))
-    ]
-    fields = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 4}
-    return read(Input, fields)
+def rows_in_memory(rows: int) -> Input:
+    return in_memory({"x": X[:rows], "y": Y[:rows]}, batch_size=4)
 
 
 def csv(folder: Path, rows: int) -> Input:
@@ -58,12 +54,12 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
         "model_dir": str(tmp_path / "model"),
     }
     model = read(Model, fields)
-    train(model, RunSettings(), in_memory(13), steps=3)
+    train(model, RunSettings(), rows_in_memory(13), steps=3)
     scores = concatenated(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
     # Row order is kept: the model is a monotone function of x.
     assert np.array_equal(np.argsort(scores), np.argsort(X))
     for source, rows, settings in (
-        (in_memory(13), 13, RunSettings()),
+        (rows_in_memory(13), 13, RunSettings()),
         (csv(tmp_path, 13), 13, RunSettings()),
         (csv(tmp_path, 12), 12, ON_TWO),
     ):

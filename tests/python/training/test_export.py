@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.inputs import Factor, in_memory
 from support.sampling import sampled
 
 from tfdistribute.bridge import call
@@ -84,23 +85,12 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def source(name: str = "linear", leave_out: str = "", label: bool = True) -> Input:
-    words = {"codes": DATA["colour"], "labels": COLOURS}
-    columns: list[dict[str, Any]] = [
-        {"name": "petal length", "type": "float", "values": lambda: DATA["petal length"]},
-        {"name": "colour", "type": "string", "values": lambda: words, "levels": COLOURS},
-        {"name": "hour", "type": "integer", "values": lambda: DATA["hour"]},
-        {"name": "day", "type": "integer", "values": lambda: DATA["day"]},
-    ]
-    labels: dict[str, dict[str, Any]] = {
-        "linear": {"type": "float", "values": lambda: NUMBER},
-        "wide and deep": {"type": "string", "values": lambda: words, "levels": COLOURS},
-    }
-    classes = {"type": "integer", "values": lambda: CLASS}
-    columns = [column for column in columns if column["name"] != leave_out]
+    colours = Factor(DATA["colour"], COLOURS)
+    columns = {**DATA, "colour": colours}
+    columns.pop(leave_out, None)
     if label:
-        columns.append({"name": "y", **labels.get(name, classes)})
-    fields = {"columns": columns, "response": "y" if label else None, "batch_size": 8}
-    return read(Input, {"kind": "in_memory", **fields})
+        columns["y"] = {"linear": NUMBER, "wide and deep": colours}.get(name, CLASS)
+    return in_memory(columns, "y" if label else None, batch_size=8)
 
 
 def described(name: str, folder: Path, **fields: Any) -> Model:

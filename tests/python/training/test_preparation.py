@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.inputs import in_memory
+from support.models import line
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ShardingError, TfdistributeError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.train import train
@@ -22,20 +23,7 @@ MIRRORED = {"kind": "mirrored", "devices": 2}
 
 def source(rows: int, batch_size: int, **more: Any) -> Input:
     values = np.arange(rows, dtype="float32")
-    columns = [
-        {"name": "x", "type": "float", "values": lambda: values},
-        {"name": "y", "type": "float", "values": lambda: values},
-    ]
-    wire = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": batch_size}
-    return read(Input, {**wire, **more})
-
-
-def model(directory: Path) -> Model:
-    columns = {"kind": "numeric", "key": "x"}
-    return read(
-        Model,
-        {"kind": "linear_regressor", "feature_columns": columns, "model_dir": str(directory)},
-    )
+    return in_memory({"x": values, "y": values}, batch_size=batch_size, **more)
 
 
 def test_an_evaluation_that_would_lose_its_odd_last_batch_is_refused_before_training(
@@ -45,7 +33,7 @@ def test_an_evaluation_that_would_lose_its_odd_last_batch_is_refused_before_trai
     settings = read(RunSettings, {"train_distribute": MIRRORED, "eval_distribute": MIRRORED})
     with pytest.raises(TfdistributeError) as caught:
         train_and_evaluate(
-            model(tmp_path),
+            line(tmp_path),
             settings,
             TrainSpec(source(32, 8), max_steps=2),
             EvalSpec(source(30, 8)),
@@ -58,7 +46,7 @@ def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_p
     del tensorflow
     settings = read(RunSettings, {"train_distribute": MIRRORED})
     with pytest.raises(ShardingError):
-        train(model(tmp_path), settings, source(1, 2))
+        train(line(tmp_path), settings, source(1, 2))
 
 
 def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():

@@ -2,137 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support import models
+from support.canned_models import (
+    EMBEDDED,
+    FIELDS,
+    NUMBER,
+    SGD,
+    WORD,
+    by_hand,
+    configuration,
+    input_fn,
+    model,
+)
+from support.inputs import in_memory
 from support.sampling import sampled
+from support.strategies import settings
 
-from tfdistribute import engine
-from tfdistribute.callbacks import Callback
-from tfdistribute.columns import ColumnFacts, InputFacts
-from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, InputError, ModelError
-from tfdistribute.inputs import Input
-from tfdistribute.models import Model
-from tfdistribute.models.canned.parts import find_activation
-from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_INITIALIZERS
-from tfdistribute.models.optimizers import OPTIMIZERS
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
-
-SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
-NUMBER = {"kind": "numeric", "key": "x"}
-WORD = {
-    "kind": "categorical_with_vocabulary_list",
-    "key": "word",
-    "vocabulary_list": ["a", "b", "c"],
-}
-EMBEDDED = {"kind": "embedding", "categorical_column": WORD, "dimension": 2}
-WIDE: dict[str, Any] = {"feature_columns": [NUMBER, WORD], "optimizer": SGD}
-DEEP: dict[str, Any] = {
-    "feature_columns": [NUMBER, EMBEDDED],
-    "hidden_units": [4, 3],
-    "optimizer": SGD,
-}
-BOTH: dict[str, Any] = {
-    "linear_feature_columns": [WORD],
-    "linear_optimizer": SGD,
-    "dnn_feature_columns": [NUMBER, EMBEDDED],
-    "dnn_hidden_units": [4],
-    "dnn_optimizer": SGD,
-    "batch_norm": True,
-}
-NAMES = ["no", "perhaps", "yes"]
-FIELDS: dict[str, dict[str, Any]] = {
-    "linear_regressor": WIDE,
-    "linear_classifier": {**WIDE, "n_classes": 3, "label_vocabulary": NAMES},
-    "dnn_regressor": {**DEEP, "activation_fn": "tanh"},
-    "dnn_classifier": DEEP,
-    "dnn_linear_combined_regressor": BOTH,
-    "dnn_linear_combined_classifier": {**BOTH, "n_classes": 3},
-    "baseline_regressor": {"optimizer": SGD},
-    "baseline_classifier": {"n_classes": 3, "label_vocabulary": NAMES, "optimizer": SGD},
-}
-
-
-def model(kind: str, model_dir: str | Path = "models/m", **fields: Any) -> Any:
-    return read(
-        Model, {"kind": kind, "model_dir": str(model_dir), **FIELDS.get(kind, {}), **fields}
-    )
-
-
-def by_hand(tf: Any, kind: str, model_dir: Path) -> Any:
-    """The same models in plain TensorFlow."""
-    number = tf.feature_column.numeric_column("x")
-    word = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b", "c"])
-    dense = [number, tf.feature_column.embedding_column(word, 2)]
-    sgd = lambda: tf.keras.optimizers.legacy.SGD(0.05)  # noqa: E731 - one optimizer per graph
-    common = {"model_dir": str(model_dir), "config": configuration(tf)}
-    wide = {"feature_columns": [number, word], "optimizer": sgd, **common}
-    deep = {"feature_columns": dense, "optimizer": sgd, "hidden_units": [4, 3], **common}
-    both = {
-        "linear_feature_columns": [word],
-        "linear_optimizer": sgd,
-        "dnn_feature_columns": dense,
-        "dnn_optimizer": sgd,
-        "dnn_hidden_units": [4],
-        "batch_norm": True,
-        **common,
-    }
-    named = {"n_classes": 3, "label_vocabulary": NAMES}
-    library = tf.estimator
-    makers: dict[str, Callable[[], Any]] = {
-        "linear_regressor": lambda: library.LinearRegressor(**wide),
-        "linear_classifier": lambda: library.LinearClassifier(**named, **wide),
-        "dnn_regressor": lambda: library.DNNRegressor(activation_fn=tf.nn.tanh, **deep),
-        "dnn_classifier": lambda: library.DNNClassifier(**deep),
-        "dnn_linear_combined_regressor": lambda: library.DNNLinearCombinedRegressor(**both),
-        "dnn_linear_combined_classifier": lambda: library.DNNLinearCombinedClassifier(
-            n_classes=3, **both
-        ),
-        "baseline_regressor": lambda: library.BaselineRegressor(optimizer=sgd, **common),
-        "baseline_classifier": lambda: library.BaselineClassifier(optimizer=sgd, **named, **common),
-    }
-    return makers[kind]()
-
-
-def configuration(tf: Any, replicas: int = 1) -> Any:
-    session = tf.compat.v1.ConfigProto(device_count={"CPU": 3})
-    strategy = None
-    if replicas > 1:
-        # Collectives refuse sparse gradients whose number of rows varies between steps.
-        reduction = tf.distribute.ReductionToOneDevice()
-        devices = [f"/cpu:{index}" for index in range(replicas)]
-        strategy = tf.distribute.MirroredStrategy(devices, cross_device_ops=reduction)
-    return tf.estimator.RunConfig(
-        tf_random_seed=11, session_config=session, train_distribute=strategy
-    )
-
-
-def input_fn(
-    tf: Any, kind: str, features: tuple[str, ...] = ("x", "word"), batch: int = 8
-) -> Callable[[], Any]:
-    generator = np.random.default_rng(1)
-    known = {
-        "x": generator.normal(size=48).astype("float32"),
-        "word": generator.choice(["a", "b", "c"], size=48),
-    }
-    classes = generator.integers(0, 3, size=48)
-    label: Any = classes.astype("float32")
-    if FIELDS[kind].get("label_vocabulary"):
-        label = np.array(NAMES)[classes]
-    elif kind == "dnn_classifier":
-        label = classes % 2
-    elif kind.endswith("classifier"):
-        label = classes
-    chosen = {name: known[name] for name in features}
-    return lambda: tf.data.Dataset.from_tensor_slices((chosen, label)).batch(batch)
 
 
 def variables(estimator: Any) -> dict[str, Any]:
@@ -305,151 +197,13 @@ def test_an_exported_model_reads_examples_by_the_names_of_the_data(
     assert answer["probabilities"].shape == (2, 3)
 
 
-def test_a_model_says_what_its_checkpoints_hold_in_plain_values() -> None:
-    for kind in FIELDS:
-        structure = model(kind).structure()
-        assert json.loads(json.dumps(structure)) == structure
-        assert structure["kind"] == kind
-        assert "optimizer" in structure
-
-
-def test_a_learning_rate_is_no_part_of_what_checkpoints_hold_but_momentum_is() -> None:
-    def structure(**settings: Any) -> Any:
-        optimizer = {"kind": "named", "name": "SGD", "settings": settings}
-        return model("linear_regressor", optimizer=optimizer).structure()
-
-    assert structure(learning_rate=0.1) == structure(learning_rate=0.2)
-    assert structure(momentum=0.9) != structure()
-
-
-def test_names_of_classes_come_from_the_levels_of_the_label() -> None:
-    facts = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "yes")))
-    described = model("dnn_classifier")
-    assert described.label_vocabulary is None
-    assert described.complete_from_input(facts).label_vocabulary == ("no", "yes")
-    assert described.complete_from_input(facts).structure()["label_vocabulary"] == ["no", "yes"]
-    three = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "perhaps", "yes")))
-    with pytest.raises(
-        ModelError, match=r"`n_classes` is 2, but the response \"answer\" has 3 levels"
-    ):
-        described.complete_from_input(three)
-
-
-def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> None:
-    trained = model("dnn_classifier", label_vocabulary=["no", "yes"])
-    later = model("dnn_classifier").complete_from_signature(trained.structure())
-    assert later == trained
-    assert model("dnn_classifier").complete_from_signature(None) == model("dnn_classifier")
-    # The user's setting wins.
-    other = model("dnn_classifier", label_vocabulary=["a", "b"])
-    assert other.complete_from_signature(trained.structure()) == other
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "message"),
-    [
-        ("dnn_regressor", {"feature_columns": [WORD]}, r"categorical column \"word\""),
-        (
-            "dnn_linear_combined_regressor",
-            {"dnn_feature_columns": [WORD]},
-            "`dnn_feature_columns` has the categorical",
-        ),
-        ("linear_regressor", {"feature_columns": []}, "`feature_columns` is empty"),
-        (
-            "dnn_linear_combined_regressor",
-            {"dnn_feature_columns": [], "linear_feature_columns": []},
-            "is empty",
-        ),
-        (
-            "linear_classifier",
-            {"n_classes": 4},
-            r"`n_classes` is 4, but `label_vocabulary` names 3",
-        ),
-    ],
-)
-def test_a_model_without_usable_columns_is_refused_when_it_is_described(
-    kind: str, fields: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ModelError, match=message) as caught:
-        model(kind, **fields)
-    assert caught.value.remedy
-
-
-def test_an_unknown_activation_is_refused(tensorflow: Any, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match='`activation_fn` "rulu" is not known'):
-        model("dnn_regressor", tmp_path, activation_fn="rulu").build(configuration(tensorflow))
-
-
-def test_a_missing_vocabulary_file_is_named_before_tensorflow_starts() -> None:
-    column = {
-        "kind": "categorical_with_vocabulary_file",
-        "key": "word",
-        "vocabulary_file": "no/such.txt",
-    }
-    boxed = {"kind": "indicator", "categorical_column": column}
-    with pytest.raises(
-        InputError, match=r"`vocabulary_file` \"no/such.txt\" of word does not exist"
-    ):
-        model("dnn_regressor", feature_columns=[boxed]).check(InputFacts())
-
-
-def test_functions_from_r_are_found_wherever_they_stand() -> None:
-    callback = Callback(lambda x: {"value": x}, ("x",))
-    assert not model("dnn_regressor").has_callbacks()
-    assert model("dnn_regressor", activation_fn=callback).has_callbacks()
-    assert model(
-        "dnn_regressor", feature_columns=[{**NUMBER, "normalizer_fn": callback}]
-    ).has_callbacks()
-    wire = {"call": lambda: {"value": None}, "formals": []}
-    assert model("dnn_regressor", optimizer={"kind": "function", "function": wire}).has_callbacks()
-
-
-def test_the_model_directory_is_no_part_of_the_model() -> None:
-    described = model("linear_regressor")
-    assert replace(described, model_dir="elsewhere").structure() == described.structure()
-
-
-def test_an_unknown_kind_is_refused_by_name() -> None:
-    with pytest.raises(ArgumentError, match="'boosted_trees_regressor' is not a kind of Model"):
-        model("boosted_trees_regressor")
-
-
-def names_in_r(file: str, variable: str) -> list[str]:
-    """Strings of a character vector, or names of a list, in the R sources."""
-    text = (Path(__file__).parents[4] / "R" / file).read_text(encoding="utf-8")
-    body = re.search(rf"^{variable} <- (c|list)\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
-    assert body is not None
-    return re.findall(r'^  "?(\w+)"?(?:,$|$| = c)', body.group(2), re.MULTILINE)
-
-
-def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
-    assert names_in_r("estimator-optimizer.R", "optimizer_settings") == list(OPTIMIZERS)
-    assert names_in_r("estimator-optimizer.R", "schedule_names") == list(
-        engine.optimizers.SCHEDULES
-    )
-    assert names_in_r("feature-columns-initializer.R", "initializer_names") == list(
-        NAMES_OF_INITIALIZERS
-    )
-    activations = names_in_r("estimator.R", "activations")
-    assert len(activations) > 10
-    assert all(callable(find_activation(name)) for name in activations)
-
-
 def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: Path):
     rows = np.ones([4, 1], "float32")
     mine = tensorflow.keras.Sequential([tensorflow.keras.layers.Dense(1, input_shape=(1,))])
     before = mine(rows).numpy()
-    columns = [
-        {"name": "x", "type": "float", "values": lambda: rows[:, 0]},
-        {"name": "y", "type": "float", "values": lambda: rows[:, 0]},
-    ]
-    source = read(Input, {"kind": "in_memory", "columns": columns, "response": "y"})
-    deep = {
-        "kind": "dnn_regressor",
-        "hidden_units": 2,
-        "feature_columns": {"kind": "numeric", "key": "x"},
-    }
-    train(read(Model, {**deep, "model_dir": str(tmp_path)}), RunSettings(), source)
+    source = in_memory({"x": rows[:, 0], "y": rows[:, 0]})
+    deep = models.model("dnn_regressor", tmp_path, hidden_units=2, feature_columns=NUMBER)
+    train(deep, RunSettings(), source)
     np.testing.assert_array_equal(mine(rows).numpy(), before)
 
 
@@ -467,15 +221,13 @@ def test_the_code_of_ready_made_models_is_not_rewritten_under_a_strategy(
         return convert(entity, context)
 
     monkeypatch.setattr(api, "_convert_actual", noting)
-    fields = {"kind": "linear_regressor", "feature_columns": [NUMBER], "optimizer": SGD}
     values = np.arange(8, dtype="float32")
-    columns = [{"name": name, "type": "float", "values": lambda: values} for name in ("x", "y")]
-    source = {"kind": "in_memory", "columns": columns, "response": "y", "batch_size": 4}
+    source = in_memory({"x": values, "y": values}, batch_size=4)
 
-    def of_models(strategy: Any) -> set[str]:
+    def of_models(strategy: str) -> set[str]:
         rewritten.clear()
-        model = read(Model, {**fields, "model_dir": str(tmp_path / str(strategy is None))})
-        train(model, read(RunSettings, {"train_distribute": strategy}), read(Input, source))
+        model = models.line(tmp_path / strategy, optimizer=SGD)
+        train(model, settings(strategy), source)
         return {name for name in rewritten if ".canned." in name}
 
-    assert of_models({"kind": "mirrored", "devices": 2}) == of_models(None)
+    assert of_models("mirrored") == of_models("none")

@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 from support import cluster_task
+from support.checkpoints import assert_alike, cut_newest_checkpoint, variables
 from support.cluster_job import Job, job
 from support.sampling import sampled
 
@@ -22,11 +21,6 @@ MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 
 pytestmark = pytest.mark.jobs
-
-
-def variables(tf: Any, model_dir: Path) -> dict[str, Any]:
-    names = [name for name, _ in tf.train.list_variables(str(model_dir))]
-    return {name: tf.train.load_variable(str(model_dir), name) for name in names}
 
 
 def assert_that_the_chief_names_a_killed_worker(running: Job) -> None:
@@ -43,12 +37,6 @@ def assert_that_the_chief_names_a_killed_worker(running: Job) -> None:
     assert failed["transient"]
 
 
-def cut_newest_checkpoint(tf: Any, model_dir: Path) -> None:
-    newest = Path(tf.train.latest_checkpoint(str(model_dir)))
-    data = next(newest.parent.glob(f"{newest.name}.data-*"))
-    data.write_bytes(data.read_bytes()[:-8])
-
-
 @pytest.mark.full
 def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undisturbed_run(
     tensorflow: ModuleType, tmp_path: Path
@@ -57,7 +45,7 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     options = {"models": ["custom"], "verb": "train", "steps": 40}
     undisturbed = cluster_task.train(tmp_path / "alone", "custom", options)
     assert "value" in undisturbed
-    expected = variables(tensorflow, tmp_path / "alone" / "custom" / "model")
+    expected = variables(tmp_path / "alone" / "custom" / "model")
 
     config = {**MULTI_WORKER, "steps_per_run": 100}
     with job(tmp_path / "job", {**options, "config": config, "many_steps": True}) as running:
@@ -65,16 +53,15 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
         # Runs end before each checkpoint; the last is aborted.
         assert running.runs("chief-0") == running.runs("worker-0") == [8, 9, 9]
         model_dir = running.model_dir("custom")
-        cut_newest_checkpoint(tensorflow, model_dir)
+        cut_newest_checkpoint(model_dir)
         running.start_all(TFDISTRIBUTE_ATTEMPT="1")
         assert running.wait("chief-0", "worker-0") == {"chief-0": 0, "worker-0": 0}, running.logs()
 
     notes = [each["text"] for each in running.events("chief-0", "note")]
     assert any("incomplete" in text and "continues from model.ckpt-" in text for text in notes)
-    found = variables(tensorflow, model_dir)
+    found = variables(model_dir)
     assert found["global_step"] == 40
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+    assert_alike(found, expected)
 
 
 def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path: Path) -> None:

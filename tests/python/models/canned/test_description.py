@@ -1,0 +1,156 @@
+"""Descriptions of canned models: what they hold, and which are refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.canned_models import (
+    FIELDS,
+    NUMBER,
+    WORD,
+    configuration,
+    model,
+)
+
+from tfdistribute import engine
+from tfdistribute.callbacks import Callback
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.models.canned.parts import find_activation
+from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_INITIALIZERS
+from tfdistribute.models.optimizers import OPTIMIZERS
+
+
+def test_a_model_says_what_its_checkpoints_hold_in_plain_values() -> None:
+    for kind in FIELDS:
+        structure = model(kind).structure()
+        assert json.loads(json.dumps(structure)) == structure
+        assert structure["kind"] == kind
+        assert "optimizer" in structure
+
+
+def test_a_learning_rate_is_no_part_of_what_checkpoints_hold_but_momentum_is() -> None:
+    def structure(**settings: Any) -> Any:
+        optimizer = {"kind": "named", "name": "SGD", "settings": settings}
+        return model("linear_regressor", optimizer=optimizer).structure()
+
+    assert structure(learning_rate=0.1) == structure(learning_rate=0.2)
+    assert structure(momentum=0.9) != structure()
+
+
+def test_names_of_classes_come_from_the_levels_of_the_label() -> None:
+    facts = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "yes")))
+    described = model("dnn_classifier")
+    assert described.label_vocabulary is None
+    assert described.complete_from_input(facts).label_vocabulary == ("no", "yes")
+    assert described.complete_from_input(facts).structure()["label_vocabulary"] == ["no", "yes"]
+    three = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "perhaps", "yes")))
+    with pytest.raises(
+        ModelError, match=r"`n_classes` is 2, but the response \"answer\" has 3 levels"
+    ):
+        described.complete_from_input(three)
+
+
+def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> None:
+    trained = model("dnn_classifier", label_vocabulary=["no", "yes"])
+    later = model("dnn_classifier").complete_from_signature(trained.structure())
+    assert later == trained
+    assert model("dnn_classifier").complete_from_signature(None) == model("dnn_classifier")
+    # What the user says is not overruled.
+    other = model("dnn_classifier", label_vocabulary=["a", "b"])
+    assert other.complete_from_signature(trained.structure()) == other
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        ("dnn_regressor", {"feature_columns": [WORD]}, r"categorical column \"word\""),
+        (
+            "dnn_linear_combined_regressor",
+            {"dnn_feature_columns": [WORD]},
+            "`dnn_feature_columns` has the categorical",
+        ),
+        ("linear_regressor", {"feature_columns": []}, "`feature_columns` is empty"),
+        (
+            "dnn_linear_combined_regressor",
+            {"dnn_feature_columns": [], "linear_feature_columns": []},
+            "is empty",
+        ),
+        (
+            "linear_classifier",
+            {"n_classes": 4},
+            r"`n_classes` is 4, but `label_vocabulary` names 3",
+        ),
+    ],
+)
+def test_a_model_without_usable_columns_is_refused_when_it_is_described(
+    kind: str, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        model(kind, **fields)
+    assert caught.value.remedy
+
+
+def test_an_unknown_activation_is_refused(tensorflow: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match='`activation_fn` "rulu" is not known'):
+        model("dnn_regressor", tmp_path, activation_fn="rulu").build(configuration(tensorflow))
+
+
+def test_a_missing_vocabulary_file_is_named_before_tensorflow_starts() -> None:
+    column = {
+        "kind": "categorical_with_vocabulary_file",
+        "key": "word",
+        "vocabulary_file": "no/such.txt",
+    }
+    boxed = {"kind": "indicator", "categorical_column": column}
+    with pytest.raises(
+        InputError, match=r"`vocabulary_file` \"no/such.txt\" of word does not exist"
+    ):
+        model("dnn_regressor", feature_columns=[boxed]).check(InputFacts())
+
+
+def test_functions_from_r_are_found_wherever_they_stand() -> None:
+    callback = Callback(lambda x: {"value": x}, ("x",))
+    assert not model("dnn_regressor").has_callbacks()
+    assert model("dnn_regressor", activation_fn=callback).has_callbacks()
+    assert model(
+        "dnn_regressor", feature_columns=[{**NUMBER, "normalizer_fn": callback}]
+    ).has_callbacks()
+    wire = {"call": lambda: {"value": None}, "formals": []}
+    assert model("dnn_regressor", optimizer={"kind": "function", "function": wire}).has_callbacks()
+
+
+def test_the_model_directory_is_no_part_of_the_model() -> None:
+    described = model("linear_regressor")
+    assert replace(described, model_dir="elsewhere").structure() == described.structure()
+
+
+def test_an_unknown_kind_is_refused_by_name() -> None:
+    with pytest.raises(ArgumentError, match="'boosted_trees_regressor' is not a kind of Model"):
+        model("boosted_trees_regressor")
+
+
+def names_in_r(file: str, variable: str) -> list[str]:
+    """Strings of a character vector, or names of a list, in the R sources."""
+    text = (Path(__file__).parents[4] / "R" / file).read_text(encoding="utf-8")
+    body = re.search(rf"^{variable} <- (c|list)\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
+    assert body is not None
+    return re.findall(r'^  "?(\w+)"?(?:,$|$| = c)', body.group(2), re.MULTILINE)
+
+
+def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
+    assert names_in_r("estimator-optimizer.R", "optimizer_settings") == list(OPTIMIZERS)
+    assert names_in_r("estimator-optimizer.R", "schedule_names") == list(
+        engine.optimizers.SCHEDULES
+    )
+    assert names_in_r("feature-columns-initializer.R", "initializer_names") == list(
+        NAMES_OF_INITIALIZERS
+    )
+    activations = names_in_r("estimator.R", "activations")
+    assert len(activations) > 10
+    assert all(callable(find_activation(name)) for name in activations)
