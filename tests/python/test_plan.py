@@ -73,7 +73,7 @@ def test_a_script_is_quoted_for_a_shell():
 
 
 @pytest.mark.parametrize("verb", ["train", "train_and_evaluate"])
-def test_training_outside_of_its_cluster_is_refused_and_told_what_works(verb: str):
+def test_training_outside_of_its_cluster_is_refused_with_a_remedy(verb: str):
     with pytest.raises(
         UnsupportedError, match=r"a cluster of 3 tasks \(chief 0, worker 0, eva"
     ) as e:

@@ -83,7 +83,7 @@ def test_a_call_that_cannot_be_understood_ends_with_2(tmp_path: Path):
         assert errors
 
 
-def test_a_script_is_run_by_every_task_with_its_arguments_and_the_result_is_json(tmp_path: Path):
+def test_every_task_runs_the_script_and_the_result_is_json(tmp_path: Path):
     path = script(tmp_path, {})
     options = ("--workers", "2", "--model-dir", "m", "--json")
     code, output, errors = command(tmp_path, "launch", path, *options, "--", "--rate", "a; b")

@@ -149,7 +149,7 @@ def test_a_training_that_goes_on_uses_the_settings_given_now(
     assert [name for name in estimator.get_variable_names() if name.startswith("training/")] == []
 
 
-def test_without_the_repair_a_checkpoint_brings_the_old_learning_rate_back(
+def test_without_the_repair_a_checkpoint_restores_the_old_learning_rate(
     tensorflow: Any, tmp_path: Path
 ) -> None:
     def weight(rate: float) -> float:

@@ -312,7 +312,7 @@ def test_cores_are_shared_out_as_neighbours_or_not_at_all():
     assert assign_cores(range(8), 1) == [()]
 
 
-def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tmp_path: Path):
+def test_gpus_come_from_the_driver_or_from_cuda_visible_devices(tmp_path: Path):
     assert available_gpus({}, tmp_path / "no driver") == []
     for name in ("0000:3b:00.0", "0000:af:00.0"):
         (tmp_path / name).mkdir()
@@ -323,7 +323,7 @@ def test_gpus_are_those_that_the_driver_lists_or_that_the_user_leaves_visible(tm
     assert available_gpus({VISIBLE: ""}, tmp_path) == []
 
 
-def test_every_process_that_trains_gets_gpus_of_its_own_and_servers_get_none():
+def test_training_processes_share_out_the_gpus_and_servers_get_none():
     tasks = LocalCluster(workers=2, ps=1).tasks
 
     def visible(gpus: str, per_worker: int = 1) -> dict[str, str]:

@@ -73,7 +73,7 @@ STOPS = {
 
 
 @sampled("moment", STOPS, check=["in the middle"])
-def test_an_evaluator_a_worker_and_a_chief_are_killed_and_the_weights_are_those_of_an_undisturbed_run(
+def test_killed_tasks_restart_and_the_job_ends_with_the_same_weights(
     tensorflow: ModuleType,
     undisturbed: dict[str, Any],
     tmp_path: Path,
@@ -118,9 +118,7 @@ def check_that_it_was_healed(state: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_during_a_checkpoint(
-    tensorflow: ModuleType, tmp_path: Path
-) -> None:
+def test_a_killed_parameter_server_restarts_alone(tensorflow: ModuleType, tmp_path: Path) -> None:
     stops = [f"chief-0 {place}" for place in ("begin", "step-14", "save-20")]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
     # With one training task, the steps are reproducible.
@@ -140,7 +138,7 @@ def test_a_parameter_server_is_killed_before_the_first_step_in_the_middle_and_du
     assert variables(job.model_dir)["global_step"] == LAST_STEP
 
 
-def test_beside_a_parameter_server_only_the_killed_task_starts_again(tmp_path: Path) -> None:
+def test_with_a_parameter_server_only_the_killed_task_restarts(tmp_path: Path) -> None:
     stops = ["chief-0 step-14", "chief-0 save-20"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}
     # The worker reaches no stops; it must still have work when the chief continues.

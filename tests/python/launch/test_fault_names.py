@@ -44,7 +44,7 @@ def test_the_command_of_a_plan_hands_a_script_of_any_name_to_rscript(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
 
 
-def test_jobs_in_directories_of_any_name_are_done_and_nothing_acts_on_the_name(tmp_path: Path):
+def test_jobs_run_in_directories_of_any_name(tmp_path: Path):
     for number, name in enumerate(names(5)):
         directory = tmp_path / str(number) / name
         directory.mkdir(parents=True)

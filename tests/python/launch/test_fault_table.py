@@ -51,7 +51,7 @@ def own_address() -> str | None:
 
 
 @pytest.mark.full
-def test_a_worker_that_comes_late_is_waited_for_by_name_and_missed_by_nobody(tmp_path: Path):
+def test_a_late_worker_is_waited_for_by_name(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options) as job:
         state = job.await_state(
@@ -65,7 +65,7 @@ def test_a_worker_that_comes_late_is_waited_for_by_name_and_missed_by_nobody(tmp
 
 
 @pytest.mark.full
-def test_a_worker_that_never_comes_is_named_when_the_start_has_taken_too_long(tmp_path: Path):
+def test_a_missing_worker_is_named_when_the_start_times_out(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options, start_timeout_s=NEVER_S) as job:
         state = job.end()
@@ -79,7 +79,7 @@ def test_a_worker_that_never_comes_is_named_when_the_start_has_taken_too_long(tm
 
 
 @pytest.mark.full
-def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others(tmp_path: Path):
+def test_a_taken_port_is_named_and_the_job_moves_to_other_ports(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options, network="open") as job:
         job.await_stop(0)
@@ -96,7 +96,7 @@ def test_a_port_that_another_program_takes_is_named_and_the_job_trains_on_others
 
 
 @pytest.mark.full
-def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_path: Path):
+def test_a_taken_port_fails_a_cluster_with_fixed_addresses(tmp_path: Path):
     address = own_address() or "127.0.0.1"
     port, other = free_ports(2)
     cluster = {
@@ -118,7 +118,7 @@ def test_a_port_of_a_fixed_cluster_that_another_program_has_is_the_reason(tmp_pa
 
 
 @pytest.mark.full
-def test_a_worker_that_runs_out_of_data_first_is_the_reason_and_nothing_is_started_again(
+def test_a_worker_that_runs_out_of_data_fails_the_job_without_a_restart(
     tmp_path: Path,
 ):
     options = {"config": MULTI_WORKER, "uneven": True}
@@ -129,7 +129,7 @@ def test_a_worker_that_runs_out_of_data_first_is_the_reason_and_nothing_is_start
     assert failure["problem"].startswith("chief 0 ran out of data after step 5,")
 
 
-def test_a_disk_that_is_full_is_the_reason_and_the_checkpoint_before_can_be_used(tmp_path: Path):
+def test_a_full_disk_fails_the_job_and_keeps_the_last_checkpoint(tmp_path: Path):
     options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": MULTI_WORKER}
     job_directory, model = tmp_path / "job", tmp_path / "job" / "custom" / "model"
     model.parent.mkdir(parents=True)

@@ -19,7 +19,7 @@ def test_a_cluster_of_this_machine_is_a_job(cluster: LocalCluster | ClusterSpec)
     assert must_launch(cluster, {"TF_CONFIG": ""})
 
 
-def test_a_process_that_tf_config_names_a_task_is_that_task_whatever_the_cluster_is():
+def test_tf_config_decides_which_task_a_process_is():
     environment = {"TF_CONFIG": to_tf_config(TWO, Task("worker", 0))}
     for cluster in (LocalCluster(2), HERE, TWO):
         assert not must_launch(cluster, environment)

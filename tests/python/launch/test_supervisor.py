@@ -20,7 +20,7 @@ from tfdistribute.launch.start import start_supervisor
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 
-def test_a_job_is_done_when_the_chief_has_finished_and_its_last_checkpoint_was_evaluated(
+def test_a_job_ends_when_the_last_checkpoint_has_been_evaluated(
     tmp_path: Path, own_temporary_directory: Path
 ):
     evaluates = [("sleep", 0.5), ("print", "WARNING: seen"), *EVALUATES]
@@ -54,7 +54,7 @@ def test_servers_are_ended_when_the_chief_and_the_workers_are_done(tmp_path: Pat
     assert (state["state"], row(state, "ps 0")["state"]) == ("done", "stopped")
 
 
-def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counted(tmp_path: Path):
+def test_a_killed_worker_restarts_all_training_tasks_and_lost_steps_are_counted(tmp_path: Path):
     state = run_job(
         tmp_path,
         {
@@ -79,7 +79,7 @@ def test_a_killed_worker_starts_all_that_train_again_and_what_was_lost_is_counte
     assert "(start 2) ---" in log
 
 
-def test_only_the_lost_task_starts_again_beside_parameter_servers_on_its_port(tmp_path: Path):
+def test_with_parameter_servers_only_the_lost_task_restarts_on_its_port(tmp_path: Path):
     go, ports = tmp_path / "go", []
     with running(
         tmp_path,
@@ -106,7 +106,7 @@ def test_only_the_lost_task_starts_again_beside_parameter_servers_on_its_port(tm
     assert state["state"] == "done"
 
 
-def test_an_evaluator_that_is_lost_starts_again_alone(tmp_path: Path):
+def test_a_lost_evaluator_restarts_alone(tmp_path: Path):
     state = run_job(
         tmp_path,
         {"evaluator-0@0": [("die", 11)], "evaluator-0@1": EVALUATES, "chief": TRAINS},
@@ -115,7 +115,7 @@ def test_an_evaluator_that_is_lost_starts_again_alone(tmp_path: Path):
     assert "evaluator 0 restarts" in state["notes"][0]
 
 
-def test_the_root_cause_is_the_error_that_no_restart_heals_not_what_it_made_others_say(
+def test_the_root_cause_is_reported_and_not_the_errors_that_follow_it(
     tmp_path: Path,
 ):
     began = time.monotonic()
@@ -147,7 +147,7 @@ def test_the_root_cause_is_the_error_that_no_restart_heals_not_what_it_made_othe
     assert states == ["failed", "stopped", "failed", "done"]
 
 
-def test_what_is_lost_again_and_again_fails_with_the_first_that_died(tmp_path: Path):
+def test_a_job_that_keeps_losing_tasks_fails_with_the_first_loss(tmp_path: Path):
     state = run_job(
         tmp_path, {"worker-0": [("train", 1), ("die", 6)], "chief": [("sleep", 60)]}, restarts=1
     )
@@ -156,20 +156,20 @@ def test_what_is_lost_again_and_again_fails_with_the_first_that_died(tmp_path: P
     assert "was ended by SIGABRT. It was restarted 1 time." in failure["problem"]
 
 
-def test_a_task_that_ends_without_a_word_is_no_success(tmp_path: Path):
+def test_a_task_that_exits_without_finishing_is_a_failure(tmp_path: Path):
     failure = run_job(tmp_path, {"chief": [("train", 1), ("exit", 0)]})["failure"]
     assert failure["problem"].startswith("chief 0 (pid ")
     assert failure["problem"].endswith("ended before its work was done.")
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path: Path):
+def test_a_missing_program_is_named(tmp_path: Path):
     state = run_job(tmp_path, {}, command=["/no/such/Rscript", "; touch x"])
     assert state["failure"]["kind"] == BackendError.kind
     assert '"/no/such/Rscript"' in state["failure"]["problem"]
     assert state["failure"]["argument"] == "command"
 
 
-def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp_path: Path):
+def test_a_missing_task_is_named_and_not_the_tasks_that_wait_for_it(tmp_path: Path):
     state = run_job(
         tmp_path,
         {
@@ -186,7 +186,7 @@ def test_a_task_that_never_comes_is_named_and_those_that_wait_for_it_are_not(tmp
     assert "the stacks of chief-0" in Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
 
 
-def test_a_task_that_computes_until_its_first_step_is_not_late(tmp_path: Path):
+def test_a_task_that_is_busy_before_its_first_step_is_not_stalled(tmp_path: Path):
     state = run_job(
         tmp_path,
         {
@@ -199,7 +199,7 @@ def test_a_task_that_computes_until_its_first_step_is_not_late(tmp_path: Path):
     assert (state["state"], state["restarts"]) == ("done", 0)
 
 
-def test_a_job_that_makes_no_step_shows_its_stacks_and_starts_again(tmp_path: Path):
+def test_a_stalled_job_prints_its_stacks_and_restarts(tmp_path: Path):
     stalls = [("shows_stacks",), ("train", 2), ("sleep", 60)]
     done = str(tmp_path / "done")
     state = run_job(
@@ -230,7 +230,7 @@ def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
     assert state["history"]["training"]["step"] == [1, 2, 3]
 
 
-def test_a_port_that_another_program_has_is_named_and_other_ports_are_tried(tmp_path: Path):
+def test_a_taken_port_is_named_and_other_ports_are_tried(tmp_path: Path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -255,7 +255,7 @@ def test_open_ports_are_warned_of_and_paths_of_other_machines_need_them(tmp_path
     assert state["logs"] == str(tmp_path / "tfdistribute-logs" / state["id"])
 
 
-def test_notes_and_speeds_of_tasks_reach_the_state_and_garbage_does_not_harm(tmp_path: Path):
+def test_events_of_tasks_reach_the_state_and_garbage_is_ignored(tmp_path: Path):
     acts = [("garbage",), ("note", "a repair"), ("train", 3), ("garbage",), ("finish", 3)]
     with running(tmp_path, {"worker": [*acts[:3], ("sleep", 1), *acts[3:]]}) as job:
         state = state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
@@ -265,7 +265,7 @@ def test_notes_and_speeds_of_tasks_reach_the_state_and_garbage_does_not_harm(tmp
     assert (last["state"], last["notes"]) == ("done", ["worker 0: a repair"])
 
 
-def test_a_script_is_done_when_its_processes_end_whatever_it_does_in_between(tmp_path: Path):
+def test_a_script_is_done_when_its_processes_end(tmp_path: Path):
     twice = [("train", 2), ("finish", 2), ("train", 4, 3), ("finish", 4)]
     state = run_job(
         tmp_path,
@@ -349,7 +349,7 @@ def test_the_supervisor_starts_in_a_moment_and_without_numpy(tmp_path: Path):
         assert job_handle.stop_job(job)["state"] == "stopped"
 
 
-def test_the_handle_of_a_job_that_is_done_at_once_still_finds_its_result(tmp_path: Path):
+def test_the_handle_of_a_job_that_ends_at_once_finds_its_result(tmp_path: Path):
     job = start_supervisor(fake_job(tmp_path, {"chief": [("exit", 3)]}, workers=1, evaluator=False))
     state = state_when(job, lambda state: state["ended"] is not None)
     assert state["failure"]["exit"] == 3

@@ -47,7 +47,7 @@ def all_gone(job: dict[str, Any], within_s: float) -> bool:
     return processes_of(job) == []
 
 
-def test_a_stop_lets_the_chief_save_and_ends_everything_that_tasks_started(tmp_path: Path):
+def test_a_stop_lets_the_chief_save_and_ends_child_processes(tmp_path: Path):
     saves = [("save_on_interrupt", 7), ("train", 7), ("sleep", 60)]
     with running(tmp_path, {"chief": saves, "worker": STUBBORN, "evaluator": STUBBORN}) as job:
         state_when(job, lambda state: row(state, "worker 0")["step"] == 2)
@@ -64,7 +64,7 @@ def test_a_stop_lets_the_chief_save_and_ends_everything_that_tasks_started(tmp_p
         assert job_handle.stop_job(job) == state
 
 
-def test_tasks_that_ignore_every_request_are_gone_within_ten_seconds(tmp_path: Path):
+def test_tasks_that_ignore_requests_are_killed_within_ten_seconds(tmp_path: Path):
     with running(tmp_path, {"chief": STUBBORN, "worker": STUBBORN}) as job:
         state_when(job, lambda state: row(state, "worker 0")["step"] == 2)
         began = time.monotonic()
@@ -84,7 +84,7 @@ def test_two_requests_end_a_job_at_once(tmp_path: Path):
         assert time.monotonic() - began < 2
 
 
-def test_tasks_end_with_a_killed_supervisor_and_the_next_job_removes_its_directory(tmp_path: Path):
+def test_tasks_end_with_a_killed_supervisor_and_the_next_job_cleans_up(tmp_path: Path):
     acts = {"chief": [("stubborn",), ("train", 2), ("sleep", 60)]}
     with running(tmp_path, acts) as job:
         state_when(job, lambda state: state["global_step"] == 2)
@@ -127,7 +127,7 @@ def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
     os.waitpid(job["pid"], 0)
 
 
-def test_a_second_job_on_one_model_dir_is_refused_and_told_whose_it_is(
+def test_a_second_job_on_one_model_dir_is_refused_and_the_first_is_named(
     tmp_path: Path, own_temporary_directory: Path
 ):
     with running(tmp_path, {"chief": [("train", 1), ("sleep", 60)]}) as job:
@@ -144,7 +144,7 @@ def test_a_second_job_on_one_model_dir_is_refused_and_told_whose_it_is(
     assert list(own_temporary_directory.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_written_is_refused_before_anything_starts(
+def test_an_unwritable_directory_is_refused_before_tasks_start(
     tmp_path: Path, own_temporary_directory: Path
 ):
     (tmp_path / "model").write_text("a file", encoding="utf-8")
@@ -168,7 +168,7 @@ def test_a_directory_that_cannot_be_written_is_refused_before_anything_starts(
     assert list(own_temporary_directory.iterdir()) == []
 
 
-def test_a_disk_that_fills_up_meanwhile_does_not_hide_the_result(tmp_path: Path):
+def test_a_disk_that_fills_up_does_not_hide_the_result(tmp_path: Path):
     with small_disk(tmp_path / "disk", 1) as disk:
         full = ("fill",) if disk.is_real else ("fail", "No space left on device")
         model_dir = str(disk.path / "model")

@@ -119,7 +119,9 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
         (lambda loss: {"loss": loss, "train_op": "a"}, "`train_op` is 'a'"),
     ],
 )
-def test_what_is_no_specification_is_refused(tmp_path: Path, returned: Any, problem: str):
+def test_a_model_function_that_returns_something_else_is_refused(
+    tmp_path: Path, returned: Any, problem: str
+):
     def model_fn(features: Any, labels: Any) -> Any:
         return returned(mean_square(labels, line(features)[0]))
 
@@ -203,7 +205,7 @@ def test_the_error_of_a_function_of_r_comes_out_as_it_is(tmp_path: Path, strateg
         trained(as_model_fn(failing), tmp_path, strategy)
 
 
-def test_an_error_in_the_second_replica_comes_out_and_training_works_after_it(tmp_path: Path):
+def test_training_works_after_an_error_in_the_second_replica(tmp_path: Path):
     def failing(features: Any, labels: Any, mode: str) -> Any:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         if int(tf.get_static_value(replica)) == 1 and broken:

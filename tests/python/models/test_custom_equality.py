@@ -60,7 +60,7 @@ def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> d
     [*((each, 1) for each in equality_models.MODELS), ("batch_norm_with_adam", "auto")],
     check=[("two_optimizers", 1), ("batch_norm_with_adam", "auto")],
 )
-def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
+def test_functions_of_r_train_bit_for_bit_as_with_pure_tensorflow(
     tmp_path: Path, runs: list[int], model: str, steps_per_run: int | str
 ):
     # By default a run takes one step, then two.
@@ -88,7 +88,7 @@ def test_functions_of_r_give_the_variables_of_pure_tensorflow_to_the_bit(
     ],
     check=[("keras_layers", "mirrored over 3")],
 )
-def test_functions_of_r_and_of_python_give_the_same_variables_to_the_bit(
+def test_functions_of_r_and_of_python_train_bit_for_bit_alike(
     tmp_path: Path, model: str, strategy: str
 ):
     of_python = trained(equality_models.MODELS[model], tmp_path / "a", strategy)
@@ -96,7 +96,7 @@ def test_functions_of_r_and_of_python_give_the_same_variables_to_the_bit(
     assert_identical(of_r, of_python)
 
 
-def test_functions_of_r_stay_on_their_thread_and_those_of_python_on_tensorflows(tmp_path: Path):
+def test_functions_of_r_run_on_the_calling_thread(tmp_path: Path):
     threads: list[int] = []
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:

@@ -74,7 +74,7 @@ def test_training_begins_with_the_variables_of_another_model(
     )
 
 
-def test_later_trainings_go_on_from_the_own_checkpoint_also_without_the_other(
+def test_later_trainings_continue_from_the_models_own_checkpoint(
     first: Model, tmp_path: Path
 ) -> None:
     start = {"ckpt_to_initialize_from": first.model_dir}
@@ -138,7 +138,7 @@ def test_a_model_function_begins_with_the_variables_of_another_training(
 
 
 @pytest.mark.parametrize("fields", [{"hidden_units": [4]}, {"hidden_units": [3, 3]}])
-def test_a_model_that_does_not_fit_is_refused_by_the_argument_that_named_it(
+def test_a_warm_start_from_another_model_is_refused(
     first: Model, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     start = {"ckpt_to_initialize_from": first.model_dir}

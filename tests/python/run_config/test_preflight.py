@@ -195,7 +195,7 @@ def test_only_the_memory_of_gpus_is_limited():
         ),
     ],
 )
-def test_a_strategy_that_a_cluster_cannot_train_with_is_refused_before_tasks_start(
+def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start(
     strategy: Strategy | None, cluster: Cluster, problem: str, remedy: str
 ):
     with pytest.raises(StrategyError) as caught:

@@ -295,7 +295,7 @@ def test_the_field_that_was_meant_is_suggested(tensorflow: Any):
     assert caught.value.remedy == "Did you mean `gpu_options`?"
 
 
-def test_a_device_count_of_the_wrong_form_is_refused_where_a_strategy_needs_it():
+def test_a_malformed_device_count_is_refused_if_a_strategy_needs_it():
     settings = RunSettings(session_config={"device_count": 2})
     with pytest.raises(RunConfigError, match="must be a named list of counts, not 2"):
         settings.with_cpu_devices(2)

@@ -104,7 +104,7 @@ def test_the_tests_of_randomness_detect_orders_that_are_not_random():
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_beyond_the_window_a_row_is_anywhere_and_its_block_within_one_window(
+def test_rows_move_beyond_the_window_and_blocks_within_it(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Twenty windows of ten blocks."""

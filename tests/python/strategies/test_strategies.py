@@ -189,7 +189,7 @@ def test_the_cpus_that_must_exist_follow_from_the_highest_name():
     assert cpus_named(("/device:GPU:3",)) == 0
 
 
-def test_workers_send_gradients_of_cpus_in_parts_and_leave_gpus_to_tensorflow(
+def test_workers_split_gradients_of_cpus_and_leave_those_of_gpus_whole(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     made: list[Any] = []
@@ -318,7 +318,7 @@ def test_central_storage_trains_and_evaluates_with_the_hook(tensorflow: Any, tmp
 
 
 @pytest.mark.parametrize("strategy", [Mirrored(2), CentralStorage(2)], ids=str)
-def test_checkpoints_hold_what_one_devices_do_and_training_goes_on_from_them(
+def test_checkpoints_equal_those_of_one_device_and_training_continues(
     strategy: Strategy, tensorflow: Any, tmp_path: Path
 ):
     def train(strategy: Strategy | None, model_dir: Path, batch_size: int) -> set[str]:
@@ -394,7 +394,7 @@ ENOUGH_CPUS = (
 
 
 @sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
-def test_mirrored_training_over_two_cpus_ends_however_tensorflow_was_started(
+def test_mirrored_training_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str
 ):
     code = MIRRORED.format(start=start, change="")

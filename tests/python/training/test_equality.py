@@ -176,7 +176,7 @@ def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
 
 
 @sampled(("model", "strategy"), PAIRS, check=MANY_STEPS)
-def test_every_strategy_gives_them_with_many_steps_per_run(
+def test_every_strategy_gives_the_same_numbers_with_many_steps_per_run(
     tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, model: str, strategy: str
 ):
     description = described(model, tmp_path)
@@ -202,7 +202,7 @@ ORDERS = [("mirrored", "none", "central storage"), ("none", "mirrored", "one dev
 
 
 @sampled("order", ORDERS, check=ORDERS[:1])
-def test_a_checkpoint_goes_on_under_another_strategy(
+def test_training_continues_under_another_strategy(
     tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, order: tuple[str, ...]
 ):
     undisturbed, _ = reference("wide and deep")

@@ -161,7 +161,7 @@ def test_examples_give_the_numbers_of_predict(
 
 
 @sampled("name", MODELS, check=["deep", "baseline"])
-def test_tensors_by_name_give_the_numbers_of_predict_also_without_a_signature(
+def test_tensors_by_name_give_the_numbers_of_predict(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path, name: str
 ) -> None:
     model = trained(name)
@@ -320,7 +320,7 @@ def test_the_engine_leaves_classification_to_examples(
     assert classes.keys() == {"classes", "scores"}
 
 
-def test_models_without_feature_columns_take_the_tensors_that_they_were_trained_on(
+def test_models_without_feature_columns_take_the_tensors_of_their_training(
     tensorflow: Any, tmp_path: Path
 ) -> None:
     keras = tensorflow.keras

@@ -15,7 +15,7 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_first_interrupt_only_asks_for_a_stop_and_is_raised_at_the_end():
+def test_the_first_interrupt_asks_for_a_stop_and_is_raised_at_the_end():
     finished = False
     with pytest.raises(KeyboardInterrupt), finish_step_on_interrupt() as stop:
         interrupt()
@@ -33,7 +33,7 @@ def test_the_second_interrupt_stops_at_once():
     assert not finished
 
 
-def test_without_an_interrupt_nothing_is_raised_and_the_handler_is_put_back():
+def test_without_an_interrupt_the_handler_is_restored():
     before = signal.getsignal(signal.SIGINT)
     with finish_step_on_interrupt() as stop:
         assert not stop()

@@ -26,7 +26,7 @@ def source(rows: int, batch_size: int, **more: Any) -> Input:
     return in_memory({"x": values, "y": values}, batch_size=batch_size, **more)
 
 
-def test_an_evaluation_that_would_lose_its_odd_last_batch_is_refused_before_training(
+def test_an_uneven_last_batch_of_an_evaluation_is_refused_before_training(
     tensorflow: Any, tmp_path: Path
 ):
     del tensorflow

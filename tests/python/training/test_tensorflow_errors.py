@@ -21,7 +21,7 @@ WITH_ROOTS = """2 root error(s) found.
 """
 
 
-def test_the_failure_in_a_session_is_shown_and_not_the_traceback_of_its_operations():
+def test_a_failure_in_a_session_is_shown_without_the_traceback_of_operations():
     assert (
         "indices[0] = 4 is not in [0, 2)" in translated(ValueError(IN_A_SESSION), "train").problem
     )
@@ -40,7 +40,7 @@ def test_a_full_disk_and_another_models_checkpoint_have_their_own_words():
     assert isinstance(other, ModelDirectoryError)
 
 
-def test_an_error_of_this_package_comes_out_of_whatever_tensorflow_made_of_it():
+def test_an_error_of_this_package_is_found_inside_tensorflows_error():
     cause = InputError("no such row")
     with pytest.raises(InputError) as caught, translate_errors("train"):
         raise RuntimeError("wrapped") from cause

@@ -157,7 +157,7 @@ SETTINGS = RunSettings(tf_random_seed=1, steps_per_run=1)
 MANY_STEPS = RunSettings(tf_random_seed=1, steps_per_run=100)
 
 
-def test_a_checkpoint_goes_on_the_same_with_columns_together_or_one_by_one(
+def test_training_continues_with_columns_packed_or_one_by_one(
     tensorflow: Any, tmp_path: Path
 ) -> None:
     given = source()
@@ -242,9 +242,7 @@ WIDE = {"x": 20}
 NARROW = {f"x{index}": 1 for index in range(20)}
 
 
-def test_twenty_columns_cost_a_deep_model_no_more_operations_than_a_wide_one(
-    tensorflow: Any, tmp_path: Path
-) -> None:
+def test_more_numeric_columns_add_no_operations(tensorflow: Any, tmp_path: Path) -> None:
     wide = operations_of_a_step(tensorflow, "dnn_regressor", WIDE, tmp_path / "wide")
     narrow = operations_of_a_step(tensorflow, "dnn_regressor", NARROW, tmp_path / "narrow")
     assert narrow <= wide + 1
@@ -258,7 +256,7 @@ def test_functions_of_one_form_cost_twenty_columns_what_they_cost_one(
     assert narrow <= wide + 1
 
 
-def test_columns_whose_values_meet_in_their_function_are_not_read_together(tensorflow: Any) -> None:
+def test_only_elementwise_functions_apply_to_packed_columns(tensorflow: Any) -> None:
     tf = tensorflow
     form = engine.features.normalizers.recognize
     assert form(lambda x: x - tf.reduce_mean(x), (1,)) is None
@@ -284,7 +282,7 @@ def test_twenty_columns_cost_a_linear_model_what_their_variables_cost(
     assert narrow <= wide + 20 * 6
 
 
-def test_a_model_function_gets_a_dictionary_of_columns_in_the_order_of_the_data(
+def test_a_model_function_gets_the_columns_in_the_order_of_the_data(
     tensorflow: Any, tmp_path: Path
 ) -> None:
     tf, seen = tensorflow, dict[str, Any]()

@@ -147,7 +147,7 @@ def test_a_merge_call_where_replicas_cannot_meet_is_refused():
 
 
 @pytest.mark.parametrize("swallowed", [True, False])
-def test_a_refusal_keeps_its_class_when_model_fn_makes_another_error_of_it(swallowed):
+def test_a_refusal_keeps_its_class_if_model_fn_wraps_it(swallowed):
     def function():
         if replica_id() == 1:
             try:

@@ -114,7 +114,7 @@ def trained(tensorflow, tmp_path_factory):
 
 
 @every_case
-def test_variables_equal_those_of_tensorflows_threads_to_the_bit(trained, model, strategy):
+def test_variables_equal_those_of_tensorflows_threads_bit_for_bit(trained, model, strategy):
     variables, _, _ = trained(model, strategy, sequential=True)
     expected, _, threads = trained(model, strategy, sequential=False)
 

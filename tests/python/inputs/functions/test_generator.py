@@ -351,7 +351,7 @@ def test_refusals_of_r_are_raised_with_the_number_of_the_batch() -> None:
     assert raised.value.argument == "x"
 
 
-def test_the_first_batch_shows_the_columns_without_tensorflow_and_is_not_lost() -> None:
+def test_the_first_batch_shows_the_columns_and_is_not_lost() -> None:
     source = Source(
         [{"columns": [column("m", [[1.0, 2.0]], shape=2), words("y", ["a"], levels="a")]}]
     )

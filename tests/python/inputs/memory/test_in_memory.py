@@ -295,7 +295,7 @@ def test_chunks_count_strings_that_are_kept_as_codes():
     assert 1008 <= layout.tensor_row_bytes <= 1040
 
 
-def test_a_batch_that_does_not_divide_is_refused_before_the_dataset_is_made():
+def test_an_uneven_batch_size_is_refused_before_the_dataset_is_made():
     with pytest.raises(ShardingError, match="10 examples cannot be split evenly over 4 replicas"):
         rows_input(40, batch_size=10).input_fn("train")(context(1, 0, 4))
 

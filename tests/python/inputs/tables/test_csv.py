@@ -153,9 +153,7 @@ def test_a_row_with_another_number_of_fields_is_refused_with_its_line(
     assert 'on_bad_row = "skip"' in str(error)
 
 
-def test_values_of_another_type_later_are_refused_with_column_file_and_line(
-    tmp_path: Path, tensorflow: Any
-):
+def test_a_later_value_of_another_type_is_refused_with_its_place(tmp_path: Path, tensorflow: Any):
     first = written(tmp_path, "x,y\n1,2\n", "1.csv")
     second = written(tmp_path, 'y,x\n"2",3\n4,many\n', "2.csv")
     error = refusal_when_read(tensorflow, csv_input(first, second))
@@ -293,9 +291,7 @@ def test_every_row_is_read_once_by_any_number_of_workers(
     assert audit_sharding(one, workers, replicas=None).ok
 
 
-def test_an_epoch_has_another_order_each_time_and_the_same_for_the_same_seed(
-    tmp_path: Path, tensorflow: Any
-):
+def test_the_order_changes_with_the_epoch_and_follows_the_seed(tmp_path: Path, tensorflow: Any):
     path = written(tmp_path, "x\n" + "".join(f"{k}\n" for k in range(100)))
     source = csv_input(path, num_epochs=2, seed=1)
     first = rows_of(tensorflow, source, "train")["x"]

@@ -68,7 +68,7 @@ def test_two_private_jobs_have_the_same_ports_and_do_not_meet(tmp_path: Path):
             job_handle.stop_job(job)
 
 
-def test_where_a_private_network_cannot_be_had_it_is_refused_or_warned_of(tmp_path: Path):
+def test_an_unavailable_private_network_is_an_error_or_a_warning(tmp_path: Path):
     remote = {"model_dir": "gs://bucket/model"}
     job = fake_job(tmp_path, {}, network="private", **remote)
     with pytest.raises(ClusterError, match='`network` is "private", but this job cannot'):
@@ -81,7 +81,7 @@ def test_where_a_private_network_cannot_be_had_it_is_refused_or_warned_of(tmp_pa
     assert asked["notes"] == [network.OPEN_RISK]
 
 
-def test_a_failure_for_want_of_a_way_out_says_how_to_have_one(tmp_path: Path):
+def test_a_failed_name_lookup_suggests_an_open_network(tmp_path: Path):
     fails = [("fail", "curl: (6) Could not resolve host: example.org", False)]
     failure = run_job(tmp_path, {"chief": fails}, network="private")["failure"]
     assert '`network = "open"`' in failure["remedy"]

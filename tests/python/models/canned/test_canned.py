@@ -207,7 +207,7 @@ def test_keras_models_of_the_user_outlive_a_training(tensorflow: Any, tmp_path: 
     np.testing.assert_array_equal(mine(rows).numpy(), before)
 
 
-def test_the_code_of_ready_made_models_is_not_rewritten_under_a_strategy(
+def test_autograph_does_not_rewrite_canned_models_under_a_strategy(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """AutoGraph would take three quarters of the time to the first step; it is not used without a strategy either."""

@@ -26,7 +26,7 @@ from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_I
 from tfdistribute.models.optimizers import OPTIMIZERS
 
 
-def test_a_model_says_what_its_checkpoints_hold_in_plain_values() -> None:
+def test_a_structure_is_plain_values() -> None:
     for kind in FIELDS:
         structure = model(kind).structure()
         assert json.loads(json.dumps(structure)) == structure
@@ -34,7 +34,7 @@ def test_a_model_says_what_its_checkpoints_hold_in_plain_values() -> None:
         assert "optimizer" in structure
 
 
-def test_a_learning_rate_is_no_part_of_what_checkpoints_hold_but_momentum_is() -> None:
+def test_the_structure_holds_momentum_but_not_the_learning_rate() -> None:
     def structure(**settings: Any) -> Any:
         optimizer = {"kind": "named", "name": "SGD", "settings": settings}
         return model("linear_regressor", optimizer=optimizer).structure()
@@ -43,7 +43,7 @@ def test_a_learning_rate_is_no_part_of_what_checkpoints_hold_but_momentum_is() -
     assert structure(momentum=0.9) != structure()
 
 
-def test_names_of_classes_come_from_the_levels_of_the_label() -> None:
+def test_class_names_come_from_the_levels_of_the_label() -> None:
     facts = InputFacts(label=ColumnFacts("answer", "string", (), ("no", "yes")))
     described = model("dnn_classifier")
     assert described.label_vocabulary is None
@@ -56,7 +56,7 @@ def test_names_of_classes_come_from_the_levels_of_the_label() -> None:
         described.complete_from_input(three)
 
 
-def test_names_of_classes_come_back_from_the_signature_of_a_trained_model() -> None:
+def test_class_names_come_from_the_signature_of_a_trained_model() -> None:
     trained = model("dnn_classifier", label_vocabulary=["no", "yes"])
     later = model("dnn_classifier").complete_from_signature(trained.structure())
     assert later == trained
@@ -114,7 +114,7 @@ def test_a_missing_vocabulary_file_is_named_before_tensorflow_starts() -> None:
         model("dnn_regressor", feature_columns=[boxed]).check(InputFacts())
 
 
-def test_functions_from_r_are_found_wherever_they_stand() -> None:
+def test_functions_of_r_are_found_in_every_field() -> None:
     callback = Callback(lambda x: {"value": x}, ("x",))
     assert not model("dnn_regressor").has_callbacks()
     assert model("dnn_regressor", activation_fn=callback).has_callbacks()
@@ -125,7 +125,7 @@ def test_functions_from_r_are_found_wherever_they_stand() -> None:
     assert model("dnn_regressor", optimizer={"kind": "function", "function": wire}).has_callbacks()
 
 
-def test_the_model_directory_is_no_part_of_the_model() -> None:
+def test_the_structure_does_not_hold_the_model_directory() -> None:
     described = model("linear_regressor")
     assert replace(described, model_dir="elsewhere").structure() == described.structure()
 

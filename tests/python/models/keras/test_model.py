@@ -43,7 +43,7 @@ from tfdistribute.training.train import train
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
-def test_a_function_gives_the_same_model_each_time_and_disturbs_nobody(tmp_path: Path) -> None:
+def test_a_function_gives_the_same_model_and_leaves_random_state_alone(tmp_path: Path) -> None:
     tf.random.set_seed(1)
     random.seed(1)
     expected = [float(tf.random.uniform([])), random.random()]

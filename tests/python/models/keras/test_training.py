@@ -95,7 +95,7 @@ def test_every_strategy_gives_the_numbers_of_keras(
 
 
 @several
-def test_the_loss_of_a_distributed_evaluation_is_not_divided_by_the_devices(
+def test_a_distributed_evaluation_reports_the_loss_of_one_device(
     tmp_path: Path, strategy: str
 ) -> None:
     model = described(tmp_path)
@@ -198,9 +198,7 @@ def test_new_optimizers_are_exchanged_for_their_legacy_twins(tmp_path: Path, nam
 
 
 @sampled("family", ["legacy", "new"], check=["new"])
-def test_a_training_that_goes_on_takes_the_learning_rate_it_is_given(
-    tmp_path: Path, family: str
-) -> None:
+def test_continued_training_uses_the_given_learning_rate(tmp_path: Path, family: str) -> None:
     optimizers = keras.optimizers.legacy if family == "legacy" else keras.optimizers
     fast = described(tmp_path, lambda: built(optimizers.SGD(0.1)))
     train(fast, settings(), source(), steps=2)
@@ -211,7 +209,7 @@ def test_a_training_that_goes_on_takes_the_learning_rate_it_is_given(
     np.testing.assert_array_equal(after["dense/kernel"], before["dense/kernel"])
 
 
-def test_a_checkpoint_goes_on_under_another_strategy(saved: Path, tmp_path: Path) -> None:
+def test_training_continues_under_another_strategy(saved: Path, tmp_path: Path) -> None:
     for directory, order in (("a", ("none",) * 3), ("b", ("mirrored", "none", "central storage"))):
         model = from_file(tmp_path / directory, saved)
         for strategy in order:

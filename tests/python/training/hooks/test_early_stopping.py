@@ -145,10 +145,8 @@ def test_workers_in_sync_may_stop_by_their_common_loss():
 
 @pytest.mark.usefixtures("tensorflow")
 @every_strategy
-def test_early_stopping_ends_training_with_a_checkpoint_and_nothing_else_in_it(
-    tmp_path: Path, strategy: str
-):
-    # Without learning nothing improves: the four batches have the same mean at steps 4, 8, ..., 24.
+def test_early_stopping_ends_with_a_checkpoint_of_the_model_only(tmp_path: Path, strategy: str):
+    # Without a learning rate nothing improves: the four batches have the same mean at steps 4, 8, ..., 24.
     stopping = early(patience_steps=20, every_n_steps=4)
     history = trained(tmp_path, [stopping], strategy, steps=200, learning_rate=0.0)
     assert global_step(str(tmp_path)) == 24

@@ -198,7 +198,7 @@ def test_a_loss_that_is_not_a_number_fails_or_ends_training(
 
 
 @pytest.mark.usefixtures("tensorflow")
-def test_waiting_for_a_step_that_no_other_task_reaches_is_an_error_at_once(tmp_path: Path):
+def test_waiting_for_a_step_without_other_tasks_is_an_error(tmp_path: Path):
     with pytest.raises(TrainingError, match="waits for step 100, and no other task trains"):
         trained(tmp_path, [hook("global_step_waiter", wait_until_step=100)])
     trained(tmp_path, [], steps=5)

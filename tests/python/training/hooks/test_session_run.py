@@ -25,9 +25,7 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 @every_strategy
-def test_functions_are_called_on_this_thread_with_the_values_they_asked_for(
-    tmp_path: Path, strategy: str
-):
+def test_functions_get_the_values_they_ask_for_on_the_calling_thread(tmp_path: Path, strategy: str):
     called: list[str] = []
     losses: list[float] = []
     threads: set[threading.Thread] = set()

@@ -38,7 +38,7 @@ def assert_that_the_chief_names_a_killed_worker(running: Job) -> None:
 
 
 @pytest.mark.full
-def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undisturbed_run(
+def test_a_lost_worker_is_named_and_a_restart_gives_the_same_weights(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:
     # TensorFlow's train() does not support clusters; ours counts steps from the start of the job.
@@ -64,7 +64,7 @@ def test_a_lost_worker_is_named_and_a_restart_ends_with_the_weights_of_an_undist
     assert_alike(found, expected)
 
 
-def test_a_loss_that_becomes_nan_in_the_middle_of_a_run_is_named_by_all(tmp_path: Path) -> None:
+def test_every_task_reports_a_loss_that_becomes_nan_during_a_run(tmp_path: Path) -> None:
     config = {**MULTI_WORKER, "steps_per_run": 100}
     options = {"models": ["custom"], "epochs": 1, "config": config, "nan_row": 40}
     with job(tmp_path, {**options, "many_steps": True}) as running:
@@ -86,7 +86,7 @@ def listening(address: str) -> Iterator[None]:
         yield
 
 
-def test_a_task_that_never_comes_and_a_taken_port_are_named(tmp_path: Path) -> None:
+def test_a_missing_task_and_a_taken_port_are_named(tmp_path: Path) -> None:
     strategy = {"train_distribute": {"kind": "multi_worker", "timeout_s": 3}}
     with job(tmp_path, {"models": ["linear"], "max_steps": 5, "config": strategy}) as running:
         chief, worker = running.cluster["chief"][0], running.cluster["worker"][0]
@@ -147,7 +147,7 @@ def job_of_uneven_data(
 
 
 @pytest.mark.full
-def test_a_parameter_server_job_goes_on_after_a_worker_was_killed_and_ends_where_a_server_is(
+def test_tasks_outlive_a_killed_worker_but_not_a_killed_parameter_server(
     tmp_path: Path,
 ) -> None:
     options = {

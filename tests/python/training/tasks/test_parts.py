@@ -155,7 +155,7 @@ def test_a_restarted_job_counts_from_where_it_began(
     assert file.read() == replace(record, finished_step=150)
 
 
-def test_a_chief_without_workers_trains_alone_and_leaves_evaluating_to_the_evaluator(
+def test_a_chief_without_workers_trains_and_the_evaluator_evaluates(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del tensorflow
@@ -175,7 +175,7 @@ def test_a_chief_without_workers_trains_alone_and_leaves_evaluating_to_the_evalu
     assert emitted[-1] == "finished"
 
 
-def test_seven_frames_of_the_package_lead_from_the_bridge_to_the_session_of_a_task(
+def test_a_task_reaches_its_session_within_seven_frames_of_the_package(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     frames: list[str] = []
@@ -317,7 +317,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
     assert [each["global_step"] for each in found] == [8, 8]
 
 
-def test_a_checkpoint_that_was_cut_off_is_not_evaluated_until_another_one_is_whole(
+def test_an_incomplete_checkpoint_is_not_evaluated(
     trained: Model,
 ) -> None:
     newest = latest_checkpoint(trained.model_dir)

@@ -157,9 +157,7 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
-def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
-    tensorflow: Any, tmp_path: Path
-) -> None:
+def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],
         "configs": {"normalised": QUIET},
@@ -190,9 +188,7 @@ def test_only_the_chief_writes_and_what_all_share_is_saved_without_waiting(
     assert abs(means["batch_normalization/moving_mean"][0]) > 0
 
 
-def test_workers_with_a_parameter_server_read_each_row_once_and_end_together(
-    tensorflow: Any, tmp_path: Path
-) -> None:
+def test_workers_of_a_parameter_server_read_each_row_once(tensorflow: Any, tmp_path: Path) -> None:
     options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
     with job(tmp_path, options, workers=2, ps=1) as running:
         # Without a supervisor, the server exits by itself.
