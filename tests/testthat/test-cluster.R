@@ -194,7 +194,7 @@ test_that("a cluster on other machines is not started, and told how it is", {
   expect_snapshot(launch(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
 })
 
-test_that("strategies that do not suit the roles of a cluster are refused before anything is started", {
+test_that("a strategy that does not suit the cluster is refused before tasks start", {
   skip_if_no_tensorflow()
   train_under <- function(strategy, ...) {
     model <- linear_regressor(

@@ -1,4 +1,4 @@
-test_that("what fails in a model of R arrives as it was raised, with the line, and R goes on", {
+test_that("an error in a model function of R arrives as raised, with its line", {
   skip_if_no_tensorflow()
   found <- in_child_r(function() {
     line <- function(features, labels, mode) {

@@ -61,7 +61,7 @@ test_that("a job ends within ten seconds of its session, which was killed", {
   expect_length(list.files(model_dir, "^tmp_"), 0)
 })
 
-test_that("a process of a job does not read what was changed on its way", {
+test_that("a task refuses a task file that was changed", {
   skip_if_no_tensorflow()
   directory <- local_job_directory()
   digest <- sha256(write_task(directory, "train", list(object = list())))

@@ -14,7 +14,7 @@ test_that("methods answer the generics of a package tensorflow that is loaded la
   }
 })
 
-test_that("a verb refuses what is no estimator, by name", {
+test_that("a verb refuses something that is not an estimator", {
   expect_snapshot(error = TRUE, {
     train(3)
     evaluate("model")

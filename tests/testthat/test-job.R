@@ -119,7 +119,7 @@ test_that("a job is a plain value that prints what its tasks do", {
   expect_identical(state$port, c(2222L, 2222L, NA))
 })
 
-test_that("waiting shows progress, evaluations and every text once, and ends with the history", {
+test_that("waiting shows progress and each message once, and returns the history", {
   withr::local_options(tfdistribute.progress = TRUE)
   local_states(
     a_state(step = NULL, state = "starting"),
@@ -187,7 +187,7 @@ test_that("a failure is the condition of the task that failed first", {
   expect_identical(nrow(error$tasks), 2L)
 })
 
-test_that("a job that others stopped is no success", {
+test_that("a job that was stopped elsewhere is an error", {
   local_states(ended("stopped", message = "It was asked to end."))
   expect_error(wait_for(a_job()), "was stopped", class = "tfdistribute_training_error")
   expect_identical(job_history(a_job())$global_step, 100L)
@@ -208,13 +208,13 @@ test_that("waiting ends after its time, and an interrupt stops only what it star
   expect_identical(stopped, "abc")
 })
 
-test_that("what is no handle is refused", {
+test_that("something that is not a job is refused", {
   expect_error(wait_for(3), class = "tfdistribute_argument_error")
   expect_error(stop_job(list()), class = "tfdistribute_argument_error")
   expect_error(job_logs(a_job(), level = "loud"), class = "tfdistribute_argument_error")
 })
 
-test_that("RStudio shows a job in the background and can stop it; elsewhere nothing is shown", {
+test_that("RStudio shows a background job and can stop it", {
   shown <- new.env()
   stand_in <- list(
     jobAdd = function(...) {

@@ -73,7 +73,7 @@ test_that("code that asks for variables by text keeps all that are there", {
   expect_identical(received("a") + received("b"), 3)
 })
 
-test_that("an object that is an environment keeps its class, and functions in it their variables", {
+test_that("an environment keeps its class, and the functions in it their variables", {
   make <- function() {
     total <- 5
     self <- new.env()

@@ -205,7 +205,7 @@ if (checks_all()) {
   })
 }
 
-test_that("what was changed on its way to a task is not read", {
+test_that("a task file that was changed is not read", {
   skip_if_no_tensorflow()
   directory <- local_job_directory()
   expect_identical(file.info(directory)$mode, as.octmode("700"))
@@ -248,6 +248,6 @@ test_that("a job asks Python three times before it starts", {
   expect_identical(asked, character())
 })
 
-test_that("a process that no job has started performs no task", {
+test_that("run_task() refuses a process that is not a task", {
   expect_error(run_task(), "does not name a job", class = "tfdistribute_argument_error")
 })

@@ -1,4 +1,4 @@
-test_that("many steps per run give the same model, and functions of R are called at their steps", {
+test_that("many steps per run give the same model and call R functions at their steps", {
   skip_if_no_tensorflow()
   called <- NULL
   counting <- session_run_hook(

@@ -29,7 +29,7 @@ has_arguments <- function(own, wanted) {
     ("..." %in% have || !"..." %in% wanted)
 }
 
-test_that("every function of tfestimators is here with its arguments, or in the vignette's table", {
+test_that("every function of tfestimators exists here or is in the vignette's table", {
   absent <- functions_in_table("What is not supported")
   for (name in names(tfestimators_exports)) {
     own <- own_function(name)
@@ -46,7 +46,7 @@ test_that("every function of tfestimators is here with its arguments, or in the 
   }
 })
 
-test_that("what the vignette's table names exists in tfestimators and is refused with a remedy", {
+test_that("every function in the vignette's table is refused with a remedy", {
   absent <- functions_in_table("What is not supported")
   expect_gt(length(absent), 0)
   expect_identical(setdiff(absent, names(tfestimators_exports)), character())

@@ -57,7 +57,7 @@ test_that("what does not fit is refused by name", {
   expect_match(refused$problem, "only tfruns reads")
 })
 
-test_that("where tfruns is installed its flags() reads them, and is told only what was given", {
+test_that("flags() is that of tfruns where tfruns is installed", {
   local_stand_in(
     "tfruns",
     "flags <- function(..., config, file, arguments) {

@@ -1,4 +1,4 @@
-test_that("input_layer() turns features into one tensor in a model function, under a strategy too", {
+test_that("input_layer() turns features into one tensor in a model function", {
   skip_if_no_tensorflow()
   data <- data.frame(
     `fuel use` = mtcars$mpg,

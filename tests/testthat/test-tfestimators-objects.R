@@ -81,7 +81,7 @@ test_that("every verb takes an object of tfestimators", {
   expect_equal(as.vector(answer$predictions$numpy()), expected, tolerance = 1e-6)
 })
 
-test_that("distribute() gives a copy that learns on two devices what the original learns on one", {
+test_that("distribute() copies an estimator, which learns the same on two devices", {
   skip_if_no_tensorflow()
   for (make in list(canned, function(folder) custom(folder, line))) {
     one <- distribute(make(withr::local_tempdir()), run_config(tf_random_seed = 2))

@@ -1,6 +1,6 @@
 # The verbs with TensorFlow, in this process; what may hang or must be interrupted runs in a child R.
 
-test_that("Ctrl-C finishes the step, keeps the work, and the next training goes on from there", {
+test_that("Ctrl-C finishes the step, and the next training continues from there", {
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
   child <- local_child_r(

@@ -23,7 +23,7 @@ test_that("a warm start is a path, an estimator or a list", {
   expect_snapshot(dnn_regressor(4, columns(), model_dir = "runs/b", warm_start_from = chosen))
 })
 
-test_that("what is no warm start is refused", {
+test_that("something that is not a warm start is refused", {
   expect_snapshot(error = TRUE, {
     linear_regressor(columns(), warm_start_from = 3)
     linear_regressor(columns(), warm_start_from = list("runs/a"))
