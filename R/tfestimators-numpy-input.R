@@ -1,8 +1,8 @@
 #' Describe examples in arrays
 #'
-#' Does the same as [input_fn()] for a list of arrays. The response is a separate argument, as in tfestimators.
-#' The first dimension of each array counts the examples. Arrays must be R's, not NumPy's. They are converted as in
-#' [input_fn()].
+#' Does the same as [input_fn()] for a list of arrays, with the response as a separate argument. The name is that of
+#' tfestimators. The first dimension of each array counts the examples. Arrays must be R's, not NumPy's. They are
+#' converted as in [input_fn()].
 #'
 #' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
 #' @param y Response: a vector, factor or array with the same first dimension; NULL if there is none.

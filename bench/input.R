@@ -1,4 +1,4 @@
-# Share of training steps spent waiting for input, from R. The data is the diamonds, and 5 million rows of 20 numbers in
+# Share of training steps spent waiting for input, from R: the diamonds data, and 5 million rows of 20 numbers in
 # memory, in a fixed-length file and in Parquet.
 #
 #   tools/env Rscript bench/input.R [--quick]
@@ -6,10 +6,9 @@
 # train() trains a small deep model (hidden layers of 64 and 32, batch of 512) in two ways that take turns: on the
 # input, and on its first batch, held in memory and repeated. Both run the same graph on batches of the same form; only
 # reading, shuffling and transfer differ. The share is 1 - speed / speed with the batch held, the median over pairs of
-# runs. It
-# includes CPU time that the input takes from the step, so on two cores it is more than the wait. On a busy machine,
-# compare the CPU time of the input per step (`input_us`) with that of the step instead. Steps are timed by the history,
-# without the first tenth.
+# runs. It includes CPU time that the input takes from the step, so on two cores it is more than the wait. On a busy
+# machine, compare the CPU time of the input per step (`input_us`) with that of the step instead. Steps are timed by
+# the history, without the first tenth.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 

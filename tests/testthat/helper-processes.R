@@ -1,7 +1,8 @@
 # R processes of their own, for what might abort R, wait for ever or be interrupted.
 
-# Start an R process that calls `fn` with the package attached. `fn` sees its arguments and global variables, not the
-# test's variables. When the test ends, the process and its children are ended. `environment` is added to its variables.
+# Start an R process that calls `fn` with the package attached. `fn` sees its arguments and global objects, not the
+# variables of the test. The process and all that it started are ended with the test. `environment` holds environment
+# variables of the process.
 local_child_r <- function(fn, args = list(), environment = character(), frame = parent.frame()) {
   environment(fn) <- globalenv()
   call_with_package <- function(fn, args) {

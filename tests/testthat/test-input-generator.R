@@ -77,8 +77,8 @@ test_that("what cannot be used reaches Python as data, an error of the function 
   expect_error(failing$begin(), class = "my_error")
 })
 
-# A session that trains on batches of R, and its results. It is a separate process, because R would abort or hang if R
-# code ran on one of TensorFlow's threads.
+# A session that trains on batches of R and returns what it found. It would abort or hang if R code ran on one of
+# TensorFlow's threads.
 train_on_batches <- function(config) {
   model <- linear_regressor(
     feature_columns(
