@@ -39,11 +39,17 @@ def source() -> Input:
     return in_memory({"x": X, "y": Y}, batch_size=8)
 
 
+@pytest.fixture(scope="module")
+def trained(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    train(model(folder, ADAM), RunSettings(), source(), steps=4)
+    return folder
+
+
 @pytest.fixture
-def first(tensorflow: Any, tmp_path: Path) -> Model:
-    trained = model(tmp_path / "first", ADAM)
-    train(trained, RunSettings(), source(), steps=4)
-    return trained
+def first(trained: Path, tmp_path: Path) -> Model:
+    shutil.copytree(trained, tmp_path / "first")
+    return model(tmp_path / "first", ADAM)
 
 
 def weights(trained: Model) -> dict[str, Any]:

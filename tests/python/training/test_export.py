@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -97,12 +98,28 @@ def described(name: str, folder: Path, **fields: Any) -> Model:
     return read(Model, {**MODELS[name], "model_dir": str(folder / "model"), **fields})
 
 
+@pytest.fixture(scope="module")
+def trained_once(tensorflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Train each model once and return the folder that holds it."""
+    known: dict[str, Path] = {}
+
+    def folder_of(name: str, **fields: Any) -> Path:
+        key = f"{name} {fields}"
+        if key not in known:
+            known[key] = tmp_path_factory.mktemp("trained")
+            train(described(name, known[key], **fields), RunSettings(), source(name), steps=3)
+        return known[key]
+
+    return folder_of
+
+
 @pytest.fixture
-def trained(tensorflow: Any, tmp_path: Path) -> Callable[..., Model]:
+def trained(trained_once: Callable[..., Path], tmp_path: Path) -> Callable[..., Model]:
+    """Return a trained model that belongs to the test."""
+
     def make(name: str = "linear", **fields: Any) -> Model:
-        model = described(name, tmp_path, **fields)
-        train(model, RunSettings(), source(name), steps=3)
-        return model
+        shutil.copytree(trained_once(name, **fields), tmp_path, dirs_exist_ok=True)
+        return described(name, tmp_path, **fields)
 
     return make
 

@@ -142,11 +142,6 @@ def by_hand_input(given: InMemory) -> Any:
     return lambda: given.input_fn("train")().map(renamed)
 
 
-def variables(directory: Path) -> dict[str, Any]:
-    reader = engine.tf.train.load_checkpoint(str(directory))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-
-
 def assert_same(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
     assert sorted(first) == sorted(second)
     for name, value in first.items():
