@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.checkpoints import variables
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
