@@ -140,6 +140,8 @@ def test_a_second_job_on_one_model_dir_is_refused_and_the_first_is_named(
         assert job_handle.find_job(job["id"]) == job
         assert [each["id"] for each in job_handle.running_jobs()] == [job["id"]]
         assert job_handle.stop_job(job)["state"] == "stopped"
+        # The supervisor removes the directory and is the last to end.
+        result(job)
     assert job_handle.find_job(job["id"]) is None
     assert list(own_temporary_directory.iterdir()) == []
 
