@@ -62,12 +62,12 @@ cluster_check <- function(cluster = NULL, batch_size = NULL, devices_per_worker 
 
 tf_config_texts <- function(cluster) {
   if (is.null(cluster)) {
-    cluster <- trimws(Sys.getenv("TF_CONFIG"))
+    cluster <- tf_config_text()
     if (!nzchar(cluster)) {
       abort_tfdistribute(
         "argument",
-        problem = "`cluster` is NULL, and TF_CONFIG is not set.",
-        remedy = "Give a cluster(), a local_cluster(), or the text of TF_CONFIG.",
+        problem = "`cluster` is NULL, and {tf_config_variable} is not set.",
+        remedy = "Give a cluster(), a local_cluster(), or the text of {tf_config_variable}.",
         argument = "cluster",
         value = "NULL"
       )
@@ -76,7 +76,7 @@ tf_config_texts <- function(cluster) {
   is_text <- function(text) is.character(text) && !anyNA(text)
   texts <- if (is.list(cluster)) cluster else list(cluster)
   if (length(texts) == 0 || !all(vapply(texts, is_text, NA)) || length(unlist(texts)) == 0) {
-    abort_argument(cluster, "a cluster, TF_CONFIGs as strings, or NULL")
+    abort_argument(cluster, "a cluster, TF_CONFIG strings, or NULL")
   }
   unlist(lapply(texts, as.vector), use.names = FALSE)
 }

@@ -1,3 +1,10 @@
+tf_config_variable <- "TF_CONFIG"
+
+# TF_CONFIG of this session; "" if it is not set.
+tf_config_text <- function() {
+  trimws(Sys.getenv(tf_config_variable))
+}
+
 #' Read the cluster from the environment
 #'
 #' Reads `TF_CONFIG`, in which cluster managers describe the cluster and the task of a process. Starts Python, but not
@@ -13,7 +20,7 @@
 #' cluster_from_environment()
 #' @export
 cluster_from_environment <- function() {
-  text <- trimws(Sys.getenv("TF_CONFIG"))
+  text <- tf_config_text()
   if (!nzchar(text)) {
     return(NULL)
   }
@@ -25,14 +32,14 @@ cluster_from_environment <- function() {
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "cluster",
-      problem = "TF_CONFIG has {show_value(unknown[[1]])}, which is not a role of a cluster.",
+      problem = "{tf_config_variable} has {show_value(unknown[[1]])}, which is not a role of a cluster.",
       remedy = "Use only {toString(cluster_roles)}.",
-      argument = "TF_CONFIG",
+      argument = tf_config_variable,
       value = unknown[[1]]
     )
   }
   task <- if (!is.null(found$task_type)) list(type = found$task_type, index = found$task_index)
   described <- do.call(cluster, c(lapply(found$cluster, as.character), list(task = task)))
-  described["source"] <- list("TF_CONFIG")
+  described["source"] <- list(tf_config_variable)
   described
 }

@@ -46,8 +46,8 @@ with_free_ports <- function(cluster, task) {
   if (!is.null(task)) {
     abort_tfdistribute(
       "cluster",
-      problem = "The ports of a local_cluster() are another choice in each call.",
-      remedy = "Leave `task` out, and take the tasks' texts from one call.",
+      problem = "`task` is {show_task(task)}, but a local_cluster() gets different ports in each call.",
+      remedy = "Leave `task` out to get the TF_CONFIG of every task from one call.",
       argument = "task",
       value = show_task(task)
     )
@@ -59,7 +59,7 @@ with_free_ports <- function(cluster, task) {
   do.call("cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
 }
 
-# Addresses and roles hold nothing that JSON would escape: cluster() has seen to that.
+# cluster() allows no characters that JSON would escape.
 write_tf_config <- function(cluster, task) {
   roles <- Filter(length, unclass(cluster)[setdiff(cluster_roles, "evaluator")])
   lists <- vapply(roles, function(each) paste0('"', each, '"', collapse = ", "), "")

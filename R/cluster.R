@@ -1,4 +1,4 @@
-# Clusters whose addresses are known, and what all clusters have in common.
+# Clusters described by addresses, and functions that all clusters share.
 
 cluster_roles <- c("chief", "worker", "ps", "evaluator")
 
@@ -13,8 +13,8 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' same script on each, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
 #' [export_savedmodel()] ignore the cluster and use only this machine.
 #'
-#' @param chief Address of the task that leads and writes checkpoints, a string `"host:port"`. NULL makes the first
-#'   worker the chief. Required with `ps`.
+#' @param chief Address of the task that coordinates training and writes checkpoints, a string `"host:port"`. NULL makes
+#'   the first worker the chief. Required with `ps`.
 #' @param worker Addresses of the other training tasks, strings.
 #' @param ps Addresses of the parameter servers, strings.
 #' @param evaluator Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
@@ -49,14 +49,14 @@ cluster <- function(chief = NULL, worker = NULL, ps = NULL, evaluator = NULL, ta
     abort_tfdistribute(
       "cluster",
       problem = "The cluster has no task that trains.",
-      remedy = "Give it a `chief`, or a `worker`.",
+      remedy = "Set `chief` or `worker`.",
       argument = "chief"
     )
   }
   described
 }
 
-# Addresses reach command lines: nothing that a shell, ssh or a path would read as more than a name.
+# Addresses become part of command lines and paths, so characters that are special to a shell or ssh are not allowed.
 address_pattern <- paste0(
   "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)",
   "(:[A-Za-z0-9]{0,9})?$"
@@ -102,7 +102,7 @@ check_cluster_argument <- function(cluster, null = FALSE) {
   check_class(cluster, "tfdistribute_cluster", "a cluster() or local_cluster()", null)
 }
 
-# How many tasks there are of each role that has any.
+# Number of tasks of each role that has any.
 count_tasks <- function(x) {
   UseMethod("count_tasks")
 }

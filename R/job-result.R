@@ -1,4 +1,4 @@
-# What a job gives in the end: a history, or the condition of the task that failed first.
+# The result of a job: a history, or the condition of the task that failed first.
 
 result_of_job <- function(state, job) {
   if (identical(state$state, "failed")) {
@@ -33,19 +33,19 @@ history_of_job <- function(state, job) {
   ))
 }
 
-# Numbers that came through JSON: one is a scalar, and what is no number is NULL.
+# Numbers read from JSON: a single one is a scalar, and NaN is NULL.
 as_numbers <- function(values) {
   vapply(values, function(value) as.double(value %||% NA), NA_real_, USE.NAMES = FALSE)
 }
 
-# The condition of the root cause, by its class.
+# Raise the error of the task that failed first, with its class.
 abort_job <- function(state) {
   failure <- state$failure
   task <- failure$task
-  log <- log_of(state, task)
+  log <- task_log(state, task)
   abort_tfdistribute(
     failure$kind %||% "training",
-    problem = "{place_of(failure)}{failure$problem %||% state$message}",
+    problem = "{task_prefix(failure)}{failure$problem %||% state$message}",
     remedy = if (!is.null(failure$remedy)) "{failure$remedy}",
     details = if (!is.null(log) && !grepl(log, failure$remedy %||% "", fixed = TRUE)) {
       "Its log is {log}"
@@ -63,7 +63,7 @@ abort_job <- function(state) {
   )
 }
 
-place_of <- function(failure) {
+task_prefix <- function(failure) {
   host <- if (!is.null(failure$host)) paste0(" on ", failure$host)
   if (!is.null(failure$task)) paste0(failure$task, host, ": ")
 }
@@ -72,12 +72,12 @@ abort_stopped <- function(state) {
   abort_tfdistribute(
     "training",
     problem = "The job was stopped: {state$message}",
-    remedy = "Train again: training continues from the newest checkpoint.",
+    remedy = "Train again to continue from the newest checkpoint.",
     tasks = task_table(state$tasks)
   )
 }
 
-log_of <- function(state, task) {
+task_log <- function(state, task) {
   rows <- Filter(function(row) identical(row$task, task), state$tasks)
   if (length(rows) > 0) rows[[1]]$log
 }

@@ -1,7 +1,7 @@
-# A job that is not waited for, among the background jobs of RStudio.
+# Background jobs in RStudio's jobs pane.
 
-# Show a job in RStudio, if this is RStudio; returns the handle. R has one thread, so RStudio learns of the progress
-# after each command of the console, and, if the package later is installed, while the console is idle.
+# Show a job if the session runs in RStudio, and return its handle. R has one thread, so the progress is updated after
+# each console command and, if the package later is installed, while the console is idle.
 show_in_rstudio <- function(job) {
   add <- rstudio_function("jobAdd")
   if (is.null(add)) {
@@ -22,7 +22,7 @@ show_in_rstudio <- function(job) {
   job
 }
 
-# TRUE while the job goes on, as callbacks of the console tell that they are still wanted.
+# Returns TRUE while the job runs: addTaskCallback() removes a callback that returns FALSE.
 update_in_rstudio <- function(job, shown) {
   state <- read_job(job)
   if (!is.null(state$global_step) && !is.null(job$max_steps)) {
@@ -52,11 +52,11 @@ update_when_idle <- function(update) {
   }
 }
 
-# A function of RStudio; NULL elsewhere. Tests put a stand-in into the$rstudio.
+# A function of rstudioapi; NULL outside RStudio. Tests replace the functions with the$rstudio.
 rstudio_function <- function(name) {
   if (!is.null(the$rstudio)) {
     return(the$rstudio[[name]])
   }
-  is_there <- requireNamespace("rstudioapi", quietly = TRUE) && rstudioapi::isAvailable("1.2")
-  if (is_there) getExportedValue("rstudioapi", name)
+  is_available <- requireNamespace("rstudioapi", quietly = TRUE) && rstudioapi::isAvailable("1.2")
+  if (is_available) getExportedValue("rstudioapi", name)
 }

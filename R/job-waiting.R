@@ -1,4 +1,4 @@
-# Waiting for a job: its state is read ten times a second, and what is new is shown.
+# Waiting for a job: its state is polled, and changes are shown.
 
 poll_s <- 0.1
 
@@ -11,37 +11,37 @@ follow_job <- function(
   show = getOption("tfdistribute.progress", TRUE)
 ) {
   deadline <- Sys.time() + timeout_s
-  news <- new_news(job, show)
-  on.exit(news$finish())
+  monitor <- job_monitor(job, show)
+  on.exit(monitor$finish())
   state <- tryCatch(
     repeat {
-      state <- news$read()
+      state <- monitor$read()
       if (!is.null(state$ended) || Sys.time() > deadline) {
         break
       }
       Sys.sleep(poll_s)
     },
     interrupt = function(interrupt) {
-      news$finish()
+      monitor$finish()
       if (stop_on_interrupt) {
         cli::cli_inform(c(i = "Stopping the job. The chief writes a checkpoint."))
         stop_job(job)
       } else {
-        cli::cli_inform(c(i = "The job goes on; {.fn stop_job} ends it."))
+        cli::cli_inform(c(i = "The job continues. {.fn stop_job} ends it."))
       }
       rlang::interrupt()
     }
   )
-  state <- news$state()
+  state <- monitor$state()
   if (is.null(state$ended)) {
     return(invisible())
   }
-  news$finish()
+  monitor$finish()
   result_of_job(state, job)
 }
 
-# What was read already, so that everything is shown once.
-new_news <- function(job, show) {
+# A reader of a job's state that shows each change once.
+job_monitor <- function(job, show) {
   seen <- new.env(parent = emptyenv())
   seen$state <- NULL
   seen$position <- NULL
@@ -57,8 +57,8 @@ new_news <- function(job, show) {
       seen$position <- answer$position
       seen$state <- answer$state
       show_progress(answer$state, seen, progress)
-      show_texts(c(unlist(answer$state$notes), warnings_of_r(unlist(answer$lines))), seen)
-      show_problem(answer$state, seen)
+      show_warnings(c(unlist(answer$state$notes), r_warnings(unlist(answer$lines))), seen)
+      show_failure(answer$state, seen)
       answer$state
     },
     state = function() seen$state,
@@ -78,7 +78,7 @@ show_progress <- function(state, seen, progress) {
       step = as.integer(step),
       loss = state$loss %||% NA_real_,
       last_step = state$max_steps,
-      examples_per_second = speed_of(state)
+      examples_per_second = total_speed(state)
     ))
   }
   for (metrics in utils::tail(state$evaluations, length(state$evaluations) - seen$evaluations)) {
@@ -88,15 +88,15 @@ show_progress <- function(state, seen, progress) {
   seen$evaluations <- length(state$evaluations)
 }
 
-# Each task tells the speed of its own part.
-speed_of <- function(state) {
-  trains <- Filter(function(task) grepl("^(chief|worker) ", task$task), state$tasks)
-  speeds <- vapply(trains, function(task) task$examples_per_second %||% NaN, NaN)
+# Each task reports the examples per second that it reads itself.
+total_speed <- function(state) {
+  training <- Filter(function(task) grepl("^(chief|worker) ", task$task), state$tasks)
+  speeds <- vapply(training, function(task) task$examples_per_second %||% NaN, NaN)
   if (length(speeds) == 0) NaN else sum(speeds)
 }
 
-# Each text once, whoever says it: tasks that do the same warn of the same.
-show_texts <- function(texts, seen) {
+# Show each warning once: tasks that run the same code raise the same warnings.
+show_warnings <- function(texts, seen) {
   for (text in texts) {
     plain <- sub("^\\[[a-z]+ [0-9]+\\] |^[a-z]+ [0-9]+: ", "", text)
     if (!plain %in% seen$texts) {
@@ -108,15 +108,15 @@ show_texts <- function(texts, seen) {
   }
 }
 
-# Of the logs, what R warned of; the errors of tasks are told as the job's.
-warnings_of_r <- function(lines) {
+# R's warnings among log lines. Errors of tasks become the error of the job.
+r_warnings <- function(lines) {
   body <- sub("^\\[[^]]*\\] ", "", lines)
   begins <- grepl("^(Warning|In addition: Warning)", body)
   lines[begins | c(FALSE, utils::head(begins, -1))[seq_along(lines)]]
 }
 
-# The table of tasks, when something goes wrong.
-show_problem <- function(state, seen) {
+# Show the table of tasks if some have failed, restarted or stalled.
+show_failure <- function(state, seen) {
   is_stalled <- any(vapply(state$tasks, function(task) identical(task$state, "stalled"), NA))
   problem <- if (is_stalled || state$state %in% c("restarting", "failed")) state$message
   if (is.null(problem) || identical(problem, seen$table)) {

@@ -1,4 +1,4 @@
-# Jobs that were started and not waited for: handles, and what can be asked of them.
+# Handles of background jobs.
 
 #' Control jobs that train in the background
 #'
@@ -16,7 +16,7 @@
 #' @param level Lowest level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
 #' @param ... Not used.
 #' @returns
-#' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job is not over after `timeout_s`.
+#' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job still runs after `timeout_s`.
 #' * `stop_job()`: the handle, invisibly.
 #' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
@@ -42,7 +42,7 @@
 #' @name jobs
 NULL
 
-# What Python answered, and what printing shows before the job says more.
+# `handle` is Python's answer to start_job(); `max_steps` and `tasks` are for printing.
 new_job <- function(handle, max_steps, tasks) {
   structure(
     list(
@@ -61,7 +61,7 @@ new_job <- function(handle, max_steps, tasks) {
 
 # The part of a handle that Python reads.
 job_wire <- function(job) {
-  check_class(job, "tfdistribute_job", "a job that launch() gave")
+  check_class(job, "tfdistribute_job", "a job from launch()")
   unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb")]
 }
 

@@ -1,12 +1,12 @@
-# Captures of functions: the variables that they need in another process, and nothing else.
+# Variables that functions need in another process.
 #
 # R saves a function with its environment and everything in it. Here the environments of functions ("frames") become
-# placeholders in the file, and only the variables that some function uses are saved, as values: no promises, and no
-# large objects that no function uses. Variables of the global environment are saved in the same way.
+# placeholders in the file, and only variables that some function uses are saved, as values instead of promises.
+# Variables of the global environment are saved in the same way.
 
 # Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
 # (names); `globals`, names of variables of the global environment; and `large`, names of objects larger than 100 MB.
-# Raises an argument error for what cannot be sent: Python objects other than modules, external pointers, connections.
+# Raises an argument error for Python objects other than modules, external pointers, weak references and connections.
 find_captures <- function(values) {
   state <- new.env(parent = emptyenv())
   state$frames <- list()
@@ -19,7 +19,7 @@ find_captures <- function(values) {
   list(frames = state$frames, globals = state$globals, large = state$large)
 }
 
-# Attributes that can safely be skipped.
+# Attributes that are not walked. Those of data.table and readr are pointers that other processes do not need.
 skipped_attributes <- c(
   "names",
   "class",
@@ -33,7 +33,7 @@ skipped_attributes <- c(
   "problems"
 )
 
-# Functions that reach variables by other ways than their names in the code.
+# Functions that read variables whose names are not in the code.
 dynamic_functions <- c(
   "as.environment",
   "dynGet",
@@ -48,7 +48,8 @@ dynamic_functions <- c(
   "sys.function"
 )
 
-# `place` says where the value was found: `root`, an argument of the user's, and `used`, a variable of a function.
+# `place` is where the value was found: `root`, an argument of the user's call; `used`, a variable of a function; and
+# `through`, the variable that holds this function.
 walk_value <- function(value, place, state) {
   check_serialisable(value, place)
   if (is_python_object(value) || is_seen(value, state)) {
@@ -70,26 +71,26 @@ walk_value <- function(value, place, state) {
   }
 }
 
-# Only what can hold something else, or be met again, is worth remembering.
+# Functions and environments can contain themselves, so each is walked once.
 is_seen <- function(value, state) {
   if (!is.function(value) && !is.environment(value)) {
     return(FALSE)
   }
   address <- rlang::obj_address(value)
   seen <- !is.null(state$seen[[address]])
-  # The object is kept too, so that no other takes its address.
+  # Keeping the object prevents the reuse of its address.
   state$seen[[address]] <- list(value)
   seen
 }
 
-# The variables that code uses, in the environments around it.
+# Walk the variables that code uses. `home` is the environment in which it looks them up.
 walk_code <- function(names, home, place, state) {
-  # Functions of packages find their variables where they are loaded; those of scripts are in .GlobalEnv.
+  # R saves namespaces by name, so functions of packages find their variables. Those of scripts use .GlobalEnv.
   if (is.null(home) || (is_in_every_process(home) && !identical(home, globalenv()))) {
     return(invisible())
   }
   for (frame in frames_of(home)) {
-    note_frame(frame, state)
+    add_frame(frame, state)
     if (any(names %in% dynamic_functions)) {
       walk_environment(frame, place, state)
     }
@@ -101,7 +102,7 @@ walk_code <- function(names, home, place, state) {
     }
   }
   if ("..." %in% names) {
-    note_dots(home, place, state)
+    add_dots(home, place, state)
   }
 }
 
@@ -110,12 +111,12 @@ names_used_by <- function(callback) {
     suppressWarnings(codetools::findGlobals(callback, merge = TRUE)),
     error = function(error) all.names(body(callback))
   )
-  # codetools does not tell of the `...` that a function has from around it.
-  takes_dots <- "..." %in% all.names(body(callback)) && !"..." %in% names(formals(callback))
-  c(used, if (takes_dots) "...")
+  # codetools does not report a `...` of an enclosing function.
+  uses_outer_dots <- "..." %in% all.names(body(callback)) && !"..." %in% names(formals(callback))
+  c(used, if (uses_outer_dots) "...")
 }
 
-# The environments around a function, from its own to the first that every process has.
+# An environment and its parents, up to the first that exists in every process.
 frames_of <- function(environment) {
   frames <- list()
   while (!is_in_every_process(environment)) {
@@ -133,7 +134,7 @@ is_in_every_process <- function(environment) {
     grepl("^(package|imports):", attr(environment, "name") %||% "")
 }
 
-# The environment that has a variable, unless every process has it.
+# The environment that has a variable; NULL if the variable exists in every process, or nowhere.
 find_variable <- function(name, environment) {
   while (!identical(environment, emptyenv())) {
     if (exists(name, envir = environment, inherits = FALSE)) {
@@ -150,15 +151,15 @@ find_variable <- function(name, environment) {
 
 walk_variable <- function(name, environment, place, state) {
   place <- use_variable(place, name)
-  # What was attached as data is found by name in the other process, too.
+  # Attached data frames and lists become variables of the global environment.
   if (identical(environment, globalenv()) || is_attached(environment)) {
     state$globals <- union(state$globals, name)
   } else {
-    note_frame(environment, state, name)
+    add_frame(environment, state, name)
   }
   value <- variable_of(environment, name, place)
   if (!rlang::is_missing(value)) {
-    note_size(value, name, state)
+    add_large(value, name, state)
     walk_value(value, place, state)
   }
 }
@@ -167,19 +168,19 @@ is_attached <- function(environment) {
   any(vapply(search()[-1], function(name) identical(as.environment(name), environment), NA))
 }
 
-# An environment that is a value, or whose variables cannot be told from the code: all of it.
+# Walk all variables of an environment that is a value, or whose code reads variables by computed names.
 walk_environment <- function(environment, place, state) {
   if (is_in_every_process(environment)) {
     return(invisible())
   }
   for (frame in frames_of(environment)) {
-    note_frame(frame, state)
+    add_frame(frame, state)
   }
   for (name in setdiff(ls(environment, all.names = TRUE, sorted = FALSE), "...")) {
     if (bindingIsActive(name, environment)) {
       next
     }
-    note_frame(environment, state, name)
+    add_frame(environment, state, name)
     inside <- step_into(place, name)
     value <- variable_of(environment, name, inside)
     if (!rlang::is_missing(value)) {
@@ -188,8 +189,8 @@ walk_environment <- function(environment, place, state) {
   }
 }
 
-# Objects that are environments keep their class: they are saved as R saves them.
-note_frame <- function(environment, state, variable = NULL) {
+# Environments with a class are not frames: R saves them whole, with their class.
+add_frame <- function(environment, state, variable = NULL) {
   if (is.object(environment)) {
     return(invisible())
   }
@@ -199,17 +200,17 @@ note_frame <- function(environment, state, variable = NULL) {
   state$frames[[address]] <- frame
 }
 
-note_dots <- function(environment, place, state) {
+add_dots <- function(environment, place, state) {
   frame <- find_variable("...", environment)
   if (!is.null(frame)) {
-    note_frame(frame, state, "...")
+    add_frame(frame, state, "...")
     for (value in dots_of(frame)) {
       walk_value(value, use_variable(place, "..."), state)
     }
   }
 }
 
-note_size <- function(value, name, state) {
+add_large <- function(value, name, state) {
   if (!is.function(value) && as.double(utils::object.size(value)) > 100e6) {
     state$large <- union(state$large, name)
   }
@@ -219,18 +220,18 @@ dots_of <- function(environment) {
   eval(quote(list(...)), environment)
 }
 
-# The value of a variable, a promise's included; the empty symbol for an argument that was not given.
+# The value of a variable, after forcing its promise; the empty symbol for a missing argument.
 variable_of <- function(environment, name, place) {
   tryCatch(
     get(name, envir = environment, inherits = FALSE),
     error = function(error) {
-      if (was_not_given(environment, name)) {
+      if (is_missing_argument(environment, name)) {
         return(quote(expr = ))
       }
       abort_tfdistribute(
         "argument",
-        problem = "{show_place(place)}, whose value cannot be found: {conditionMessage(error)}",
-        remedy = "Compute it before the model is described.",
+        problem = "{show_place(place)}, which cannot be evaluated: {conditionMessage(error)}",
+        remedy = "Evaluate it before you create the model.",
         argument = place$root,
         parent = error
       )
@@ -238,14 +239,14 @@ variable_of <- function(environment, name, place) {
   )
 }
 
-was_not_given <- function(environment, name) {
+is_missing_argument <- function(environment, name) {
   tryCatch(
     isTRUE(eval(call("missing", as.name(name)), environment)),
     error = function(error) FALSE
   )
 }
 
-# What cannot be serialised ------------------------------------------------------------------------------
+# Values that cannot be serialised ------------------------------------------------------------------------
 
 check_serialisable <- function(value, place) {
   what <- if (is_python_object(value)) {
@@ -268,32 +269,26 @@ abort_not_serialisable <- function(what, place) {
   abort_tfdistribute(
     "argument",
     problem = c(
-      "{show_place(place)}{if (is.null(place$used)) ' is' else ', which is'} {what}: ",
-      "it cannot be sent to the processes of a cluster."
+      "{show_place(place)}{if (is.null(place$used)) ' is' else ', which is'} {what} ",
+      "and cannot be sent to the processes of a cluster."
     ),
     remedy = if (is.null(place$used)) {
-      "Give it as a description of this package, or as a function of R that makes it."
+      "Pass a description from this package, or an R function that creates it."
     } else {
-      "Make it inside `{place$root}`, so that every process has its own."
+      "Create it inside `{place$root}`, so that every process has its own."
     },
     argument = place$root,
     value = place$used
   )
 }
 
-# "`model_fn` uses `con`", or "`hooks[[1]]`"
+# "`hooks[[1]]`", "`model_fn` uses `con`", or "`model_fn` uses `con` (in `helper`)"
 show_place <- function(place) {
-  if (is.null(place$used)) {
-    return(paste0("`", place$root, "`"))
-  }
-  paste0(
-    "`",
-    place$root,
-    "` uses `",
-    place$used,
-    "`",
-    if (!is.null(place$through)) paste0(" (in `", place$through, "`)")
-  )
+  interpolate(c(
+    "`{place$root}`",
+    if (!is.null(place$used)) " uses `{place$used}`",
+    if (!is.null(place$through)) " (in `{place$through}`)"
+  ))
 }
 
 use_variable <- function(place, name) {

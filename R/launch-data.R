@@ -1,17 +1,17 @@
-# Data in memory as files that all tasks of a job map.
+# In-memory data in files that all tasks of a job map.
 
-# Write the data in memory of the arguments of a verb to files in the job's private directory. Returns the arguments
+# Write the in-memory inputs among a verb's arguments to files in the job's private directory. Returns the arguments
 # with inputs of kind "mapped".
 share_data <- function(arguments, directory) {
-  in_memory <- function(x) inherits(source_of(x), "tfdistribute_in_memory_input")
-  held <- Filter(in_memory, arguments)
-  if (length(held) == 0) {
+  is_in_memory <- function(x) inherits(source_of(x), "tfdistribute_in_memory_input")
+  in_memory <- Filter(is_in_memory, arguments)
+  if (length(in_memory) == 0) {
     return(arguments)
   }
-  paths <- file.path(directory, paste0("data-", seq_along(held)))
-  inputs <- unname(lapply(held, source_of))
+  paths <- file.path(directory, paste0("data-", seq_along(in_memory)))
+  inputs <- unname(lapply(in_memory, source_of))
   call_backend("pack_inputs", inputs = inputs, directories = as.list(paths))
-  arguments[names(held)] <- Map(with_mapped_source, held, paths)
+  arguments[names(in_memory)] <- Map(with_mapped_source, in_memory, paths)
   arguments
 }
 

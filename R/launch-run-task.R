@@ -1,44 +1,46 @@
-# A task of a job: an R process that checks and reads what it is to do, and performs the verb as that task.
+# Entry point of the R processes of a job: each reads its task file and performs the verb as one task.
 
-# The entry point of the processes that launch() starts, which set the environment variables. R ends with status 0 when
-# the work is done, 130 when it was interrupted, and 1 otherwise.
+# The supervisor of the job sets these environment variables.
+job_variable <- "TFDISTRIBUTE_JOB"
+digest_variable <- "TFDISTRIBUTE_DIGEST"
+
+# Perform a task and end R: with status 0 if it succeeded, 130 if it was interrupted, and 1 otherwise.
 run_task <- function() {
-  directory <- Sys.getenv("TFDISTRIBUTE_JOB")
-  digest <- Sys.getenv("TFDISTRIBUTE_DIGEST")
+  directory <- Sys.getenv(job_variable)
+  digest <- Sys.getenv(digest_variable)
   if (!nzchar(directory) || !nzchar(digest) || interactive()) {
     abort_tfdistribute(
       "argument",
-      problem = "`TFDISTRIBUTE_JOB` does not name a job: this process is not a task.",
+      problem = "`{job_variable}` does not name a job: this process is not a task.",
       remedy = "Call launch(), which starts the processes of a cluster.",
-      argument = "TFDISTRIBUTE_JOB",
+      argument = job_variable,
       value = directory
     )
   }
   options(keep.source = TRUE, rlang_backtrace_on_error = "full", width = 120)
-  quit(save = "no", status = status_of(perform_task(directory, digest)))
+  quit(save = "no", status = exit_status(perform_task(directory, digest)))
 }
 
-# What Rscript is given. The profile of the session is not read: it may print, load or ask.
+# The command of a task. Profiles are not read because they may print, load packages or prompt.
 task_command <- function() {
   c(file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", "tfdistribute:::run_task()")
 }
 
-# Libraries and Python are those of the session.
+# Tasks use the package libraries and the Python of this session.
 task_environment <- function() {
-  list(
-    R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep),
-    RETICULATE_PYTHON = python_in_use()
-  )
+  variables <- list(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
+  variables[[python_variable]] <- python_in_use()
+  variables
 }
 
-status_of <- function(expr) {
+exit_status <- function(expr) {
   tryCatch(
     withCallingHandlers(
       {
         expr
         0L
       },
-      error = note_trace,
+      error = keep_trace,
       interrupt = function(interrupt) show_calls()
     ),
     interrupt = function(interrupt) 130L,
@@ -57,24 +59,24 @@ perform_task <- function(directory, digest) {
     train = train,
     train_and_evaluate = train_and_evaluate
   )
-  # A process that quits shows no warnings that it has kept until then.
+  # quit() discards deferred warnings, so they are shown at once.
   warn <- getOption("warn")
   options(tfdistribute.progress = FALSE, warn = if (warn == 0) 1 else warn)
   do.call(verb, task$arguments)
 }
 
-# Where an error of R happened, which is gone when it is told.
-note_trace <- function(error) {
+# The backtrace is only available before the stack unwinds.
+keep_trace <- function(error) {
   the$task_trace <- error$trace %||% rlang::trace_back(bottom = 2)
 }
 
-# What Python has told already, it does not tell again.
+# Print an error, and report it to the supervisor unless Python has done so.
 report_failure <- function(error) {
   message("Error: ", conditionMessage(error))
   if (!is.null(error$python_traceback)) {
     message(error$python_traceback)
   }
-  kinds <- kinds_of(error)
+  kinds <- error_kinds(error)
   call_backend(
     "task_event",
     event = "failed",
@@ -93,8 +95,8 @@ report_failure <- function(error) {
 }
 
 # tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error -> sharding, input, error. Any other error
-# is one of the user's code.
-kinds_of <- function(error) {
+# comes from the user's code.
+error_kinds <- function(error) {
   pattern <- "^tfdistribute_(.*_)?error$"
   classes <- grep(pattern, class(error), value = TRUE)
   kinds <- sub("_error$", "", sub("^tfdistribute_", "", classes))

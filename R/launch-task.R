@@ -1,13 +1,13 @@
-# The file that says what the tasks of a job do: written here, checked and read by each task.
+# The task file of a job: the session writes it, and each task checks and reads it.
 
-# Write what tasks do: the verb and its arguments, including the estimator as `object`. Returns the path of the file.
+# Write a verb and its arguments, including the estimator as `object`. Returns the path of the file.
 write_task <- function(directory, verb, arguments) {
-  captures <- find_captures(named_by_users(arguments))
+  captures <- find_captures(user_arguments(arguments))
   for (name in captures$large) {
     cli::cli_inform(c(
       i = paste0(
         "{.code {name}} is larger than 100 MB, and every process gets a copy of it. ",
-        "Data that is given to {.fn input_fn} is shared."
+        "Data passed to {.fn input_fn} is shared."
       )
     ))
   }
@@ -20,10 +20,10 @@ write_task <- function(directory, verb, arguments) {
     }),
     packages = attached_packages(),
     options = shared_options(),
-    seed = seed_of_session()
+    seed = session_seed()
   )
   path <- task_file(directory)
-  saveRDS(task, path, compress = FALSE, refhook = placeholder_of(captures$frames))
+  saveRDS(task, path, compress = FALSE, refhook = placeholder_writer(captures$frames))
   path
 }
 
@@ -31,8 +31,8 @@ task_file <- function(directory) {
   file.path(directory, "task.rds")
 }
 
-# The fields of descriptions by the names of the arguments that users gave.
-named_by_users <- function(arguments) {
+# The estimator's fields and the verb's other arguments, under the names that the user knows.
+user_arguments <- function(arguments) {
   object <- unclass_list(arguments$object)
   c(object, arguments[setdiff(names(arguments), "object")])
 }
@@ -45,8 +45,8 @@ frame_values <- function(frame) {
   list(values = values, dots = if ("..." %in% names) dots_of(frame$environment))
 }
 
-# Environments of functions, and modules of Python, are written as placeholders.
-placeholder_of <- function(frames) {
+# Frames and Python modules are written as placeholders.
+placeholder_writer <- function(frames) {
   addresses <- names(frames)
   function(x) {
     module <- if (is_python_object(x)) python_module_name(x)
@@ -69,21 +69,21 @@ shared_options <- function() {
   options()[intersect(c(names, own), names(options()))]
 }
 
-# All tasks begin with the same random numbers, so that batches which R draws are the same batches everywhere.
-seed_of_session <- function() {
+# All tasks start with the same random numbers, so batches that R code draws are the same in every task.
+session_seed <- function() {
   if (!exists(".Random.seed", envir = globalenv(), inherits = FALSE)) {
     stats::runif(1)
   }
   get(".Random.seed", envir = globalenv(), inherits = FALSE)
 }
 
-# Read a task's `verb` and `arguments` from the file, after Python has checked its digest. Attaches packages, and sets
-# options, variables of the global environment and the state of the random number generator.
+# Read a task's `verb` and `arguments` after Python has checked the file's digest. Attaches packages, and sets options,
+# variables of the global environment and the state of the random number generator.
 read_task <- function(directory, digest) {
   path <- task_file(directory)
   call_backend("check_digest", path = path, digest = digest)
   frames <- new.env(parent = emptyenv())
-  task <- readRDS(path, refhook = value_of_placeholder(frames))
+  task <- readRDS(path, refhook = placeholder_reader(frames))
   for (package in task$packages) {
     suppressPackageStartupMessages(
       library(package, character.only = TRUE, warn.conflicts = FALSE, quietly = TRUE)
@@ -97,7 +97,7 @@ read_task <- function(directory, digest) {
   task[c("verb", "arguments")]
 }
 
-value_of_placeholder <- function(frames) {
+placeholder_reader <- function(frames) {
   function(placeholder) {
     if (startsWith(placeholder, "module:")) {
       return(python_module(sub("^module:", "", placeholder)))
@@ -110,9 +110,9 @@ value_of_placeholder <- function(frames) {
 }
 
 restore_frames <- function(written, frames) {
-  value_of <- value_of_placeholder(frames)
+  read_placeholder <- placeholder_reader(frames)
   for (index in seq_along(written)) {
-    frame <- value_of(paste0("frame:", index))
+    frame <- read_placeholder(paste0("frame:", index))
     parent.env(frame) <- written[[index]]$parent
     variables <- written[[index]]$variables
     list2env(variables$values, envir = frame)

@@ -73,9 +73,9 @@ abort_no_cluster <- function(object) {
   abort_tfdistribute(
     "cluster",
     problem = if (is.null(object$config$cluster)) {
-      "`object` has no cluster whose processes could be started."
+      "`object` has no cluster to start."
     } else {
-      "`object` has a cluster of which this process is a task already: it starts no others."
+      "This process is already a task of the cluster of `object`, so it cannot start the cluster."
     },
     remedy = "Use run_config(cluster = local_cluster(workers = 2)), or train() to train in this process.",
     argument = "object"

@@ -58,7 +58,7 @@ plan <- function(
   new_plan(call_backend("plan_tasks", cluster = cluster, strategy = strategy, workload = workload))
 }
 
-# What a job or a plan knows about the work; each of the specs may also be an input, or NULL.
+# What a job or a plan needs to know about the training. Each spec may also be an input, or NULL.
 workload <- function(object, train_spec, eval_spec) {
   is_spec <- function(x) inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))
   input_of <- function(x) if (!is.null(x)) source_of(if (is_spec(x)) x else as_input(x))
@@ -74,7 +74,7 @@ workload <- function(object, train_spec, eval_spec) {
   )
 }
 
-# How many devices a strategy of this machine takes; NULL where only TensorFlow can say.
+# Devices that a strategy uses on one machine; NULL if only TensorFlow knows.
 count_devices <- function(strategy) {
   if (!isTRUE(strategy$kind %in% c("mirrored", "central_storage"))) {
     1L
@@ -114,16 +114,17 @@ print.tfdistribute_plan <- function(x, ...) {
   for (row in seq_len(nrow(x))) {
     writeLines(format_task(as.list(x)[names(x)], row))
   }
-  # A single task talks to nobody.
+  # A single task communicates with no other.
   listening <- grepl("^(chief|worker|ps) ", x$task)
   if (sum(listening) > 1) {
-    # Only of a local_cluster() the ports are not known.
+    # Only the ports of a local_cluster() are unknown.
     writeLines(c(
-      "! TensorFlow's servers listen on every network interface, without password or encryption: who",
+      "! TensorFlow's servers listen on every network interface, without password or encryption.",
+      "  Anyone who can connect can run code.",
       if (anyNA(x$port[listening])) {
-        "  reaches their ports can run code. Nobody does where the job has a private network."
+        "  With a private network, only the processes of the job can connect."
       } else {
-        "  reaches their ports can run code. Close them to all but the machines of this cluster."
+        "  Close the ports to all but the machines of this cluster."
       }
     ))
   }

@@ -17,7 +17,7 @@ call_backend <- function(.function, ...) {
   the$callback_trace <- NULL
   # Python handles Ctrl-C here. R would notice it in functions that reticulate calls in between, where its condition is
   # lost.
-  answer <- suspendInterrupts(bridge$call(.function, arguments, Sys.getenv("TF_CONFIG")))
+  answer <- suspendInterrupts(bridge$call(.function, arguments, Sys.getenv(tf_config_variable)))
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
@@ -274,9 +274,11 @@ declare_python_packages <- function() {
   }
 }
 
+python_variable <- "RETICULATE_PYTHON"
+
 # Use the environment of install_tfdistribute(), unless the user has chosen a Python.
 prefer_own_environment <- function() {
-  chosen <- nzchar(Sys.getenv("RETICULATE_PYTHON")) || reticulate::py_available()
+  chosen <- nzchar(Sys.getenv(python_variable)) || reticulate::py_available()
   if (!chosen && "r-tfdistribute" %in% reticulate::virtualenv_list()) {
     reticulate::use_virtualenv("r-tfdistribute", required = FALSE)
   }

@@ -1,4 +1,4 @@
-# Addresses for documentation: no machine has them.
+# Addresses reserved for documentation.
 three <- function(...) {
   cluster(
     chief = "192.0.2.1:2222",
@@ -8,7 +8,7 @@ three <- function(...) {
   )
 }
 
-test_that("clusters print who takes part and where", {
+test_that("a printed cluster shows its tasks and their addresses", {
   expect_snapshot({
     three(task = "worker 1")
     cluster(worker = "[2001:db8::1]:2222")
@@ -32,7 +32,7 @@ test_that("a task is given as text or as a list", {
   expect_identical(three(task = list(type = "worker", index = 1)), three(task = "worker 1"))
 })
 
-test_that("what is no cluster is refused by the argument's name", {
+test_that("an error in a cluster names the argument", {
   expect_snapshot(error = TRUE, {
     cluster()
     cluster(chief = 2222)
@@ -71,7 +71,7 @@ test_that("TF_CONFIG has the evaluator outside the cluster", {
   expect_named(as_tf_config(three()), c("chief 0", "worker 0", "worker 1", "evaluator 0"))
 })
 
-test_that("a task that the cluster does not have has no TF_CONFIG", {
+test_that("as_tf_config() is an error for a task that is not in the cluster", {
   expect_snapshot(error = TRUE, {
     as_tf_config(three(), "worker 2")
     as_tf_config(local_cluster(2), "worker 0")
@@ -79,7 +79,7 @@ test_that("a task that the cluster does not have has no TF_CONFIG", {
   })
 })
 
-test_that("a local cluster's TF_CONFIGs agree on ports that are free", {
+test_that("the TF_CONFIGs of a local cluster agree on free ports", {
   skip_if_no_tensorflow()
   texts <- as_tf_config(local_cluster(2, ps = 1))
   expect_named(texts, c("chief 0", "worker 0", "ps 0", "evaluator 0"))
@@ -87,7 +87,7 @@ test_that("a local cluster's TF_CONFIGs agree on ports that are free", {
   expect_identical(nrow(cluster_check(texts)), 0L)
 })
 
-test_that("the cluster of the environment is read with the variable's name", {
+test_that("a cluster from the environment records the variable's name", {
   skip_if_no_tensorflow()
   expect_null(cluster_from_environment())
   text <- as_tf_config(three(), "worker 1")
@@ -119,7 +119,7 @@ test_that("all mistakes of a cluster are rows of one table", {
   expect_snapshot(cluster_check(three()))
 })
 
-test_that("TF_CONFIGs are checked as texts, and that of the environment", {
+test_that("cluster_check() reads TF_CONFIG strings and the environment", {
   skip_if_no_tensorflow()
   expect_identical(cluster_check("{")$field, "TF_CONFIG")
   texts <- list(as_tf_config(three(), "chief 0"), as_tf_config(cluster("192.0.2.1:1"), "chief 0"))
@@ -134,7 +134,7 @@ test_that("TF_CONFIGs are checked as texts, and that of the environment", {
   })
 })
 
-test_that("a plan shows every task, and warns of open ports", {
+test_that("a plan shows every task and warns about open ports", {
   skip_if_no_tensorflow()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
@@ -162,11 +162,11 @@ test_that("a plan of one process divides the batch over the strategy's devices",
   expect_identical(batch_of(NULL), 12L)
   expect_identical(batch_of(strategy_mirrored(3)), 4L)
   expect_identical(batch_of(strategy_central_storage(c("CPU:0", "CPU:1"))), 6L)
-  # All GPUs: TensorFlow would have to look for them.
+  # Only TensorFlow knows the number of GPUs.
   expect_identical(batch_of(strategy_mirrored()), NA_integer_)
 })
 
-test_that("a plan that cannot be is refused", {
+test_that("a plan that cannot be trained is an error", {
   skip_if_no_tensorflow()
   columns <- feature_columns(column_numeric("wt"))
   mirrored <- linear_regressor(columns, "runs/cars", config = run_config(strategy_mirrored(2)))
@@ -181,7 +181,7 @@ test_that("a plan that cannot be is refused", {
   })
 })
 
-test_that("a cluster on other machines is not started, and told how it is", {
+test_that("a cluster on other machines is an error that says how to start it", {
   skip_if_no_tensorflow()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
@@ -194,7 +194,7 @@ test_that("a cluster on other machines is not started, and told how it is", {
   expect_snapshot(launch(model, input_fn(mpg ~ wt, mtcars)), error = TRUE)
 })
 
-test_that("a strategy that does not suit the cluster is refused before tasks start", {
+test_that("a strategy that does not match the cluster's roles is an error before anything starts", {
   skip_if_no_tensorflow()
   train_under <- function(strategy, ...) {
     model <- linear_regressor(

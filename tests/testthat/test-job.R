@@ -1,4 +1,4 @@
-# Handles of jobs, and what is shown while one waits. The supervisor is a stand-in that tells what it is told to.
+# Handles of jobs, and what waiting for them shows. The supervisor is a stand-in with given states.
 
 a_job <- function() {
   new_job(
@@ -84,29 +84,29 @@ ended <- function(state = "done", step = 100L, ...) {
   )
 }
 
-# The states that a job tells one after another, with new lines of its logs.
+# Successive states of a job, with new lines of its logs.
 local_states <- function(..., lines = list(), frame = parent.frame()) {
-  told <- new.env()
-  told$states <- list(...)
-  told$lines <- lines
+  job <- new.env()
+  job$states <- list(...)
+  job$lines <- lines
   local_answers(
     job_news = function(arguments) {
-      state <- told$states[[1]]
-      if (length(told$states) > 1) {
-        told$states <- told$states[-1]
+      state <- job$states[[1]]
+      if (length(job$states) > 1) {
+        job$states <- job$states[-1]
       }
-      new <- told$lines
-      told$lines <- list()
+      new <- job$lines
+      job$lines <- list()
       list(state = state, lines = new, position = "{}", ended = !is.null(state$ended))
     },
-    job_state = function(arguments) told$states[[1]],
-    stop_job = function(arguments) told$stopped <- arguments$job$id,
+    job_state = function(arguments) job$states[[1]],
+    stop_job = function(arguments) job$stopped <- arguments$job$id,
     frame = frame
   )
-  told
+  job
 }
 
-test_that("a job is a plain value that prints what its tasks do", {
+test_that("a job is a plain value that prints the state of its tasks", {
   local_states(a_state(notes = list("The ports of this job are open.")))
   expect_snapshot(a_job())
   file <- withr::local_tempfile()
@@ -119,7 +119,7 @@ test_that("a job is a plain value that prints what its tasks do", {
   expect_identical(state$port, c(2222L, 2222L, NA))
 })
 
-test_that("waiting shows progress and each message once, and returns the history", {
+test_that("waiting shows progress, evaluations and each warning once, and returns the history", {
   withr::local_options(tfdistribute.progress = TRUE)
   local_states(
     a_state(step = NULL, state = "starting"),
@@ -148,7 +148,7 @@ test_that("waiting shows progress and each message once, and returns the history
   expect_identical(summary(history)$last_loss, 0.5)
 })
 
-test_that("restarts are shown with the table of tasks, and told by the history", {
+test_that("restarts are shown with the table of tasks and counted in the history", {
   local_states(
     a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
     a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
@@ -187,14 +187,14 @@ test_that("a failure is the condition of the task that failed first", {
   expect_identical(nrow(error$tasks), 2L)
 })
 
-test_that("a job that was stopped elsewhere is an error", {
+test_that("waiting for a stopped job is an error", {
   local_states(ended("stopped", message = "It was asked to end."))
   expect_error(wait_for(a_job()), "was stopped", class = "tfdistribute_training_error")
   expect_identical(job_history(a_job())$global_step, 100L)
 })
 
-test_that("waiting ends after its time, and an interrupt stops only what it started", {
-  told <- local_states(a_state())
+test_that("waiting ends after `timeout_s`, and an interrupt stops only a job that the call started", {
+  job <- local_states(a_state())
   expect_null(wait_for(a_job(), timeout_s = 0))
   stopped <- NULL
   local_answers(
@@ -208,7 +208,7 @@ test_that("waiting ends after its time, and an interrupt stops only what it star
   expect_identical(stopped, "abc")
 })
 
-test_that("something that is not a job is refused", {
+test_that("an argument that is not a handle is an error", {
   expect_error(wait_for(3), class = "tfdistribute_argument_error")
   expect_error(stop_job(list()), class = "tfdistribute_argument_error")
   expect_error(job_logs(a_job(), level = "loud"), class = "tfdistribute_argument_error")
@@ -226,7 +226,7 @@ test_that("RStudio shows a background job and can stop it", {
     jobSetState = function(job, state) shown$state <- state,
     jobAddOutput = function(job, output, error) shown$output <- output
   )
-  told <- local_states(a_state())
+  job <- local_states(a_state())
   the$rstudio <- stand_in
   withr::defer(the$rstudio <- NULL)
   withr::defer(removeTaskCallback("tfdistribute-abc"))
@@ -236,8 +236,8 @@ test_that("RStudio shows a background job and can stop it", {
   expect_identical(shown$units, 30L)
   expect_identical(shown$status, "training, step 30")
   shown$added$actions$stop("id")
-  expect_identical(told$stopped, "abc")
-  told$states <- list(ended("failed", failure = list(problem = "It broke.")))
+  expect_identical(job$stopped, "abc")
+  job$states <- list(ended("failed", failure = list(problem = "It broke.")))
   expect_false(update_in_rstudio(a_job(), "id"))
   expect_identical(shown$state, "failed")
   expect_identical(shown$output, "It broke.\n")

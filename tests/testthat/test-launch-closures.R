@@ -1,6 +1,6 @@
-# What functions take along to another process. Files are written and read here; Python is a stand-in.
+# Variables that are sent with functions. Task files are written and read in this process; Python is a stand-in.
 
-# Sends a value through a file, as to a task; `received` is what a task would have.
+# Write values to a task file and read them back, as a task does.
 sent <- function(..., env = parent.frame()) {
   local_bridge(list(value = NULL), frame = env)
   folder <- withr::local_tempdir(.local_envir = env)
@@ -19,8 +19,8 @@ in_global <- function(code) {
   eval(code, globalenv())
 }
 
-test_that("a function takes along the values of its variables, promises and dots included", {
-  make <- function(rate, ..., unused = stop("nobody asks for this")) {
+test_that("a function is sent with the values of its variables, including promises and dots", {
+  make <- function(rate, ..., unused = stop("not used")) {
     huge <- numeric(1e6)
     inner <- function(x) x * rate
     function(x) inner(x) + sum(...)
@@ -28,21 +28,21 @@ test_that("a function takes along the values of its variables, promises and dots
   callback <- make(10 / 4, 1, 2)
   received <- sent(model_fn = callback)$model_fn
   expect_identical(received(2), 8)
-  # Neither what stands beside, nor the test's own environment.
+  # Unused variables and the test's environment are not sent.
   kept <- ls(environment(received))
   expect_setequal(kept, c("inner", "rate"))
   expect_false(identical(environment(received), environment(callback)))
 })
 
-test_that("functions that share an environment share it afterwards", {
+test_that("functions that share an environment still share it in the task", {
   counter <- function() {
     count <- 0
-    list(add = function() count <<- count + 1, tell = function() count)
+    list(add = function() count <<- count + 1, get = function() count)
   }
   both <- sent(hooks = counter())$hooks
   both$add()
   both$add()
-  expect_identical(both$tell(), 2)
+  expect_identical(both$get(), 2)
 })
 
 test_that("variables of the global environment are found through functions, and sent", {
@@ -57,13 +57,13 @@ test_that("variables of the global environment are found through functions, and 
   expect_length(found$frames, 0)
 })
 
-test_that("functions of packages travel by their package's name", {
+test_that("functions of packages are sent by name", {
   found <- find_captures(list(activation_fn = stats::median, other = tibble::tibble))
   expect_identical(found, list(frames = list(), globals = character(), large = character()))
   expect_identical(sent(activation_fn = stats::median)$activation_fn, stats::median)
 })
 
-test_that("code that asks for variables by text keeps all that are there", {
+test_that("code that reads variables by computed names is sent with all variables", {
   make <- function() {
     a <- 1
     b <- 2
@@ -73,7 +73,7 @@ test_that("code that asks for variables by text keeps all that are there", {
   expect_identical(received("a") + received("b"), 3)
 })
 
-test_that("an environment keeps its class, and the functions in it their variables", {
+test_that("an environment with a class keeps it, and its functions keep their variables", {
   make <- function() {
     total <- 5
     self <- new.env()
@@ -88,12 +88,12 @@ test_that("an environment keeps its class, and the functions in it their variabl
   expect_identical(received$me, received)
 })
 
-test_that("an argument that was not given stays missing", {
+test_that("a missing argument stays missing", {
   make <- function(x, y) function() is.name(tryCatch(y, error = function(e) quote(none)))
   expect_true(sent(model_fn = make(1))$model_fn())
 })
 
-test_that("what cannot travel is refused by the names of argument and variable", {
+test_that("an error names the argument and the variable that cannot be sent", {
   connection <- textConnection("text")
   withr::defer(close(connection))
   pointer <- attr(connection, "conn_id")
@@ -104,7 +104,7 @@ test_that("what cannot travel is refused by the names of argument and variable",
     find_captures(list(params = list(deep = list(1, pointer))))
     find_captures(list(hooks = list(function() list(connection)[[1]])))
   })
-  # Unused, it stays behind.
+  # An unused connection is no error.
   expect_identical(sent(model_fn = function() 1)$model_fn(), 1)
 })
 
@@ -127,7 +127,7 @@ test_that("Python objects are refused, and modules are imported again", {
   expect_identical(received(), c(1L, 2L))
 })
 
-test_that("large objects are told of by name", {
+test_that("a message names large objects", {
   make <- function() {
     large_one <- numeric(13e6)
     function() large_one[[1]]

@@ -1,30 +1,30 @@
-# The end of a task, as it is told and as it is written to its log. Python is a stand-in.
+# Failures that a task reports and prints. Python is a stand-in.
 
-local_told <- function(frame = parent.frame()) {
-  told <- new.env()
-  told$events <- list()
+local_reported <- function(frame = parent.frame()) {
+  reported <- new.env()
+  reported$events <- list()
   local_answers(
     task_event = function(arguments) {
-      told$events <- c(told$events, list(arguments))
+      reported$events <- c(reported$events, list(arguments))
       NULL
     },
     frame = frame
   )
-  told
+  reported
 }
 
-test_that("work that ends well has the status 0, and tells no failure", {
-  told <- local_told()
-  expect_identical(status_of(1 + 1), 0L)
-  expect_length(told$events, 0)
+test_that("a verb that succeeds has status 0 and reports no failure", {
+  reported <- local_reported()
+  expect_identical(exit_status(1 + 1), 0L)
+  expect_length(reported$events, 0)
 })
 
-test_that("an error of R's own code is told with its calls", {
-  told <- local_told()
+test_that("an error in R code is reported with its backtrace", {
+  reported <- local_reported()
   read_something <- function() stop("no {such} file")
-  expect_message(status <- status_of(read_something()), "no {such} file", fixed = TRUE)
+  expect_message(status <- exit_status(read_something()), "no {such} file", fixed = TRUE)
   expect_identical(status, 1L)
-  event <- told$events[[1]]
+  event <- reported$events[[1]]
   expect_identical(event$event, "failed")
   expect_identical(event$fields$kinds, list("callback", "error"))
   expect_identical(event$fields$problem, "no {such} file")
@@ -33,12 +33,12 @@ test_that("an error of R's own code is told with its calls", {
 })
 
 test_that("an error of this package keeps its kinds, remedy and argument", {
-  told <- local_told()
+  reported <- local_reported()
   failing <- function() {
     abort_tfdistribute("sharding", "It does not divide.", "Use 4.", argument = "x", value = "3")
   }
-  expect_message(status_of(failing()), "It does not divide")
-  fields <- told$events[[1]]$fields
+  expect_message(exit_status(failing()), "It does not divide")
+  fields <- reported$events[[1]]$fields
   expect_identical(fields$kinds, list("sharding", "input", "error"))
   expect_identical(
     fields[c("problem", "remedy", "argument", "value")],
@@ -51,13 +51,13 @@ test_that("an error of this package keeps its kinds, remedy and argument", {
   )
 })
 
-test_that("an interrupted task writes where its R code was", {
-  local_told()
+test_that("an interrupted task prints its R calls", {
+  local_reported()
   withr::local_envvar(TFDISTRIBUTE_EVENTS = "events")
   waiting_for_nothing <- function() rlang::interrupt()
-  written <- capture.output(type = "message", status <- status_of(waiting_for_nothing()))
+  written <- capture.output(type = "message", status <- exit_status(waiting_for_nothing()))
   expect_identical(status, 130L)
   expect_match(paste(written, collapse = "\n"), "Interrupted in R:.*waiting_for_nothing\\(\\)")
   withr::local_envvar(TFDISTRIBUTE_EVENTS = NA)
-  expect_silent(status_of(waiting_for_nothing()))
+  expect_silent(exit_status(waiting_for_nothing()))
 })

@@ -1,14 +1,14 @@
-# Jobs of real processes. Each starts R and TensorFlow twice or more: few jobs, of which many things are asked.
+# Jobs with real processes. Each starts R and TensorFlow at least twice, so a few jobs test many things.
 
 cars <- function(...) cars_input(mpg ~ wt + hp, ...)
 
 in_cluster <- function(..., evaluator = FALSE) {
-  # Machines that test are slow and busy.
+  # Test machines can be slow and busy.
   cluster <- local_cluster(2, evaluator = evaluator, start_timeout_s = 200)
   run_config(strategy_multi_worker(), cluster = cluster, ...)
 }
 
-# The private directory of the job whose result stands in a directory.
+# The private directory of the job that trained in `model_dir`.
 private_directory_of <- function(model_dir) {
   text <- readLines(file.path(model_dir, "logs", "result.json"), warn = FALSE)
   id <- sub("^.*?\"id\": \"([^\"]*)\".*$", "\\1", text[[1]], perl = TRUE)
@@ -44,7 +44,7 @@ test_that("one call trains and evaluates in three processes, with the numbers of
   expect_true(all(history$tasks$examples_per_second[1:2] > 0))
   expect_identical(c(history$restarts, history$steps_lost), c(0L, 0L))
 
-  # Verbs that use a trained model do so here, whatever the cluster.
+  # Verbs that use a trained model run in this process and ignore the cluster.
   expect_equal(predict(model, cars()), predict(alone, cars()), tolerance = 1e-5)
   last <- utils::tail(history$evaluations, 1)
   expect_equal(evaluate(model, cars())$average_loss, last$average_loss, tolerance = 1e-5)
@@ -57,7 +57,7 @@ test_that("one call trains and evaluates in three processes, with the numbers of
   expect_false(dir.exists(private_directory_of(model$model_dir)))
 })
 
-test_that("a job in the background is looked at, waited for and stopped", {
+test_that("a background job can be inspected, waited for and stopped", {
   skip_if_no_tensorflow()
   rate <- 0.01
   line <- function(features, labels, mode) {
@@ -89,7 +89,7 @@ test_that("a job in the background is looked at, waited for and stopped", {
 
   took <- system.time(stop_job(job))[["elapsed"]]
   expect_lt(took, 12)
-  # The supervisor is the last to go, and does so after it has told that the job has ended.
+  # The supervisor is the last process to end, after it has reported the end of the job.
   wait_until(function() !is_running(job$pid), 5)
   expect_false(any(vapply(c(tasks$pid, job$pid), is_running, NA)))
   expect_false(dir.exists(job$directory))
@@ -98,7 +98,7 @@ test_that("a job in the background is looked at, waited for and stopped", {
   expect_error(wait_for(job), "was stopped", class = "tfdistribute_training_error")
 })
 
-test_that("Ctrl-C stops every process, and an error in one of them is raised with its place", {
+test_that("Ctrl-C stops every process, and an error names the task, host and code", {
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
   child <- local_child_r(
@@ -154,7 +154,7 @@ test_that("Ctrl-C stops every process, and an error in one of them is raised wit
   expect_match(found$message, "worker 0 on localhost: nothing {works} here", fixed = TRUE)
   expect_match(found$error$r_traceback, "broken_part()", fixed = TRUE)
   expect_match(found$error$python_traceback, "CallbackError", fixed = TRUE)
-  # What the user's own code does wrong is not tried again.
+  # Errors in the user's code are not retried.
   expect_identical(found$restarts, 0L)
   expect_match(found$log, "nothing {works} here", fixed = TRUE, all = FALSE)
 })
@@ -205,7 +205,7 @@ if (checks_all()) {
   })
 }
 
-test_that("a task file that was changed is not read", {
+test_that("a task file that was changed or exposed is not read", {
   skip_if_no_tensorflow()
   directory <- local_job_directory()
   expect_identical(file.info(directory)$mode, as.octmode("700"))
@@ -221,7 +221,7 @@ test_that("a task file that was changed is not read", {
   Sys.chmod(directory, "700")
 })
 
-test_that("a job asks Python three times before it starts", {
+test_that("a job calls Python three times before it starts", {
   skip_if_no_tensorflow()
   asked <- character()
   directory <- withr::local_tempdir()
@@ -248,6 +248,6 @@ test_that("a job asks Python three times before it starts", {
   expect_identical(asked, character())
 })
 
-test_that("run_task() refuses a process that is not a task", {
+test_that("run_task() is an error outside a job", {
   expect_error(run_task(), "does not name a job", class = "tfdistribute_argument_error")
 })
