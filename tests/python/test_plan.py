@@ -26,8 +26,8 @@ def test_every_task_has_a_row_in_the_order_of_roles():
     ]
     assert [row.writes for row in rows] == [
         "checkpoints in runs/m",
-        "nothing that stays",
-        "nothing that stays",
+        "no checkpoints",
+        "no checkpoints",
         "metrics in runs/m/eval",
     ]
 

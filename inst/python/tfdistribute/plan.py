@@ -137,7 +137,7 @@ def _role(cluster: Cluster, task: Task) -> str:
         return "evaluates every checkpoint"
     if task.type == "ps":
         return "holds variables"
-    return "trains, and leads" if task == chief_of(cluster.tasks) else "trains"
+    return "trains as the chief" if task == chief_of(cluster.tasks) else "trains"
 
 
 def _reads(cluster: Cluster, task: Task, workload: Workload) -> str:
@@ -165,7 +165,7 @@ def _writes(cluster: Cluster, task: Task, workload: Workload) -> str:
     return (
         f"checkpoints in {workload.model_dir}"
         if task == chief_of(cluster.tasks)
-        else "nothing that stays"
+        else "no checkpoints"
     )
 
 

@@ -89,7 +89,7 @@ def test_plan_prints_the_tasks_of_a_local_cluster_or_of_tf_config():
     assert [row["task"] for row in json.loads(output)] == ["chief 0", "worker 0", "evaluator 0"]
     code, output, _ = command("plan", env={"TF_CONFIG": GOOD})
     assert code == 0
-    assert output.startswith("chief 0 on 192.0.2.1:1: trains, and leads")
+    assert output.startswith("chief 0 on 192.0.2.1:1: trains as the chief")
     code, _, errors = command("plan", "--workers", "3", "--batch-size", "8")
     assert code == 1
     assert "cannot be split evenly over 3 replicas" in errors
