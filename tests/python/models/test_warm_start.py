@@ -32,7 +32,7 @@ ADAM = models.optimizer("Adam", learning_rate=0.1)
 
 def model(folder: Path, optimizer: Any = STILL, **fields: Any) -> Model:
     described = {"feature_columns": COLUMNS, "hidden_units": [3], "optimizer": optimizer}
-    return models.model("dnn_regressor", folder / "model", **described, **fields)
+    return models.model("dnn_regressor", folder / "model", **{**described, **fields})
 
 
 def source() -> Input:
