@@ -41,7 +41,7 @@ install_tfdistribute <- function(
 # TensorFlow removed Estimators after 2.15. That version needs NumPy 1, and a pyarrow of its time.
 python_packages <- function(gpu = FALSE) {
   tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
-  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow<21")
+  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow<21", "google-crc32c")
 }
 
 # A Python that TensorFlow 2.15 has builds for, and that can create environments and download packages.

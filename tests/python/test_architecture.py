@@ -41,6 +41,7 @@ PLAIN = (
     "errors",
     "callbacks",
     "checkpoints",
+    "checksums",
     "descriptions",
     "columns",
     "cluster",

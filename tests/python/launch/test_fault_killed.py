@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import cluster_task
-from support.checkpoints import assert_alike, cut_newest_checkpoint, variables
+from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.fault_jobs import FaultJob, fault_job
 from support.job_fakes import row
 from support.sampling import sampled
@@ -93,13 +93,13 @@ def test_killed_tasks_restart_and_the_job_ends_with_the_same_weights(
         assert job.state["restarts"] == 2
         assert files_with(SECRET, tmp_path) == []
         if moment == "in the middle":
-            cut_newest_checkpoint(job.model_dir)
+            break_newest_checkpoint(job.model_dir)
         job.kill("chief 0")
         state = job.end()
 
     check_that_it_was_healed(state)
     if moment == "in the middle":
-        # From 14 back to 10, and from 24 back to 10 because checkpoint 20 was truncated.
+        # From 14 back to 10, and from 24 back to 10 because checkpoint 20 was broken.
         assert state["steps_lost"] == 4 + 14
         assert any("continues from model.ckpt-10" in note for note in state["notes"])
     elif moment == "before the first step":

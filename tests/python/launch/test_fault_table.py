@@ -14,7 +14,7 @@ from support import job_fakes
 from support.fault_jobs import fault_job
 from support.small_disks import small_disk
 
-from tfdistribute import checkpoints
+from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.launch.host import network
 
@@ -145,7 +145,7 @@ def test_a_full_disk_fails_the_job_and_keeps_the_last_checkpoint(tmp_path: Path)
         assert (state["state"], state["restarts"]) == ("failed", 0), job.logs()
         assert failure["task"] == "chief 0"
         assert "The disk that holds `model_dir` is full." in failure["problem"]
-        assert checkpoints.is_complete(str(model), "model.ckpt-10")
+        assert is_whole(str(model / "model.ckpt-10"))
         disk.empty()
         with fault_job(job_directory, options, limit_s=120) as job:
             state = job.end()

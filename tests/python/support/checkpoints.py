@@ -33,11 +33,33 @@ def assert_identical(found: Mapping[str, Any], expected: Mapping[str, Any]) -> N
         np.testing.assert_array_equal(found[name], value, err_msg=name, strict=True)
 
 
-def cut_newest_checkpoint(model_dir: Path) -> None:
-    """Remove the last bytes of the newest checkpoint's data."""
+def break_newest_checkpoint(model_dir: Path) -> None:
+    """Change one byte of the newest checkpoint's data, and all of the file that names the newest."""
     newest = Path(_newest(model_dir))
-    data = next(newest.parent.glob(f"{newest.name}.data-*"))
-    data.write_bytes(data.read_bytes()[:-8])
+    flip(next(newest.parent.glob(f"{newest.name}.data-*")), 10)
+    (newest.parent / "checkpoint").write_bytes(bytes(range(40, 256)))
+
+
+def write_checkpoints(directory: Path, *steps: int) -> str:
+    """Write checkpoints of one variable with TensorFlow, and return the prefix of the last one."""
+    tf: Any = importlib.import_module("tensorflow")
+    prefix = ""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variable = tf.compat.v1.get_variable("v", initializer=tf.zeros([300]))
+        session.run(tf.compat.v1.global_variables_initializer())
+        saver = tf.compat.v1.train.Saver([variable], save_relative_paths=True)
+        for step in steps:
+            prefix = saver.save(
+                session, str(directory / "model.ckpt"), step, write_meta_graph=False
+            )
+    return prefix
+
+
+def flip(path: Path, place: int) -> None:
+    """Change every bit of one byte of a file; the same call again restores it."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
 
 
 def _newest(model_dir: str | Path) -> str:

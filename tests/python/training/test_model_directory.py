@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.checkpoints import flip, write_checkpoints
 
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training.model_directory import (
     SIGNATURE,
     ModelDirectory,
-    latest_checkpoint,
     require_checkpoint,
 )
 
 STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
-
-
-def with_checkpoint(directory: Path, step: int = 10) -> str:
-    (directory / "checkpoint").write_text(f'model_checkpoint_path: "model.ckpt-{step}"\n')
-    (directory / f"model.ckpt-{step}.index").write_text("")
-    return str(directory / f"model.ckpt-{step}")
-
-
-def test_the_newest_checkpoint_is_found_without_tensorflow(tmp_path: Path):
-    assert latest_checkpoint(str(tmp_path)) is None
-    assert latest_checkpoint(str(tmp_path / "absent")) is None
-    assert with_checkpoint(tmp_path) == latest_checkpoint(str(tmp_path))
-
-
-def test_a_checkpoint_without_its_files_is_none(tmp_path: Path):
-    with_checkpoint(tmp_path)
-    (tmp_path / "model.ckpt-10.index").unlink()
-    assert latest_checkpoint(str(tmp_path)) is None
 
 
 def test_a_verb_without_a_trained_model_is_refused(tmp_path: Path):
@@ -41,17 +24,40 @@ def test_a_verb_without_a_trained_model_is_refused(tmp_path: Path):
     assert "train()" in (caught.value.remedy or "")
 
 
-def test_a_chosen_checkpoint_must_exist(tmp_path: Path):
-    prefix = with_checkpoint(tmp_path)
+def test_a_chosen_checkpoint_must_be_whole(tensorflow: Any, tmp_path: Path):
+    del tensorflow
+    prefix = write_checkpoints(tmp_path, 10)
     assert require_checkpoint(str(tmp_path), prefix, "evaluate") == prefix
-    with pytest.raises(ModelDirectoryError) as caught:
+    with pytest.raises(ModelDirectoryError, match="is not a checkpoint") as caught:
         require_checkpoint(str(tmp_path), prefix + "0", "evaluate")
     assert caught.value.argument == "checkpoint_path"
+    flip(Path(f"{prefix}.data-00000-of-00001"), 100)
+    with pytest.raises(ModelDirectoryError, match="is broken") as caught:
+        require_checkpoint(str(tmp_path), prefix, "evaluate")
+    assert caught.value.argument == "checkpoint_path"
+
+
+def test_a_verb_uses_the_newest_whole_checkpoint_and_says_which_one_is_broken(
+    tensorflow: Any, tmp_path: Path
+):
+    del tensorflow
+    older, newest = write_checkpoints(tmp_path, 10), write_checkpoints(tmp_path, 10, 20)
+    flip(Path(f"{newest}.data-00000-of-00001"), 100)
+    with pytest.warns(
+        UserWarning, match=r"model.ckpt-20 in .* is broken: predict uses model.ckpt-10"
+    ):
+        assert require_checkpoint(str(tmp_path), None, "predict") == older
+    # Only a training moves files: another process may be about to repair them.
+    assert list(tmp_path.glob("*.broken")) == []
+    flip(Path(f"{older}.index"), 10)
+    with pytest.raises(ModelDirectoryError, match="is broken, and there is no other") as caught:
+        require_checkpoint(str(tmp_path), None, "predict")
+    assert caught.value.value == str(tmp_path)
 
 
 def test_another_models_directory_is_refused_by_the_field_that_differs(tmp_path: Path):
     ModelDirectory(str(tmp_path)).sign(STRUCTURE)
-    with_checkpoint(tmp_path)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-10"\n')
     ModelDirectory(str(tmp_path)).check_owner(STRUCTURE, for_training=True)
     with pytest.raises(
         ModelDirectoryError, match=r"its hidden_units is \[8, 4\], this model's is \[8\]"
@@ -95,7 +101,7 @@ def test_looking_whether_a_directory_can_be_written_leaves_nothing(tmp_path: Pat
 
 def test_another_optimizer_matters_for_training_only(tmp_path: Path):
     ModelDirectory(str(tmp_path)).sign({**STRUCTURE, "optimizer": "Adam"})
-    with_checkpoint(tmp_path)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-10"\n')
     other = {**STRUCTURE, "optimizer": "SGD"}
     ModelDirectory(str(tmp_path)).check_owner(other, for_training=False)
     with pytest.raises(ModelDirectoryError, match="its optimizer is"):

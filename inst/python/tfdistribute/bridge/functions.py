@@ -12,6 +12,7 @@ import numpy as np
 from tfdistribute import engine
 from tfdistribute.bridge import clusters, jobs, rows
 from tfdistribute.bridge.doctor import report
+from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.descriptions import Description, read
 from tfdistribute.inputs import Input
@@ -28,7 +29,6 @@ from tfdistribute.training import (
     evaluate,
     export_savedmodel,
     global_step,
-    latest_checkpoint,
     predict,
     train,
     train_and_evaluate,
@@ -223,7 +223,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_logs": job_handle.job_logs,
     "job_news": job_handle.job_news,
     "job_state": job_handle.job_state,
-    "latest_checkpoint": latest_checkpoint,
+    "latest_checkpoint": newest_checkpoint,
     "next_batch": _next_batch,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tfdistribute import checkpoints, plan, task_events
+from tfdistribute import plan, task_events
+from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, write_packed
@@ -35,7 +36,7 @@ def prepare_job(
     plan.plan(cluster, workload)
     return {
         "directory": private_directory.new_directory(),
-        "max_steps": None if steps is None else checkpoints.newest_step(workload.model_dir) + steps,
+        "max_steps": None if steps is None else newest_step(workload.model_dir) + steps,
     }
 
 

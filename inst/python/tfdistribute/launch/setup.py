@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfdistribute import checkpoints
+from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
@@ -36,7 +36,7 @@ class JobSetup:
     def release(self) -> None:
         """Release the lock, and remove what killed tasks left in model_dir."""
         if self.job.local_model_dir is not None:
-            checkpoints.tidy(self.job.local_model_dir)
+            tidy(self.job.local_model_dir)
         if self.lock is not None:
             self.lock.release()
 

@@ -4,7 +4,6 @@ from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.history import History
-from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.predict import concatenated, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -21,7 +20,6 @@ __all__ = [
     "evaluate",
     "export_savedmodel",
     "global_step",
-    "latest_checkpoint",
     "predict",
     "train",
     "train_and_evaluate",

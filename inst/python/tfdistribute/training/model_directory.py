@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tfdistribute.checkpoints.contents import is_whole
+from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ModelDirectoryError
 
 SIGNATURE = "tfdistribute-model.json"
 
 
-def latest_checkpoint(model_dir: str) -> str | None:
-    """Find the newest complete checkpoint.
-
-    Returns:
-        The checkpoint's prefix, such as ``model_dir/model.ckpt-200``, or None.
-
-    Source:
-        The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps; read without TensorFlow.
-    """
-    state = Path(model_dir) / "checkpoint"
-    if not state.is_file():
-        return None
-    found = re.search(
-        r'^model_checkpoint_path: "(.*)"', state.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    if found is None:
-        return None
-    prefix = os.path.join(model_dir, found.group(1))
-    return prefix if os.path.exists(prefix + ".index") else None
-
-
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
-    """Return the prefix of a chosen checkpoint, or of the newest; raise ModelDirectoryError if there is none."""
+    """Return the prefix of a chosen checkpoint, or of the newest whole one, with a warning if a newer one is broken.
+
+    Raises:
+        ModelDirectoryError: there is none, or the chosen one is broken.
+    """
     if checkpoint_path is not None:
         if not os.path.exists(checkpoint_path + ".index"):
             raise ModelDirectoryError(
@@ -47,8 +32,24 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
                 argument="checkpoint_path",
                 value=checkpoint_path,
             )
+        if not is_whole(checkpoint_path):
+            raise ModelDirectoryError(
+                f'`checkpoint_path` "{checkpoint_path}" is broken: its files do not hold what was written.',
+                "Give another checkpoint, or NULL for the newest whole one.",
+                argument="checkpoint_path",
+                value=checkpoint_path,
+            )
         return checkpoint_path
-    found = latest_checkpoint(model_dir)
+    found, broken = newest_checkpoint(model_dir), broken_newest(model_dir)
+    if found is None and broken is not None:
+        raise ModelDirectoryError(
+            f"{verb} needs a trained model. {broken}, and there is no other.",
+            "Restore `model_dir` from a copy, or train again.",
+            argument="model_dir",
+            value=model_dir,
+        )
+    if broken is not None and found is not None:
+        warnings.warn(f"{broken}: {verb} uses {os.path.basename(found)}.", stacklevel=2)
     if found is None:
         raise ModelDirectoryError(
             f'{verb} needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
@@ -98,7 +99,7 @@ class ModelDirectory:
     def check_owner(self, structure: Mapping[str, Any], *, for_training: bool) -> None:
         """Check that the checkpoints belong to a model; the optimizer matters only for training."""
         known = self.structure
-        if known is None or latest_checkpoint(self.path) is None:
+        if known is None or listed_checkpoint(self.path) is None:
             return
         wanted = _plain(structure)
         unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}

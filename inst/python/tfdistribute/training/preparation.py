@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tfdistribute import checkpoints, engine, task_events
+from tfdistribute import engine, task_events
+from tfdistribute.checkpoints.newest import newest_checkpoint, repair
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
@@ -31,7 +32,6 @@ from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, recor
 from tfdistribute.training.interrupts import StopRequest
 from tfdistribute.training.model_directory import (
     ModelDirectory,
-    latest_checkpoint,
     require_checkpoint,
 )
 
@@ -110,6 +110,7 @@ def prepare_training(
         RunConfigError: a preflight rule refuses the settings.
         StrategyError: a device does not exist.
     """
+    engine.check_process()
     facts = source.facts()
     directory = ModelDirectory(model.model_dir)
     model = _completed(model, directory, facts)
@@ -117,7 +118,7 @@ def prepare_training(
     writes = member is None or member.is_chief
     if writes:
         directory.check_writable()
-        for text in checkpoints.repair(model.model_dir):
+        for text in repair(model.model_dir):
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)
@@ -130,6 +131,7 @@ def prepare_training(
 
 def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
     """Make an Estimator for other code, and check what can be checked without data."""
+    engine.check_process()
     directory = ModelDirectory(model.model_dir)
     return _build(verb, model, directory, settings, None, alone=False).estimator
 
@@ -147,6 +149,7 @@ def prepare_use(
         ModelDirectoryError: there is no checkpoint, or it belongs to another model.
         InputError: data and model do not fit.
     """
+    engine.check_process()
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
     facts = source.facts() if source is not None else None
     directory = ModelDirectory(model.model_dir)
@@ -181,7 +184,7 @@ def _completed(model: Model, directory: ModelDirectory, facts: InputFacts | None
 def _check_warm_start(model: Model) -> None:
     # A trained model continues from its own checkpoint, even if the checkpoint of its warm start is gone.
     warm_start = getattr(model, "warm_start_from", None)
-    if warm_start is not None and latest_checkpoint(model.model_dir) is None:
+    if warm_start is not None and newest_checkpoint(model.model_dir) is None:
         warm_start.check()
 
 

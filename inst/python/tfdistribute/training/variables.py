@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from tfdistribute import checkpoints, engine
+from tfdistribute import engine
+from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import ArgumentError
 from tfdistribute.training.model_directory import require_checkpoint
 
@@ -15,10 +15,8 @@ def global_step(model_dir: str) -> int:
 
     A broken newest checkpoint is skipped: a task may ask before the chief has moved it aside.
     """
-    name = checkpoints.newest_complete(model_dir)
-    if name is None:
-        return 0
-    return int(engine.tf.train.load_variable(os.path.join(model_dir, name), "global_step"))
+    prefix = newest_checkpoint(model_dir)
+    return 0 if prefix is None else int(engine.tf.train.load_variable(prefix, "global_step"))
 
 
 def variable_names(model_dir: str) -> list[str]:

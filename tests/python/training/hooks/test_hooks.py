@@ -11,6 +11,7 @@ from support.hooks import Y, hook, model, source, trained
 from support.sampling import sampled
 from support.strategies import every_strategy, settings
 
+from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import (
     ArgumentError,
     InputError,
@@ -25,7 +26,6 @@ from tfdistribute.training.hooks import (
     read_hooks,
     record_interval,
 )
-from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import global_step
 
@@ -147,7 +147,7 @@ def test_checkpoints_in_model_dir_are_those_of_the_hook_only(tmp_path: Path):
     trained(tmp_path, [saver], steps=10, save_checkpoints_steps=3)
     saved = sorted(path.name for path in tmp_path.glob("*.index"))
     assert saved == [f"model.ckpt-{step}.index" for step in (0, 10, 4, 8)]
-    assert latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-10")
+    assert newest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-10")
 
 
 @pytest.mark.usefixtures("tensorflow")

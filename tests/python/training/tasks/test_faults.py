@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 from support import cluster_task
-from support.checkpoints import assert_alike, cut_newest_checkpoint, variables
+from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.cluster_job import Job, job
 from support.sampling import sampled
 
@@ -53,12 +53,12 @@ def test_a_lost_worker_is_named_and_a_restart_gives_the_same_weights(
         # Runs end before each checkpoint; the last is aborted.
         assert running.runs("chief-0") == running.runs("worker-0") == [8, 9, 9]
         model_dir = running.model_dir("custom")
-        cut_newest_checkpoint(model_dir)
+        break_newest_checkpoint(model_dir)
         running.start_all(TFDISTRIBUTE_ATTEMPT="1")
         assert running.wait("chief-0", "worker-0") == {"chief-0": 0, "worker-0": 0}, running.logs()
 
     notes = [each["text"] for each in running.events("chief-0", "note")]
-    assert any("incomplete" in text and "continues from model.ckpt-" in text for text in notes)
+    assert any("is broken" in text and "continues from model.ckpt-" in text for text in notes)
     found = variables(model_dir)
     assert found["global_step"] == 40
     assert_alike(found, expected)

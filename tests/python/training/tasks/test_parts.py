@@ -16,7 +16,8 @@ import pytest
 from support import cluster_task
 
 import tfdistribute
-from tfdistribute import checkpoints, engine, task_events
+from tfdistribute import engine, task_events
+from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
@@ -25,7 +26,6 @@ from tfdistribute.errors import LostPeerError, ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.model_directory import latest_checkpoint
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks import parameter_server, progress_file
@@ -320,9 +320,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
 def test_an_incomplete_checkpoint_is_not_evaluated(
     trained: Model,
 ) -> None:
-    newest = latest_checkpoint(trained.model_dir)
-    assert newest is not None
-    checkpoints.record_sizes(trained.model_dir, newest)
+    newest = newest_checkpoint(trained.model_dir)
     data = Path(f"{newest}.data-00000-of-00001")
     whole = data.read_bytes()
     data.write_bytes(whole[:-8])

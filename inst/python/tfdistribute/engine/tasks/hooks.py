@@ -153,15 +153,12 @@ class EndBarrier(tf.estimator.SessionRunHook):
 
 
 class ReportSaves(tf.estimator.CheckpointSaverListener):
-    """Report every checkpoint that was written, by its prefix and step."""
+    """Report the step of every checkpoint that was written."""
 
-    def __init__(self, model_dir: str, checkpoint_saved: Callable[[str, int], None]) -> None:
-        self._model_dir = model_dir
+    def __init__(self, checkpoint_saved: Callable[[int], None]) -> None:
         self._checkpoint_saved = checkpoint_saved
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
         """Report the newest checkpoint."""
         del session
-        prefix = tf.train.latest_checkpoint(self._model_dir)
-        if prefix is not None:
-            self._checkpoint_saved(prefix, int(global_step_value))
+        self._checkpoint_saved(int(global_step_value))

@@ -58,7 +58,7 @@ class TrainingObserver(Protocol):
     def steps_taken(self, step: int, count: int) -> None:
         """Report the global step after ``count`` steps of this task."""
 
-    def checkpoint_saved(self, prefix: str, step: int) -> None:
+    def checkpoint_saved(self, step: int) -> None:
         """Report a checkpoint; only the chief writes any."""
 
     def note(self, text: str) -> None:
@@ -171,7 +171,7 @@ class TaskSession:
         if not member.is_chief:
             return savers.worker_savers(config, scaffold) if member.in_step else []
         hooks = given or savers.chief_savers(config, scaffold, member.in_step)
-        report = ReportSaves(self._estimator.model_dir, self._observer.checkpoint_saved)
+        report = ReportSaves(self._observer.checkpoint_saved)
         for hook in hooks[:1]:
             hook._listeners.extend([report, *listeners])
         return hooks

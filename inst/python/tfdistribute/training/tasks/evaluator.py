@@ -6,7 +6,9 @@ import os
 import time
 from typing import Any
 
-from tfdistribute import checkpoints, engine, task_events
+from tfdistribute import engine, task_events
+from tfdistribute.checkpoints.contents import is_whole
+from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.cluster import peers
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
 from tfdistribute.training.history import History
@@ -82,13 +84,15 @@ class _Evaluator:
 
     def _newest(self) -> str | None:
         """Find the newest checkpoint; None if it is broken, which the chief repairs when it restarts."""
-        newest = engine.tf.train.latest_checkpoint(self._model_dir)
+        remote = "://" in self._model_dir
+        find = engine.tf.train.latest_checkpoint if remote else listed_checkpoint
+        newest = find(self._model_dir)
         return newest if newest is not None and self._is_whole(newest) else None
 
     def _is_whole(self, checkpoint: str) -> bool:
         if "://" in self._model_dir:
             return engine.tf.io.gfile.exists(f"{checkpoint}.index")
-        return checkpoints.is_complete(self._model_dir, os.path.basename(checkpoint))
+        return is_whole(checkpoint)
 
     def _record(self) -> TrainingRecord | None:
         record = self._progress.read()

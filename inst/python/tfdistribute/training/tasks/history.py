@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import checkpoints, task_events
+from tfdistribute import task_events
 from tfdistribute.training.history import History, Listener
 
 
@@ -48,9 +47,8 @@ class TaskHistory(History):
             self._own_steps += count
         task_events.emit_step(step, self._loss, self._own_speed())
 
-    def checkpoint_saved(self, prefix: str, step: int) -> None:
-        """Note the sizes of a checkpoint's files, and report the checkpoint."""
-        checkpoints.record_sizes(os.path.dirname(prefix), prefix)
+    def checkpoint_saved(self, step: int) -> None:
+        """Report a checkpoint."""
         task_events.emit("checkpoint", step=step)
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:

@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from tfdistribute import checkpoints, engine, task_events
+from tfdistribute import engine, task_events
+from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
@@ -79,7 +80,7 @@ def _train(assignment: TaskAssignment) -> History:
     first_step = progress.first_step(step)
     recorded: Any = contextlib.nullcontext()
     if member.is_chief:
-        checkpoints.tidy(model_dir)
+        tidy(model_dir)
         recorded = progress.recorded(first_step)
     history = _history(assignment, prepared, first_step)
     with (
