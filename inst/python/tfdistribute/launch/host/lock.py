@@ -6,7 +6,9 @@ import contextlib
 import errno
 import getpass
 import os
+import re
 import socket
+import stat
 import sys
 import time
 from pathlib import Path
@@ -19,6 +21,10 @@ if sys.platform != "win32":
 NAME = ".lock"
 
 _MAX_OWNER_BYTES = 200
+# What ``_write_owner`` writes. Only a file with such a line, or an empty one, is overwritten.
+_OWNER = re.compile(r"(\S*, pid \d+, user .*, since [\d :-]+\n)?")
+# Whoever can write to model_dir could leave a link to another file, or a FIFO.
+_SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if sys.platform != "win32" else 0
 
 
 class ModelDirectoryLock:
@@ -48,11 +54,11 @@ class ModelDirectoryLock:
 
     def _acquire(self) -> int:
         while True:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = self._open()
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                owner = os.read(descriptor, _MAX_OWNER_BYTES).decode(errors="replace").strip()
+                owner = _read_owner(descriptor).strip()
                 os.close(descriptor)
                 raise self._in_use(owner) from None
             except OSError as error:
@@ -65,6 +71,34 @@ class ModelDirectoryLock:
                 if os.stat(self.path).st_ino == os.fstat(descriptor).st_ino:
                     return descriptor
             os.close(descriptor)
+
+    def _open(self) -> int:
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | _SAFE, 0o644)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                raise self._foreign("is not a file") from error
+            raise
+        found = os.fstat(descriptor)
+        why = None
+        if not stat.S_ISREG(found.st_mode):
+            why = "is not a file"
+        elif found.st_nlink > 1:
+            why = "is also the file of another name"
+        elif _OWNER.fullmatch(_read_owner(descriptor)) is None:
+            why = "has content that is not a lock's"
+        if why is not None:
+            os.close(descriptor)
+            raise self._foreign(why)
+        return descriptor
+
+    def _foreign(self, why: str) -> ModelDirectoryError:
+        return ModelDirectoryError(
+            f'`model_dir` cannot be locked: "{self.path}" {why}, so this package did not write it.',
+            "Find out who made it and remove it, or use another `model_dir`.",
+            argument="model_dir",
+            value=os.path.dirname(self.path),
+        )
 
     def _in_use(self, owner: str) -> ModelDirectoryError:
         directory = os.path.dirname(self.path)
@@ -93,18 +127,25 @@ class ModelDirectoryLock:
 
 def owner_pid(model_dir: str) -> int | None:
     """Return the process on this host that holds the lock of model_dir; None if none does."""
-    text = ""
     try:
-        with open(os.path.join(model_dir, NAME), "r+b") as file:
-            text = file.read(_MAX_OWNER_BYTES).decode(errors="replace")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = os.open(os.path.join(model_dir, NAME), os.O_RDONLY | _SAFE)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        host, _, rest = text.partition(", pid ")
+        host, _, rest = _read_owner(descriptor).partition(", pid ")
         number = rest.partition(",")[0]
         return int(number) if host == socket.gethostname() and number.isdecimal() else None
     except OSError:
         return None
+    finally:
+        os.close(descriptor)
     return None
+
+
+def _read_owner(descriptor: int) -> str:
+    return os.pread(descriptor, _MAX_OWNER_BYTES, 0).decode(errors="replace")
 
 
 def _user() -> str:

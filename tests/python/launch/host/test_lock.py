@@ -1,0 +1,64 @@
+"""The lock on model_dir, also where somebody else has put something in its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.launch.host.lock import NAME, ModelDirectoryLock, owner_pid
+
+PRECIOUS = "precious content\n"
+
+
+def link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim)
+
+
+def hard_link(path: Path, victim: Path) -> None:
+    path.hardlink_to(victim)
+
+
+def write(path: Path, victim: Path) -> None:
+    path.write_text(PRECIOUS, encoding="utf-8")
+
+
+def pipe(path: Path, victim: Path) -> None:
+    os.mkfifo(path)
+
+
+def directory(path: Path, victim: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("plant", [link, hard_link, write, pipe, directory])
+def test_a_lock_file_that_is_not_ours_is_refused_and_keeps_its_content(
+    tmp_path: Path, plant: Callable[[Path, Path], None]
+):
+    victim, model_dir = tmp_path / "victim", tmp_path / "model"
+    victim.write_text(PRECIOUS, encoding="utf-8")
+    model_dir.mkdir()
+    path = model_dir / NAME
+    plant(path, victim)
+    with pytest.raises(ModelDirectoryError, match="did not write it") as caught:
+        ModelDirectoryLock(str(model_dir))
+    assert (caught.value.argument, caught.value.value) == ("model_dir", str(model_dir))
+    assert owner_pid(str(model_dir)) is None
+    assert victim.read_text(encoding="utf-8") == PRECIOUS
+    assert os.path.lexists(path)
+    if path.is_file():
+        assert path.read_text(encoding="utf-8") == PRECIOUS
+
+
+def test_a_lock_that_a_killed_job_left_is_taken_over(tmp_path: Path):
+    left = "host, pid 123, user somebody else, since 2024-01-01 12:00:00\n"
+    (tmp_path / NAME).write_text(left, encoding="utf-8")
+    lock = ModelDirectoryLock(str(tmp_path))
+    assert owner_pid(str(tmp_path)) == os.getpid()
+    with pytest.raises(ModelDirectoryError, match=f"another job: .*, pid {os.getpid()}, user"):
+        ModelDirectoryLock(str(tmp_path))
+    lock.release()
+    assert list(tmp_path.iterdir()) == []
