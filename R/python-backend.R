@@ -4,6 +4,7 @@
 # State of the package in this session: the imported bridge, and the condition that an R callback raised.
 the <- new.env(parent = emptyenv())
 the$bridge <- NULL
+the$python_pid <- NULL
 the$callback_error <- NULL
 the$callback_trace <- NULL
 the$kept_warnings <- list()
@@ -11,6 +12,7 @@ the$kept_warnings <- list()
 # Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.
 call_backend <- function(.function, ...) {
+  check_not_forked()
   bridge <- suspendInterrupts(backend())
   arguments <- lapply(list(...), as_wire)
   the$callback_error <- NULL
@@ -81,10 +83,28 @@ delayed_tensorflow <- function() {
 import_bridge <- function() {
   path <- system.file("python", package = "tfdistribute", mustWork = TRUE)
   prefer_own_environment()
+  the$python_pid <- Sys.getpid()
   tryCatch(
     reticulate::import_from_path("tfdistribute.bridge", path = path),
     error = abort_no_python
   )
+}
+
+# A forked R has Python's memory but not its threads, or TensorFlow's: the first step would wait for them for ever.
+check_not_forked <- function() {
+  if (!is.null(the$python_pid) && the$python_pid != Sys.getpid()) {
+    abort_tfdistribute(
+      "backend",
+      problem = c(
+        "This R process (pid {Sys.getpid()}) was forked from process {the$python_pid}, which had started Python. ",
+        "TensorFlow does not work in forked processes."
+      ),
+      remedy = c(
+        "Use new R processes: callr::r(), or future::plan(future::multisession) in place of parallel::mclapply() ",
+        "or future::multicore."
+      )
+    )
+  }
 }
 
 abort_no_python <- function(error) {

@@ -66,3 +66,34 @@ test_that("Ctrl-C inside a callback is told to Python", {
   expect_identical(answer(callback), list(interrupt = TRUE))
   expect_identical(answer(guard_callback(function() 3)), list(value = 3))
 })
+
+test_that("after a fork every verb refuses at once, and the session itself goes on", {
+  skip_if_no_tensorflow()
+  skip_on_os("windows")
+  found <- in_child_r(timeout_s = 60, function() {
+    model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = tempfile())
+    cars <- input_fn(mpg ~ wt, mtcars)
+    # Starts Python.
+    check_sharding(cars, workers = 1)
+    verbs <- list(
+      function() train(model, cars),
+      function() train_and_evaluate(model, train_spec(cars), eval_spec(cars)),
+      function() evaluate(model, cars),
+      function() predict(model, cars),
+      function() export_savedmodel(model, tempfile())
+    )
+    forked <- parallel::mclapply(verbs, function(verb) tryCatch(verb(), error = identity))
+    list(
+      parent = Sys.getpid(),
+      classes = lapply(forked, class),
+      messages = vapply(forked, conditionMessage, ""),
+      here = class(tryCatch(evaluate(model, cars), error = identity))[[1]]
+    )
+  })
+  for (classes in found$classes) {
+    expect_identical(classes[[1]], "tfdistribute_backend_error")
+  }
+  expect_match(found$messages, paste("forked from process", found$parent), fixed = TRUE)
+  expect_match(found$messages, "callr::r()", fixed = TRUE)
+  expect_identical(found$here, "tfdistribute_model_directory_error")
+})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,12 @@ from support.inputs import in_memory
 from support.models import line
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ShardingError, TfdistributeError
+from tfdistribute.errors import BackendError, ShardingError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.predict import predict
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
@@ -58,3 +64,28 @@ def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
 def test_without_any_seed_every_run_has_another():
     settings = RunSettings(tf_random_seed=None)
     assert len({run_seed(settings) for _ in range(5)}) > 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_after_a_fork_every_verb_refuses_at_once(tensorflow: Any, tmp_path: Path):
+    model, settings, data = line(tmp_path), RunSettings(), source(4, 2)
+    verbs: list[Callable[[], Any]] = [
+        lambda: train(model, settings, data),
+        lambda: train_and_evaluate(model, settings, TrainSpec(data), EvalSpec(data)),
+        lambda: evaluate(model, settings, data),
+        lambda: predict(model, settings, data),
+        lambda: export_savedmodel(model, settings, str(tmp_path / "export")),
+    ]
+    train(model, settings, data)
+    child = os.fork()
+    if child == 0:
+        # Nothing of pytest may run here.
+        refused = 0
+        for verb in verbs:
+            try:
+                verb()
+            except BackendError as error:
+                refused += f"forked from process {os.getppid()}" in error.problem
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(verbs)

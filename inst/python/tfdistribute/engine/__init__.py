@@ -30,7 +30,23 @@ def tf_config_at_start() -> str:
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 
 
-# TF_CONFIG when this package imported TensorFlow; empty until then.
+def check_process() -> None:
+    """Check that this process can use TensorFlow.
+
+    Raises:
+        BackendError: it was forked from the one that started TensorFlow, whose threads do not exist here: the first
+            session would wait for them for ever.
+    """
+    started = _noted.get("pid")
+    if started is not None and started != str(os.getpid()):
+        raise BackendError(
+            f"This process (pid {os.getpid()}) was forked from process {started}, which had started TensorFlow. "
+            "TensorFlow does not work in forked processes.",
+            'Start processes of their own, such as multiprocessing.get_context("spawn").',
+        )
+
+
+# TF_CONFIG when this package imported TensorFlow, and the process that did; empty until then.
 _noted: dict[str, str] = {}
 
 
@@ -56,6 +72,7 @@ def _import_tensorflow() -> Any:
             f"TensorFlow cannot be imported by {sys.executable}: {error}.",
             "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
         ) from error
+    _noted["pid"] = str(os.getpid())
     importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
     importlib.import_module("tfdistribute.engine.repairs.call_location").install()
     return tensorflow
