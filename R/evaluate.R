@@ -40,6 +40,9 @@ evaluate.tfdistribute_estimator <- function(
   check_given(input_fn, "Make an input with input_fn().")
   check_no_more(..., verb = "evaluate")
   simplify <- check_flag(simplify)
+  hooks <- check_hooks(hooks)
+  progress <- new_progress(show = shows_progress(hooks))
+  on.exit(progress$finish())
   metrics <- call_backend(
     "evaluate",
     estimator = object,
@@ -47,7 +50,8 @@ evaluate.tfdistribute_estimator <- function(
     steps = check_count(steps, null = TRUE),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     name = check_string(name, null = TRUE),
-    hooks = check_hooks(hooks)
+    hooks = hooks,
+    listener = progress$listener
   )
   record_evaluation(metrics)
   if (simplify) tibble::as_tibble(metrics) else metrics

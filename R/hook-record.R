@@ -17,10 +17,10 @@ hook_history_saver <- function(every_n_step = 10) {
   new_hook("history_saver", every_n_step = check_count(every_n_step))
 }
 
-#' Show the progress of training
+#' Show the progress of a verb
 #'
-#' Training shows its progress unless `options(tfdistribute.progress = FALSE)` is set; with this hook, it always does.
-#' It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
+#' [train()], [train_and_evaluate()], [evaluate()] and [predict()][predict.tfdistribute_estimator] show their progress
+#' unless `options(tfdistribute.progress = FALSE)` is set; with this hook, they always do.
 #'
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
 #' @references The function of the same name in tfestimators.
@@ -32,7 +32,7 @@ hook_progress_bar <- function() {
   new_hook("progress_bar")
 }
 
-# TRUE if a training with these hooks shows its progress.
+# TRUE if a verb with these hooks shows its progress.
 shows_progress <- function(hooks) {
   asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))
   asked || isTRUE(getOption("tfdistribute.progress", TRUE))

@@ -48,13 +48,18 @@ predict.tfdistribute_estimator <- function(
   simplify <- check_flag(simplify)
   # The default names the outputs of canned models; models with other outputs must not fail on it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
+  hooks <- check_hooks(hooks)
+  # A function that returns batches is called by a loop of the user.
+  progress <- new_progress(show = !as_iterable && shows_progress(hooks))
+  on.exit(progress$finish())
   answer <- call_backend(
     "predict",
     estimator = object,
     input = as_input(input_fn),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     predict_keys = asked,
-    hooks = check_hooks(hooks),
+    hooks = hooks,
+    listener = progress$listener,
     by_batch = as_iterable
   )
   if (as_iterable) {

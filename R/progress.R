@@ -14,7 +14,8 @@ new_progress <- function(
     listener = function(event) {
       switch(
         event$event,
-        step = display$step(event),
+        step = ,
+        batch = display$step(event),
         note = display$note(event$text),
         display$evaluation(event)
       )
@@ -26,15 +27,18 @@ new_progress <- function(
 
 progress_text <- function(event) {
   last_step <- if (!is.null(event$last_step)) paste0("/", event$last_step)
-  paste0("step ", event$step, last_step, "  ", loss_text(event))
+  what <- if (event$event == "batch") paste0(event$verb, ": batch ") else "step "
+  paste0(what, event$step, last_step, "  ", loss_text(event))
 }
 
 loss_text <- function(event) {
   speed <- event$examples_per_second
-  paste0(
-    "loss ",
-    format_number(event$loss),
-    if (is.finite(speed)) paste0("  ", format_count(speed), " examples/s")
+  paste(
+    c(
+      if (!is.null(event$loss)) paste("loss", format_number(event$loss)),
+      if (is.finite(speed)) paste(format_count(speed), "examples/s")
+    ),
+    collapse = "  "
   )
 }
 
@@ -74,7 +78,8 @@ progress_bar <- function() {
 }
 
 start_bar <- function(event, bar) {
-  bar$from <- event$step - 1
+  # A training may continue from a checkpoint.
+  bar$from <- if (event$event == "batch") 0 else event$step - 1
   known <- !is.null(event$last_step)
   cli::cli_progress_bar(
     total = if (known) event$last_step - bar$from else NA,

@@ -19,7 +19,13 @@ call_backend <- function(.function, ...) {
   the$callback_trace <- NULL
   # Python handles Ctrl-C here. R would notice it in functions that reticulate calls in between, where its condition is
   # lost.
-  answer <- suspendInterrupts(bridge$call(.function, arguments, Sys.getenv(tf_config_variable)))
+  answer <- suspendInterrupts({
+    answer <- bridge$call(.function, arguments, Sys.getenv(tf_config_variable))
+    if (!is.null(answer$interrupt)) {
+      forget_interrupt()
+    }
+    answer
+  })
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
     rlang::interrupt()
@@ -28,6 +34,12 @@ call_backend <- function(.function, ...) {
     raise_python_error(answer$error)
   }
   answer$value
+}
+
+# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it in the user's next call.
+forget_interrupt <- function() {
+  tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(interrupt) NULL)
+  invisible()
 }
 
 # A warning that R raises in a callback from Python does not reach the user's handlers: it is kept until the call ends.

@@ -45,6 +45,7 @@ PLAIN = (
     "descriptions",
     "columns",
     "cluster",
+    "interrupts",
     "launch",
     "plan",
     "rules",

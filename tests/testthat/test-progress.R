@@ -19,6 +19,22 @@ test_that("outside a terminal a line comes at each quarter and at the end", {
   expect_snapshot(cat(lines, sep = ""))
 })
 
+test_that("an evaluation and a prediction count batches", {
+  progress <- new_progress(show = TRUE, dynamic = FALSE)
+  batch <- function(step, last_step, verb = "evaluate", speed = 2000) {
+    list(
+      event = "batch",
+      verb = verb,
+      step = step,
+      last_step = last_step,
+      examples_per_second = speed
+    )
+  }
+  expect_message(progress$listener(batch(20L, 40L)), "^evaluate: batch 20/40  2,000 examples/s\n$")
+  progress <- new_progress(show = TRUE, dynamic = FALSE)
+  expect_message(progress$listener(batch(3L, NULL, "predict", NaN)), "^predict: batch 3\\s*$")
+})
+
 test_that("without a last step a line comes after ten seconds", {
   now <- new.env()
   now$time <- as.POSIXct("2020-01-01", tz = "UTC")

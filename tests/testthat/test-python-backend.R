@@ -28,6 +28,31 @@ test_that("Python's interrupt becomes R's interrupt", {
   expect_identical(tryCatch(call_backend("train"), interrupt = function(i) "stopped"), "stopped")
 })
 
+test_that("an interrupt that Python has handled is not raised again in the next call", {
+  outcomes <- in_child_r(timeout_s = 30, function() {
+    namespace <- asNamespace("tfdistribute")
+    state <- namespace$the
+    state$bridge <- list(call = function(...) {
+      tools::pskill(Sys.getpid(), tools::SIGINT)
+      tools::pskill(Sys.getpid(), tools::SIGINT)
+      list(interrupt = TRUE)
+    })
+    verb <- function() namespace$call_backend("evaluate")
+    outcome <- tryCatch(verb(), interrupt = function(interrupt) "interrupted")
+    c(
+      outcome,
+      tryCatch(
+        {
+          Sys.sleep(0.05)
+          "fine"
+        },
+        interrupt = function(interrupt) "swallowed"
+      )
+    )
+  })
+  expect_identical(outcomes, c("interrupted", "fine"))
+})
+
 test_that("the R error of a callback becomes the parent of the condition", {
   before <- the$bridge
   withr::defer(the$bridge <- before)
@@ -74,7 +99,7 @@ test_that("after a fork every verb refuses at once, and the session itself goes 
     model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = tempfile())
     cars <- input_fn(mpg ~ wt, mtcars)
     # Starts Python.
-    check_sharding(cars, workers = 1)
+    check_sharding(cars, cluster = 1)
     verbs <- list(
       function() train(model, cars),
       function() train_and_evaluate(model, train_spec(cars), eval_spec(cars)),

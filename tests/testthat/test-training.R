@@ -27,6 +27,45 @@ test_that("Ctrl-C finishes the step, and the next training continues from there"
   expect_equal(found$global_step, found$reached + 5)
 })
 
+test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the next verb alone", {
+  skip_if_no_tensorflow()
+  child <- local_child_r(function() {
+    options(tfdistribute.progress = TRUE)
+    many <- data.frame(wt = runif(1e6), mpg = runif(1e6))
+    model <- linear_regressor(feature_columns(column_numeric("wt")))
+    train(model, input_fn(mpg ~ wt, mtcars))
+    verbs <- list(evaluate = evaluate, predict = predict)
+    lapply(verbs, function(verb) {
+      outcome <- tryCatch(
+        {
+          verb(model, input_fn(mpg ~ wt, many, batch_size = 2))
+          "finished"
+        },
+        interrupt = function(interrupt) "interrupted"
+      )
+      ended <- Sys.time()
+      trained <- tryCatch(
+        train(model, input_fn(mpg ~ wt, mtcars))$global_step,
+        interrupt = function(interrupt) "swallowed"
+      )
+      list(outcome = outcome, ended = ended, trained = trained)
+    })
+  })
+  pressed <- lapply(c("evaluate", "predict"), function(verb) {
+    shows <- function() grepl(paste0(verb, ": batch [0-9]+/500000"), output_of(child))
+    wait_until(function() shows() || !child$is_alive(), 60)
+    child$interrupt()
+    child$interrupt()
+    Sys.time()
+  })
+  found <- result_of(child, 60)
+  for (verb in 1:2) {
+    expect_identical(found[[verb]]$outcome, "interrupted")
+    expect_lt(as.numeric(found[[verb]]$ended - pressed[[verb]], units = "secs"), 10)
+    expect_identical(found[[verb]]$trained, 1L + verb)
+  }
+})
+
 test_that("TF_CONFIG that is set after Python has started is looked at", {
   skip_if_no_tensorflow()
   train(linear_regressor(numbers()), cars_input(mpg ~ wt + hp))

@@ -39,7 +39,7 @@ def test_one_flipped_byte_anywhere_is_noticed(model_dir: str) -> None:
     for ending in ("index", "data-00000-of-00001"):
         path = Path(f"{prefix}.{ending}")
         size = path.stat().st_size
-        # The footer of an index holds padding; its last bytes and what it points to are read.
+        # The footer of an index holds padding.
         places = range(0, size - 48 if ending == "index" else size, 7)
         for place in (*places, size - 1):
             flip(path, place)

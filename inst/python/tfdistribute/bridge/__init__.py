@@ -6,14 +6,16 @@ R calls :func:`call` only. It returns errors as data, because an exception that 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute.bridge.functions import FUNCTIONS
+from tfdistribute.bridge.functions import FUNCTIONS, INTERRUPTIBLE
 from tfdistribute.descriptions import coerce
 from tfdistribute.errors import as_values
+from tfdistribute.interrupts import raise_on_interrupt
 
 
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
@@ -40,7 +42,8 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
         given = {
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
         }
-        return {"value": function(**given)}
+        with raise_on_interrupt() if name in INTERRUPTIBLE else contextlib.nullcontext():
+            return {"value": function(**given)}
     except KeyboardInterrupt:
         return {"interrupt": True}
     except Exception as error:  # noqa: BLE001 - whatever TensorFlow raises reaches the R user as text

@@ -88,10 +88,12 @@ def _evaluate(
     estimator: Wire,
     input: Input,  # noqa: A002
     hooks: Hooks = None,
+    listener: Listener = None,
     **options: Any,
 ) -> dict[str, float]:
     model, settings = _model(estimator)
-    return evaluate(model, settings, input, hooks=read_hooks(hooks), **options)
+    hooks = tuple(read_hooks(hooks))
+    return evaluate(model, settings, input, hooks=hooks, listener=listener, **options)
 
 
 def _predict(
@@ -99,12 +101,13 @@ def _predict(
     input: Input,  # noqa: A002
     predict_keys: tuple[str, ...] | None = None,
     hooks: Hooks = None,
+    listener: Listener = None,
     by_batch: bool = False,
     **options: Any,
 ) -> Any:
     model, settings = _model(estimator)
-    hooks = tuple(read_hooks(hooks))
-    batches = predict(model, settings, input, predict_keys=predict_keys, hooks=hooks, **options)
+    options = {**options, "predict_keys": predict_keys, "listener": listener}
+    batches = predict(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
     return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
 
 
@@ -244,3 +247,20 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "variable_value": variable_value,
     "write_shards": rows.write_shards,
 }
+
+# Functions that may take long and that Ctrl-C ends at once. Others end first: a job that is being started must not be
+# left without its handle.
+INTERRUPTIBLE = frozenset(
+    {
+        "check_sharding",
+        "compare_runs",
+        "evaluate",
+        "export_savedmodel",
+        "next_batch",
+        "predict",
+        "train",
+        "train_and_evaluate",
+        "variable_value",
+        "write_shards",
+    }
+)

@@ -131,9 +131,11 @@ def _read_index(prefix: str) -> tuple[int, list[_Tensor]]:
     if len(table) < _FOOTER_BYTES or not table.endswith(_FOOTER_END):
         raise _BrokenError
     footer = table[-_FOOTER_BYTES:]
-    # The handles of a block without use here, and of the block that lists the others.
-    _, position = _handle(footer, 0)
+    # A block for filters, of which TensorFlow writes none, and the block that lists the others.
+    filters, position = _handle(footer, 0)
     blocks, _ = _handle(footer, position)
+    if list(_entries(table, filters)):
+        raise _UnknownFormatError
     shards, tensors = 0, list[_Tensor]()
     for _, handle in _entries(table, blocks):
         for key, value in _entries(table, _handle(handle, 0)[0]):

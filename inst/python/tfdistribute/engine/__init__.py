@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute.errors import BackendError
+from tfdistribute.interrupts import defer_interrupt
 
 
 def is_started() -> bool:
@@ -65,8 +66,10 @@ def _import_tensorflow() -> Any:
     if not is_started():
         _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
     try:
-        tensorflow = importlib.import_module("tensorflow")
-        importlib.import_module("tensorflow_estimator")
+        # What is half imported cannot be imported again.
+        with defer_interrupt():
+            tensorflow = importlib.import_module("tensorflow")
+            importlib.import_module("tensorflow_estimator")
     except ImportError as error:
         raise BackendError(
             f"TensorFlow cannot be imported by {sys.executable}: {error}.",

@@ -2,12 +2,65 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfdistribute.columns import InputFacts
+
 Listener = Callable[[dict[str, Any]], Any]
+
+# An update of R's progress bar takes about a tenth of a millisecond.
+REPORT_EVERY_S = 0.1
+# What ends sooner needs no progress display.
+_FIRST_REPORT_S = 1.0
+
+
+class BatchProgress:
+    """Progress of an evaluation or a prediction, for a listener.
+
+    Args:
+        verb: "evaluate" or "predict".
+        listener: Called with the progress, at most ten times a second; or None.
+        facts: What is known about the input.
+        steps: Batches to read; None for all.
+    """
+
+    def __init__(
+        self, verb: str, listener: Listener | None, facts: InputFacts, steps: int | None = None
+    ) -> None:
+        self._verb = verb
+        self._listener = listener
+        self._batch_size = facts.global_batch_size
+        self._last = _batches(facts, steps)
+        self._began = self._reported = time.monotonic()
+        self._every_s = _FIRST_REPORT_S
+
+    def note_batch(self, batch: int) -> None:
+        """Note that a batch was read; the first one is 1."""
+        now = time.monotonic()
+        if self._listener is None or now - self._reported < self._every_s:
+            return
+        self._reported, self._every_s = now, REPORT_EVERY_S
+        rows = float("nan") if self._batch_size is None else batch * self._batch_size
+        self._listener(
+            {
+                "event": "batch",
+                "verb": self._verb,
+                "step": batch,
+                "last_step": self._last,
+                "examples_per_second": rows / (now - self._began),
+            }
+        )
+
+
+def _batches(facts: InputFacts, steps: int | None) -> int | None:
+    if facts.rows is None or facts.epochs is None or facts.global_batch_size is None:
+        return steps
+    known = math.ceil(facts.rows * facts.epochs / facts.global_batch_size)
+    return known if steps is None else min(known, steps)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -24,6 +25,7 @@ def predict(
     checkpoint_path: str | None = None,
     predict_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
+    listener: Listener | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Predict in this process, batch by batch, in the order of the input.
 
@@ -34,6 +36,7 @@ def predict(
         checkpoint_path: A checkpoint's prefix; None for the newest.
         predict_keys: Names of the outputs to return; names that the model does not have are ignored. None for all.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
+        listener: Called with the progress, at most ten times a second.
 
     Returns:
         An iterator of batches: arrays by output name, with the rows of the batch as first dimension. Strings are
@@ -57,8 +60,10 @@ def predict(
     )
 
     def decoded_batches() -> Iterator[dict[str, Any]]:
+        progress = BatchProgress("predict", listener, source.facts())
         with translate_errors("predict"), source.serving():
-            for batch in batches:
+            for number, batch in enumerate(batches, 1):
+                progress.note_batch(number)
                 yield {
                     key: _decoded(value) for key, value in _selected(batch, predict_keys).items()
                 }

@@ -16,6 +16,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input, Purpose
+from tfdistribute.interrupts import StopRequest
 from tfdistribute.models import Model
 from tfdistribute.run_config import (
     TRAINING,
@@ -27,17 +28,14 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.training.history import History
+from tfdistribute.training.history import REPORT_EVERY_S, History
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
-from tfdistribute.training.interrupts import StopRequest
 from tfdistribute.training.model_directory import (
     ModelDirectory,
     require_checkpoint,
 )
 
 RECORD_EVERY_N_STEPS = 10
-# An update of R's progress bar takes about a tenth of a millisecond.
-REPORT_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)

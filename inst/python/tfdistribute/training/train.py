@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfdistribute.inputs import Input
+from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.checks import check_training
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.specs import TrainSpec
 from tfdistribute.training.tasks.assignment import TaskAssignment, current_member

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tfdistribute import engine
+from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.checks import check_specs
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
-from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
@@ -90,6 +90,7 @@ def train_and_evaluate(
                 name=eval_spec.name,
                 hooks=[
                     *prepared.session_hooks("evaluate"),
+                    engine.hooks.ReportBatches(lambda batch: None, stop),
                     *as_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir)),
                 ],
                 exporters=list(eval_spec.exporters),

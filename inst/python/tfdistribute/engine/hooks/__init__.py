@@ -1,13 +1,14 @@
 """Session hooks."""
 
 from tfdistribute.engine.hooks.callbacks import CallFunctions, ShowTensors
-from tfdistribute.engine.hooks.recording import RecordTraining, StopOnRequest
+from tfdistribute.engine.hooks.recording import RecordTraining, ReportBatches, StopOnRequest
 from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep
 
 __all__ = [
     "CallFunctions",
     "RecordTraining",
+    "ReportBatches",
     "SaveElsewhere",
     "SaveSummaries",
     "ShowTensors",

@@ -32,6 +32,32 @@ class StopOnRequest(tf.estimator.SessionRunHook):
             run_context.request_stop()
 
 
+class ReportBatches(tf.estimator.SessionRunHook):
+    """Report the batches of an evaluation by their number, and end it if a stop was requested.
+
+    What was evaluated so far is not a result, so the evaluation ends by KeyboardInterrupt.
+    """
+
+    def __init__(
+        self, report: Callable[[int], Any], requested: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._report = report
+        self._requested = requested
+        self._batches = 0
+
+    def begin(self) -> None:
+        """Start again, for the next evaluation of a training."""
+        self._batches = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Report the batch."""
+        del run_context, run_values
+        if self._requested():
+            raise KeyboardInterrupt
+        self._batches += 1
+        self._report(self._batches)
+
+
 class RecordTraining(tf.estimator.SessionRunHook):
     """Report steps and losses to a listener, every few steps and at most every ``report_every_s`` seconds.
 

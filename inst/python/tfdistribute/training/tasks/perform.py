@@ -8,11 +8,11 @@ from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.leftovers import tidy
+from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.interrupts import finish_step_on_interrupt
 from tfdistribute.training.preparation import Prepared, prepare_training
 from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints

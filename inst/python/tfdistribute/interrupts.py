@@ -1,0 +1,131 @@
+"""Ctrl-C in an embedding program: a training ends its step, everything else ends at once.
+
+R through reticulate has a C handler of its own for SIGINT, which trips Python's and notes the interrupt for R, too. It
+stays installed; the functions here only replace what Python does. R forgets its own note when a call of Python
+returns as interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+# Room for `struct sigaction` on every Linux and macOS; it is only saved and restored.
+_SIGACTION_BYTES = 256
+# Within this time, two interrupts are one: R and Python may both notice a Ctrl-C while a function of R runs.
+SAME_S = 0.3
+
+
+class StopRequest:
+    """A request to end the training."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._at = 0.0
+
+    def __call__(self) -> bool:
+        """Return whether the stop was requested."""
+        return self.requested
+
+    def interrupt(self) -> None:
+        """Turn the first interrupt into a request, and raise KeyboardInterrupt for the second."""
+        now = time.monotonic()
+        if self.requested and now - self._at > SAME_S:
+            raise KeyboardInterrupt
+        if not self.requested:
+            self.requested, self._at = True, now
+
+    def on_interrupt_of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Turn the first interrupt inside a function of one argument, such as a progress display, into a request."""
+
+        def interruptible(argument: Any) -> Any:
+            try:
+                return function(argument)
+            except KeyboardInterrupt:
+                self.interrupt()
+                return None
+
+        return interruptible
+
+
+@contextlib.contextmanager
+def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
+    """Turn the first Ctrl-C into a request to stop; a second one interrupts at once.
+
+    A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised,
+    so the caller sees an interrupt and not a success.
+
+    Raises:
+        KeyboardInterrupt: the training was interrupted.
+    """
+    request = StopRequest()
+    with _handled_by(request.interrupt):
+        yield request
+    if request.requested:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def raise_on_interrupt() -> Generator[None, None, None]:
+    """Let every Ctrl-C raise KeyboardInterrupt inside the block, within the current operation of TensorFlow.
+
+    Raises:
+        KeyboardInterrupt: the block was interrupted.
+    """
+    with _handled_by(_raise):
+        yield
+
+
+@contextlib.contextmanager
+def defer_interrupt() -> Generator[None, None, None]:
+    """Delay a Ctrl-C until the end of a block that must not be left half done.
+
+    Raises:
+        KeyboardInterrupt: there was a Ctrl-C.
+    """
+    request = StopRequest()
+
+    def note() -> None:
+        request.requested = True
+
+    with _handled_by(note):
+        yield
+    if request.requested:
+        raise KeyboardInterrupt
+
+
+def _raise() -> None:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _handled_by(handler: Callable[[], None]) -> Generator[None, None, None]:
+    """Replace Python's handler of Ctrl-C inside the block; only the main thread has one.
+
+    Source:
+        https://docs.python.org/3/library/signal.html
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    _set_python_handler(lambda number, frame: handler())
+    try:
+        yield
+    finally:
+        _set_python_handler(previous)
+
+
+def _set_python_handler(
+    handler: Callable[[int, Any], Any] | int | signal.Handlers | None,
+) -> None:
+    library = ctypes.CDLL(None)
+    saved = ctypes.create_string_buffer(_SIGACTION_BYTES)
+    library.sigaction(signal.SIGINT, None, saved)
+    signal.signal(signal.SIGINT, handler)
+    library.sigaction(signal.SIGINT, saved, None)
