@@ -1,13 +1,16 @@
 #' Plot the history of a training
 #'
-#' Draws training losses as a line and evaluations as points, with one panel per metric.
+#' Draws a panel per metric, with the losses of training as a line and evaluations as points. If the first losses are
+#' much larger than the others, values are drawn on a log scale.
 #'
-#' @param x A [history][history].
+#' In knitr documents, a history is printed and plotted.
+#'
+#' @param x A [history][history], or what [training_history()] returns.
 #' @param y Ignored.
-#' @param metrics Names of the metrics to show. NULL (default) shows the loss, and the other metrics if there are at
-#'   least two evaluations.
+#' @param metrics Names of the metrics to show. NULL (default) shows the loss, and every metric that changes between
+#'   evaluations, but not what only describes the data and the predictions (`label/mean`, `prediction/mean`).
 #' @param method `"ggplot2"`, `"base"`, or `"auto"` for ggplot2 if it is installed.
-#' @param smooth TRUE adds a smoothed line of the training loss (with ggplot2, from ten points on).
+#' @param smooth TRUE draws running medians of the training loss over its line (with ggplot2, from 50 points on).
 #' @param theme_bw TRUE for ggplot2's black and white theme.
 #' @param ... Ignored.
 #' @returns A ggplot object; with `"base"`, invisibly the data that was drawn.
@@ -28,18 +31,7 @@ plot.tfdistribute_history <- function(
   ...
 ) {
   method <- check_default_choice(method, c("auto", "ggplot2", "base"))
-  data <- as.data.frame(x)
-  if (nrow(data) == 0) {
-    data <- data.frame(step = 0, metric = "loss", value = NA_real_, data = "training")
-  }
-  several <- nrow(x$evaluations) > 1
-  metrics <- check_strings(metrics, null = TRUE) %||%
-    if (several) unique(data$metric) else "loss"
-  unknown <- setdiff(metrics, data$metric)
-  if (length(unknown) > 0) {
-    check_choice(unknown[[1]], unique(data$metric), argument = "metrics")
-  }
-  data <- data[data$metric %in% metrics, ]
+  data <- plot_data(x, check_strings(metrics, null = TRUE))
   if (method == "auto") {
     method <- if (requireNamespace("ggplot2", quietly = TRUE)) "ggplot2" else "base"
   }
@@ -50,36 +42,124 @@ plot.tfdistribute_history <- function(
   }
 }
 
+# A method of knitr's knit_print().
+knit_print_of_history <- function(x, ...) {
+  print(x)
+  if (requireNamespace("ggplot2", quietly = TRUE)) {
+    print(plot(x))
+  } else {
+    plot(x)
+  }
+  invisible(x)
+}
+
+# Rows to draw: `step`, `value`, `metric` (a factor in the order of the panels) and `data`.
+plot_data <- function(x, metrics) {
+  rows <- history_values(x)
+  if (nrow(rows) == 0) {
+    rows <- data.frame(step = 0, metric = "loss", value = NA_real_, data = "training")
+  }
+  for (unknown in setdiff(metrics, rows$metric)) {
+    check_choice(unknown, unique(rows$metric), argument = "metrics")
+  }
+  metrics <- metrics %||% metrics_worth_a_panel(rows)
+  rows <- rows[rows$metric %in% metrics & is.finite(rows$value), ]
+  rows$metric <- factor(rows$metric, metrics)
+  rows$data <- factor(rows$data, c("training", "evaluation"))
+  rows
+}
+
+# A metric of a single evaluation is no curve, and one that equals the loss (`average_loss`) would be drawn twice.
+metrics_worth_a_panel <- function(rows) {
+  evaluated <- rows[rows$data == "evaluation", ]
+  values <- split(evaluated$value, evaluated$metric)
+  changes <- vapply(values, function(value) length(unique(value)) > 1, NA)
+  is_loss <- vapply(
+    values,
+    function(value) isTRUE(all.equal(value, values$loss, tolerance = 1e-5)),
+    NA
+  )
+  own <- names(values)[changes & !is_loss & !grepl("^(label|prediction)/", names(values))]
+  c("loss", intersect(unique(evaluated$metric), own))
+}
+
+# TRUE if a curve spans so much that its larger values would flatten the rest.
+spans_magnitudes <- function(data) {
+  if (nrow(data) == 0 || any(data$value <= 0)) {
+    return(FALSE)
+  }
+  spans <- vapply(
+    split(data$value, data$metric, drop = TRUE),
+    function(value) max(value) > 4 * stats::median(value),
+    NA
+  )
+  any(spans)
+}
+
+series_colours <- c(training = "#0072B2", evaluation = "#D55E00")
+
 plot_with_ggplot2 <- function(data, smooth, theme_bw) {
   step <- value <- metric <- NULL # columns of the data, for R CMD check
   training <- data[data$data == "training", ]
   evaluation <- data[data$data == "evaluation", ]
-  aes <- ggplot2::aes(x = step, y = value, colour = data)
-  plot <- ggplot2::ggplot(data, aes) +
-    ggplot2::geom_line(data = training, alpha = if (smooth) 0.4 else 1) +
-    ggplot2::geom_point(data = evaluation) +
-    ggplot2::labs(x = "step", y = NULL, colour = NULL)
-  if (smooth && nrow(training) >= 10) {
-    plot <- plot +
-      ggplot2::geom_smooth(data = training, formula = y ~ x, method = "loess", se = FALSE)
-  }
-  if (theme_bw) {
-    plot <- plot + ggplot2::theme_bw()
-  }
-  plot + ggplot2::facet_wrap(ggplot2::vars(metric), scales = "free_y")
+  has_trend <- smooth && nrow(training) >= 50
+  single <- if (nrow(training) == 1) training
+  trend <- if (has_trend) transform(training, value = running_median(value))
+  theme <- if (theme_bw) ggplot2::theme_bw else ggplot2::theme_minimal
+  plot <- ggplot2::ggplot(data, ggplot2::aes(x = step, y = value, colour = data)) +
+    ggplot2::geom_line(data = training, alpha = if (has_trend) 0.3 else 1) +
+    (if (has_trend) ggplot2::geom_line(data = trend, linewidth = 0.9)) +
+    ggplot2::geom_line(data = evaluation, linewidth = 0.6) +
+    ggplot2::geom_point(data = rbind(single, evaluation), size = 2) +
+    ggplot2::scale_colour_manual(values = series_colours, drop = TRUE) +
+    ggplot2::scale_x_continuous(labels = function(x) format(x, big.mark = ",", trim = TRUE)) +
+    (if (spans_magnitudes(data)) ggplot2::scale_y_log10()) +
+    ggplot2::facet_wrap(ggplot2::vars(metric), scales = "free_y") +
+    ggplot2::labs(x = "step", y = NULL, colour = NULL) +
+    theme(base_size = 13) +
+    ggplot2::theme(
+      legend.position = if (nrow(evaluation) > 0) "top" else "none",
+      legend.justification = "left",
+      panel.grid.minor = ggplot2::element_blank(),
+      panel.spacing = ggplot2::unit(1.5, "lines"),
+      strip.background = ggplot2::element_blank(),
+      strip.text = ggplot2::element_text(face = "bold", hjust = 0)
+    )
+  plot
+}
+
+# Medians of a twentieth of the values, and of fewer towards both ends, which are those of the data.
+running_median <- function(value) {
+  width <- 2 * (length(value) %/% 40) + 1
+  smoothed <- as.vector(stats::runmed(value, width, endrule = "median"))
+  ends <- c(1, length(value))
+  smoothed[ends] <- value[ends]
+  smoothed
 }
 
 plot_with_base <- function(data) {
-  metrics <- unique(data$metric)
+  metrics <- levels(data$metric)
   old <- graphics::par(mfrow = grDevices::n2mfrow(length(metrics)))
   on.exit(graphics::par(old))
   for (metric in metrics) {
     rows <- data[data$metric == metric, ]
-    graphics::plot(rows$step, rows$value, type = "n", xlab = "step", ylab = metric)
-    training <- rows[rows$data == "training", ]
-    evaluation <- rows[rows$data == "evaluation", ]
-    graphics::lines(training$step, training$value)
-    graphics::points(evaluation$step, evaluation$value, pch = 19)
+    range <- if (nrow(rows) == 0) data.frame(step = 0, value = 0) else rows
+    graphics::plot(
+      range$step,
+      range$value,
+      type = "n",
+      xlab = "step",
+      ylab = metric,
+      log = if (spans_magnitudes(rows)) "y" else ""
+    )
+    for (each in levels(rows$data)) {
+      drawn <- rows[rows$data == each, ]
+      colour <- series_colours[[each]]
+      graphics::lines(drawn$step, drawn$value, col = colour)
+      if (each == "evaluation" || nrow(drawn) == 1) {
+        graphics::points(drawn$step, drawn$value, pch = 19, col = colour)
+      }
+    }
   }
   invisible(data)
 }

@@ -5,10 +5,14 @@
 #' Python objects. For canned models, TensorFlow itself reports the sum of the losses over replicas; the history has
 #' their mean.
 #'
-#' @param x,object A history.
+#' Losses and evaluations are also saved in `model_dir` while the model trains. `training_history()` reads those of all
+#' trainings so far, in any session, also after Ctrl-C; and it has the results of [evaluate()] without a `name`.
+#'
+#' @param x A history.
+#' @param object A history; for `training_history()`, an estimator or the path of its `model_dir`.
 #' @param row.names,optional Ignored.
 #' @param ... Ignored.
-#' @returns `as.data.frame()` returns one row per value, with columns `step` (integer), `metric` (string), `value`
+#' @returns `training_history()` returns a history. `as.data.frame()` returns one row per value, with columns `step` (integer), `metric` (string), `value`
 #'   (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a list with the steps, the first and last
 #'   loss, the examples per second and the last evaluation. A history itself is a list of
 #' * `losses`: a tibble with `step`, `loss`, `seconds` since the first step and `examples_per_second`.
@@ -17,14 +21,27 @@
 #' * `stopped_by`: the hook that ended training before its steps or its data did, or NULL.
 #' * `notes`: sentences about what could not be done as requested.
 #' * `tasks`, `restarts`, `steps_lost`: of a job only, see [launch()].
+#' @section Errors: `tfdistribute_model_directory_error`: nothing was trained in `model_dir`.
 #' @seealso [plot.tfdistribute_history()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
 #' summary(history)
 #' tail(as.data.frame(history))
+#' training_history(model)
 #' @name history
 NULL
+
+#' @rdname history
+#' @export
+training_history <- function(object) {
+  directory <- if (inherits(object, "tfdistribute_estimator")) {
+    object$model_dir
+  } else {
+    path.expand(check_string(object))
+  }
+  new_history(call_backend("training_history", model_dir = directory))
+}
 
 new_history <- function(answer) {
   losses <- tibble::as_tibble(lapply(answer$training, as.vector))
@@ -121,6 +138,11 @@ format.tfdistribute_history_summary <- function(x, ...) {
 #' @rdname history
 #' @export
 as.data.frame.tfdistribute_history <- function(x, row.names = NULL, optional = FALSE, ...) {
+  history_values(x)
+}
+
+# One row per value: `step`, `metric`, `value`, `data`.
+history_values <- function(x) {
   metrics <- setdiff(names(x$evaluations), "global_step")
   parts <- c(
     list(history_rows(x$losses$step, "loss", x$losses$loss, "training")),

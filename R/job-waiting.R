@@ -26,6 +26,7 @@ follow_job <- function(
       if (stop_on_interrupt) {
         cli::cli_inform(c(i = "Stopping the job. The chief writes a checkpoint."))
         stop_job(job)
+        show_stop(read_job(job))
       } else {
         cli::cli_inform(c(i = "The job continues. {.fn stop_job} ends it."))
       }
@@ -46,6 +47,7 @@ job_monitor <- function(job, show) {
   seen$state <- NULL
   seen$position <- NULL
   seen$step <- 0L
+  seen$phase <- NULL
   seen$evaluations <- 0L
   seen$texts <- character()
   seen$table <- NULL
@@ -71,6 +73,11 @@ show_progress <- function(state, seen, progress) {
     return(invisible())
   }
   step <- state$global_step
+  phase <- if (is.null(step) && is.null(state$ended)) phase_text(state$tasks)
+  if (!is.null(phase) && !identical(phase, seen$phase)) {
+    seen$phase <- phase
+    progress$listener(list(event = "phase", text = phase))
+  }
   if (!is.null(step) && step != seen$step) {
     seen$step <- step
     progress$listener(list(
@@ -86,6 +93,31 @@ show_progress <- function(state, seen, progress) {
     progress$listener(c(list(event = "evaluation"), metrics))
   }
   seen$evaluations <- length(state$evaluations)
+}
+
+# What the tasks do before the first step, such as "chief 0, worker 0: loading TensorFlow"; NULL while all start.
+phase_text <- function(tasks) {
+  activities <- vapply(tasks, function(task) task$activity, "")
+  if (all(activities == "starting")) {
+    return(NULL)
+  }
+  names <- vapply(tasks, function(task) task$task, "")
+  groups <- split(names, factor(activities, unique(activities)))
+  paste(vapply(groups, show_tasks, ""), names(groups), sep = ": ", collapse = "; ")
+}
+
+show_tasks <- function(names) {
+  if (length(names) > 4) paste(length(names), "tasks") else toString(names)
+}
+
+# The last line of a job that the user stopped.
+show_stop <- function(state) {
+  step <- state$checkpoint %||% state$global_step
+  if (!is.null(step)) {
+    cli::cli_inform(c(
+      i = "Stopped at step {step}, and its checkpoint is written. The next training continues from there."
+    ))
+  }
 }
 
 # Each task reports the examples per second that it reads itself.

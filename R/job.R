@@ -143,14 +143,12 @@ task_table <- function(rows) {
   numbers <- function(name) {
     vapply(rows, function(row) as.double(row[[name]] %||% NA), NA_real_)
   }
-  state <- column("state", "")
-  waiting_for <- column("waiting_for", "")
   tibble::tibble(
     task = column("task", ""),
     host = column("host", ""),
     pid = as.integer(numbers("pid")),
     port = as.integer(numbers("port")),
-    state = ifelse(nzchar(waiting_for), paste("waiting for", waiting_for), state),
+    state = column("activity", ""),
     step = as.integer(numbers("step")),
     examples_per_second = numbers("examples_per_second"),
     seconds_since_step = numbers("seconds_since_step"),

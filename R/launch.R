@@ -113,6 +113,9 @@ start_job <- function(object, verb, arguments) {
   if (is.null(prepared)) {
     return(NULL)
   }
+  if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
+    cli::cli_inform("Starting {show_processes(config$cluster, verb)} on this machine.")
+  }
   is_started <- FALSE
   on.exit(if (!is_started) call_backend("remove_job_directory", directory = prepared$directory))
   if (!is.null(prepared$max_steps)) {
@@ -139,6 +142,19 @@ start_job <- function(object, verb, arguments) {
   )
   is_started <- TRUE
   new_job(handle, last_step, task_names(config$cluster))
+}
+
+# Text such as "2 workers and an evaluator". The chief is a worker, too.
+show_processes <- function(cluster, verb) {
+  counts <- as.list(count_tasks(cluster))
+  training <- sum(counts$chief, counts$worker)
+  servers <- counts$ps %||% 0L
+  texts <- c(
+    interpolate("{training} worker{?s}"),
+    if (servers > 0) interpolate("{servers} parameter server{?s}"),
+    if (!is.null(counts$evaluator) && verb != "train") "an evaluator"
+  )
+  cli::format_inline("{texts}")
 }
 
 absolute_path <- function(path) {

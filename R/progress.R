@@ -17,6 +17,8 @@ new_progress <- function(
         step = ,
         batch = display$step(event),
         note = display$note(event$text),
+        phase = display$phase(event$text),
+        end = display$finish(),
         display$evaluation(event)
       )
       NULL
@@ -42,6 +44,23 @@ loss_text <- function(event) {
   )
 }
 
+# Text such as "  2 min left", from the mean time of the steps since the first one that was shown.
+time_left <- function(seconds, steps, event) {
+  if (is.null(event$last_step) || steps <= 0 || event$step >= event$last_step) {
+    return(NULL)
+  }
+  left <- seconds / steps * (event$last_step - event$step)
+  unit <- if (left < 100) {
+    1
+  } else if (left < 6000) {
+    60
+  } else {
+    3600
+  }
+  name <- c("s", "min", "h")[match(unit, c(1, 60, 3600))]
+  paste0("  ", round(left / unit), " ", name, " left")
+}
+
 evaluation_text <- function(event) {
   metrics <- event[setdiff(names(event), c("event", "global_step"))]
   values <- vapply(metrics, format_number, "")
@@ -51,8 +70,20 @@ evaluation_text <- function(event) {
 progress_bar <- function() {
   bar <- new.env(parent = emptyenv())
   bar$id <- NULL
+  bar$phase <- NULL
+  end_phase <- function() {
+    if (!is.null(bar$phase)) {
+      cli::cli_progress_done(id = bar$phase)
+      bar$phase <- NULL
+    }
+  }
   list(
+    phase = function(text) {
+      bar$phase <- bar$phase %||% start_phase()
+      cli::cli_progress_update(id = bar$phase, extra = list(text = text))
+    },
     step = function(event) {
+      end_phase()
       if (is.null(bar$id)) {
         bar$id <- start_bar(event, bar)
       }
@@ -69,11 +100,24 @@ progress_bar <- function() {
     evaluation = function(event) cli::cat_line(evaluation_text(event), file = stderr()),
     note = function(text) cli::cat_line(text, file = stderr()),
     finish = function() {
+      end_phase()
       if (!is.null(bar$id)) {
         cli::cli_progress_done(id = bar$id)
+        bar$id <- NULL
       }
       invisible()
     }
+  )
+}
+
+# What happens before the first step, on one line that disappears.
+start_phase <- function() {
+  cli::cli_progress_bar(
+    total = NA,
+    format = "{cli::pb_spin} {cli::pb_extra$text}",
+    extra = list(text = ""),
+    clear = TRUE,
+    .auto_close = FALSE
   )
 }
 
@@ -94,18 +138,30 @@ start_bar <- function(event, bar) {
   )
 }
 
-# A line for the first step, every quarter of the steps, after ten seconds without a line, and for the last step.
+# A line for the first step, every quarter of the steps, after ten seconds without a line, and for the last step. Before
+# the first step, a line for what happens, at most every two seconds.
 progress_lines <- function(clock = Sys.time) {
   state <- new.env(parent = emptyenv())
   state$last <- NULL
   state$shown_step <- NULL
   state$shown_at <- NULL
+  state$phase_at <- NULL
   show <- function(event) {
+    now <- clock()
+    state$first <- state$first %||% list(step = event$step, at = now)
+    seconds <- as.double(difftime(now, state$first$at, units = "secs"))
+    message(progress_text(event), time_left(seconds, event$step - state$first$step, event))
     state$shown_step <- event$step
-    state$shown_at <- clock()
-    message(progress_text(event))
+    state$shown_at <- now
   }
   list(
+    phase = function(text) {
+      now <- clock()
+      if (is.null(state$phase_at) || difftime(now, state$phase_at, units = "secs") >= 2) {
+        state$phase_at <- now
+        message(text)
+      }
+    },
     step = function(event) {
       state$last <- event
       if (is_line_due(state, event, clock)) show(event)

@@ -28,6 +28,9 @@ call_backend <- function(.function, ...) {
   })
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
+    if (!is.null(answer$text)) {
+      cli::cli_inform(c(i = "{answer$text}"))
+    }
     rlang::interrupt()
   }
   if (!is.null(answer$error)) {

@@ -3,8 +3,9 @@
 #' Trains for a number of steps or until the input ends. A model that was trained before continues from the newest
 #' checkpoint in its `model_dir`, even if the strategy was another. It does not evaluate: see [train_and_evaluate()].
 #'
-#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint and then raises an `interrupt`; the next
-#' `train()` continues from there. A second Ctrl-C stops at once.
+#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint, says at which step, and then raises an
+#' `interrupt`; the next `train()` continues from there, and [training_history()] has the losses. A second Ctrl-C stops
+#' at once.
 #'
 #' If the estimator's [run_config()] has a cluster on this machine, such as [local_cluster()], its processes are started
 #' to train; see [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.

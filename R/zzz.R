@@ -8,6 +8,7 @@
   for (verb in c("train", "evaluate")) {
     register_when_loaded("generics", verb)
   }
+  register_when_loaded("knitr", "knit_print", "tfdistribute_history", knit_print_of_history)
   register_when_loaded("pillar", "type_sum", "python.builtin.object", type_sum_of_python)
   # Descriptions can be passed to Python functions.
   for (class in paste0("tfdistribute_", c("run_config", "hook", "parse_example_spec"))) {

@@ -42,6 +42,7 @@ PLAIN = (
     "callbacks",
     "checkpoints",
     "checksums",
+    "history_file",
     "descriptions",
     "columns",
     "cluster",

@@ -22,7 +22,7 @@ a_task <- function(task, state, step = NULL, speed = NULL, pid = 20L, waiting_fo
     pid = pid,
     port = if (task != "evaluator 0") 2222L,
     state = state,
-    waiting_for = waiting_for,
+    activity = if (is.null(waiting_for)) state else paste("waiting for", waiting_for),
     step = step,
     examples_per_second = speed,
     seconds_since_step = NULL,

@@ -76,3 +76,56 @@ test_that("options(tfdistribute.progress = FALSE) is silent and costs no calls",
   expect_null(progress$listener)
   expect_silent(progress$finish())
 })
+
+test_that("before the first step a line says what the tasks do, and the last step ends the display", {
+  task <- function(name, activity) list(task = name, activity = activity)
+  monitor <- function(tasks, step = NULL, seen = new.env()) {
+    progress <- new_progress(show = TRUE, dynamic = FALSE)
+    show_progress(list(tasks = tasks, global_step = step), seen, progress)
+  }
+  tasks <- list(
+    task("chief 0", "loading TensorFlow"),
+    task("worker 0", "loading TensorFlow"),
+    task("evaluator 0", "waiting for a checkpoint")
+  )
+  expect_message(
+    monitor(tasks),
+    "chief 0, worker 0: loading TensorFlow; evaluator 0: waiting for a checkpoint",
+    fixed = TRUE
+  )
+  expect_silent(monitor(list(task("chief 0", "starting"), task("worker 0", "starting"))))
+  many <- lapply(paste("worker", 0:98), task, activity = "building the model")
+  expect_message(monitor(many), "^99 tasks: building the model")
+})
+
+test_that("lines say how much time is left once there is a speed to judge by", {
+  now <- new.env()
+  now$time <- as.POSIXct("2020-01-01", tz = "UTC")
+  display <- progress_lines(clock = function() now$time)
+  lines <- capture_messages({
+    display$step(event(1L, last_step = 1001L))
+    now$time <- now$time + 60
+    display$step(event(251L, last_step = 1001L))
+    now$time <- now$time + 180
+    display$step(event(1001L, last_step = 1001L))
+  })
+  expect_false(any(grepl("left", lines[c(1, 3)])))
+  expect_match(lines[[2]], "  3 min left", fixed = TRUE)
+})
+
+test_that("an interrupted verb says where training continues", {
+  local_bridge(list(interrupt = TRUE, text = "Stopped at {step} 7."))
+  said <- capture_messages(
+    tryCatch(call_backend("train"), interrupt = function(interrupt) NULL)
+  )
+  expect_match(said, "Stopped at {step} 7.", fixed = TRUE)
+})
+
+test_that("a job says at once which processes it starts", {
+  cluster <- local_cluster(workers = 3, ps = 1)
+  expect_identical(
+    show_processes(cluster, "train_and_evaluate"),
+    "3 workers, 1 parameter server, and an evaluator"
+  )
+  expect_identical(show_processes(local_cluster(workers = 2), "train"), "2 workers")
+})

@@ -55,7 +55,7 @@ def test_a_late_worker_is_waited_for_by_name(tmp_path: Path):
     options = {"max_steps": 5, "stops": ["worker-0 start"], "config": MULTI_WORKER}
     with fault_job(tmp_path, options) as job:
         state = job.await_state(
-            lambda state: job_fakes.row(state, "chief 0")["waiting_for"] == "worker 0"
+            lambda state: job_fakes.row(state, "chief 0")["activity"] == "waiting for worker 0"
         )
         assert job_fakes.row(state, "worker 0")["state"] == "starting"
         time.sleep(max(0.0, state["started"] + LATE_S - time.time()))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
-from tfdistribute.training.history import History
+import pytest
+
+from tfdistribute import engine
+from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.training import history as module
+from tfdistribute.training.history import History, read_history
 
 
 def test_only_steps_of_the_record_are_kept_but_all_reach_the_listener():
@@ -49,3 +55,38 @@ def test_the_time_of_an_evaluation_does_not_count_as_training():
     history.exclude(-100.0)
     history.note_step(2, 0.5, in_record=True)
     assert 100 <= history.seconds[-1] < 200
+
+
+def test_a_history_outlives_an_interrupt_and_the_interrupt_says_where_training_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "newest_step", lambda model_dir: 10)
+    events: list[dict[str, Any]] = []
+    history = History(global_batch_size=8, listener=events.append, model_dir=str(tmp_path))
+    with pytest.raises(KeyboardInterrupt, match="Stopped at step 10, and its"), history.saved():
+        history.note_step(1, 0.5, in_record=True)
+        history.note_step(10, 0.3, in_record=True)
+        history.note_evaluation({"loss": 0.2, "global_step": 10})
+        raise KeyboardInterrupt
+    assert events[-1] == {"event": "end"}
+    read = read_history(str(tmp_path))
+    assert read["training"]["loss"] == [0.5, 0.3]
+    assert read["evaluation"] == [{"loss": 0.2, "global_step": 10.0}]
+    assert read["global_step"] == 10
+
+
+def test_a_directory_without_a_training_has_no_history(tmp_path: Path):
+    with pytest.raises(ModelDirectoryError, match="has no history"):
+        read_history(str(tmp_path))
+
+
+def test_the_last_step_reaches_the_display_after_a_run_of_many_steps(tensorflow: Any):
+    shown: list[tuple[int, bool]] = []
+    hook = engine.hooks.RecordTraining(
+        lambda step, loss, recorded, *at: shown.append((step, recorded)), 10, 0.1
+    )
+    hook._first_step = hook._step = 0
+    hook._seen_at = 0.0
+    hook._note_skipped_steps(20, [0.0] * 20)
+    hook.end(None)
+    assert shown == [(1, True), (10, True), (20, True), (20, False)]

@@ -1,7 +1,7 @@
 """The functions that R calls: plain values in, plain values out.
 
 R calls :func:`call` only. It returns errors as data, because an exception that crosses reticulate loses its class:
-``{"value": ...}``, ``{"error": {...}}`` or ``{"interrupt": True}``.
+``{"value": ...}``, ``{"error": {...}}``, or ``{"interrupt": True}`` with a ``text`` for the user or None.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
         }
         with raise_on_interrupt() if name in INTERRUPTIBLE else contextlib.nullcontext():
             return {"value": function(**given)}
-    except KeyboardInterrupt:
-        return {"interrupt": True}
+    except KeyboardInterrupt as interrupt:
+        return {"interrupt": True, "text": str(interrupt) or None}
     except Exception as error:  # noqa: BLE001 - whatever TensorFlow raises reaches the R user as text
         return {"error": as_values(error)}

@@ -30,6 +30,7 @@ from tfdistribute.training import (
     export_savedmodel,
     global_step,
     predict,
+    read_history,
     train,
     train_and_evaluate,
     variable_names,
@@ -76,12 +77,19 @@ def _train_and_evaluate(
     return _history(history, model)
 
 
+def _training_history(model_dir: str) -> dict[str, Any]:
+    return _as_vectors({**read_history(model_dir), "model_dir": model_dir})
+
+
 def _history(history: History, model: Model) -> dict[str, Any]:
-    columns = history.as_columns()
-    # Arrays, so that a history of one entry reaches R as a vector and not as a scalar.
-    columns["training"] = {name: np.asarray(values) for name, values in columns["training"].items()}
     step = global_step(model.model_dir)
-    return {**columns, "global_step": step, "model_dir": model.model_dir}
+    return _as_vectors({**history.as_columns(), "global_step": step, "model_dir": model.model_dir})
+
+
+def _as_vectors(history: dict[str, Any]) -> dict[str, Any]:
+    # Arrays, so that a history of one entry reaches R as a vector and not as a scalar.
+    training = {name: np.asarray(values) for name, values in history["training"].items()}
+    return {**history, "training": training}
 
 
 def _evaluate(
@@ -243,6 +251,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
+    "training_history": _training_history,
     "variable_names": variable_names,
     "variable_value": variable_value,
     "write_shards": rows.write_shards,

@@ -21,12 +21,11 @@ def table(state: Mapping[str, Any]) -> list[str]:
 
 
 def _cells(task: Mapping[str, Any]) -> tuple[str, ...]:
-    waits = f" for {task['waiting_for']}" if task["waiting_for"] else ""
     numbers = (task["step"], task["examples_per_second"])
     return (
         str(task["task"]),
         str(task["pid"] or ""),
-        f"{task['state']}{waits}",
+        str(task["activity"]),
         *("" if number is None else f"{number:.0f}" for number in numbers),
     )
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from tfdistribute.history_file import COLUMNS, LossRows
 from tfdistribute.task_events import number, whole_number
-
-_COLUMNS = ("step", "loss", "seconds", "examples_per_second")
 
 
 @dataclass
@@ -16,26 +15,27 @@ class Progress:
 
     Args:
         global_step: The last step; None before the first.
+        last_step: The step at which the training will end; None if it is not known.
         loss: Loss of the last step that reported one.
         speed: Examples per second of the chief.
         checkpoint: Step of the newest checkpoint; None before the first.
         steps_lost: Steps that were repeated because their result was lost.
         stopped_by: The hook that ended the training early.
-        records: Rows of the history.
+        losses: Rows of the history.
         evaluations: Metrics by step.
     """
 
     global_step: int | None = None
+    last_step: int | None = None
     loss: float | None = None
     speed: float | None = None
     checkpoint: int | None = None
     steps_lost: int = 0
     stopped_by: str | None = None
-    records: list[dict[str, float | None]] = field(default_factory=list[dict[str, float | None]])
+    losses: LossRows = field(default_factory=LossRows)
     evaluations: dict[int, dict[str, float | None]] = field(
         default_factory=dict[int, dict[str, float | None]]
     )
-    _seconds_before: float = 0.0
 
     def take(self, event: dict[str, Any], is_chief: bool) -> None:
         """Update the progress from one event; ``is_chief`` says whether the chief reported it."""
@@ -45,11 +45,11 @@ class Progress:
         if not is_chief:
             return
         if event["event"] == "session" and step is not None:
-            self._take_session(step)
+            self._take_session(event, step)
         elif event["event"] == "step" and step is not None:
             self._take_step(event, step)
         elif event["event"] == "record" and step is not None:
-            self._take_record(event, step)
+            self.losses.take({name: number(event.get(name)) for name in COLUMNS})
         elif event["event"] == "checkpoint":
             self.checkpoint = step
         elif event["event"] == "finished":
@@ -57,7 +57,8 @@ class Progress:
             stopped_by = event.get("stopped_by")
             self.stopped_by = None if stopped_by is None else str(stopped_by)
 
-    def _take_session(self, step: int) -> None:
+    def _take_session(self, event: dict[str, Any], step: int) -> None:
+        self.last_step = whole_number(event.get("last_step"))
         if self.global_step is not None and step < self.global_step:
             # The chief restarted from a checkpoint.
             self.steps_lost += self.global_step - step
@@ -70,19 +71,6 @@ class Progress:
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
         self.speed = number(event.get("examples_per_second")) or self.speed
-
-    def _take_record(self, event: dict[str, Any], step: int) -> None:
-        row = {name: number(event.get(name)) for name in _COLUMNS}
-        kept = self.records
-        while kept and (kept[-1]["step"] or 0) >= step:
-            kept.pop()
-        seconds = row["seconds"] or 0.0
-        last = (kept[-1]["seconds"] or 0.0) if kept else 0.0
-        if seconds + self._seconds_before < last:
-            # A restarted process counts seconds from its own first step.
-            self._seconds_before = last
-        row["seconds"] = seconds + self._seconds_before
-        kept.append(row)
 
     def _take_evaluation(self, event: dict[str, Any], step: int) -> None:
         metrics = event.get("metrics")
@@ -101,19 +89,8 @@ class Progress:
     def as_columns(self) -> dict[str, Any]:
         """Return the history in the form of ``History.as_columns()``."""
         return {
-            "training": {name: [row[name] for row in self.records] for name in _COLUMNS},
+            "training": self.losses.columns(),
             "evaluation": self.evaluation_rows,
-            "examples_per_second": self._mean_speed(),
+            "examples_per_second": self.losses.mean_speed() or self.speed,
             "stopped_by": self.stopped_by,
         }
-
-    def _mean_speed(self) -> float | None:
-        examples = seconds = last = 0.0
-        for row in self.records:
-            # The first row includes TensorFlow's start-up and has no speed.
-            lasted = (row["seconds"] or 0.0) - last
-            last = row["seconds"] or 0.0
-            if row["examples_per_second"] is not None and lasted > 0:
-                examples += row["examples_per_second"] * lasted
-                seconds += lasted
-        return examples / seconds if seconds else self.speed

@@ -17,6 +17,7 @@ class TaskView:
         started_at: Monotonic time of the start.
         state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
         is_up: Whether it has reported any event.
+        has_tensorflow: Whether it has loaded TensorFlow.
         step: The last step that it reported.
         speed: Its examples per second.
         stepped_at: Monotonic time of its last step; None before the first.
@@ -33,6 +34,7 @@ class TaskView:
     state: str = "starting"
     waiting_for: str | None = None
     is_up: bool = False
+    has_tensorflow: bool = False
     step: int | None = None
     speed: float | None = None
     stepped_at: float | None = None
@@ -54,12 +56,24 @@ class TaskView:
         """Whether its process runs."""
         return self.pid is not None and self.exit is None
 
+    @property
+    def activity(self) -> str:
+        """What it is doing, in words."""
+        if self.waiting_for is not None:
+            return f"waiting for {self.waiting_for}"
+        if self.state == "starting" and self.is_up:
+            return "building the model" if self.has_tensorflow else "loading TensorFlow"
+        return self.state
+
     def take(self, event: dict[str, Any], now: float) -> None:
         """Update the state from one event; ``now`` is monotonic time."""
         self.heard_at, self.is_up = now, True
         take = getattr(self, f"_take_{event['event']}", None)
         if take is not None:
             take(event, now)
+
+    def _take_tensorflow(self, event: dict[str, Any], now: float) -> None:
+        self.has_tensorflow = True
 
     def _take_serving(self, event: dict[str, Any], now: float) -> None:
         self.state, self.waiting_for = "serving", None

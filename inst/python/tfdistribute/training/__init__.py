@@ -3,7 +3,7 @@
 from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.history import History
+from tfdistribute.training.history import History, read_history
 from tfdistribute.training.predict import concatenated, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -21,6 +21,7 @@ __all__ = [
     "export_savedmodel",
     "global_step",
     "predict",
+    "read_history",
     "train",
     "train_and_evaluate",
     "translate_errors",

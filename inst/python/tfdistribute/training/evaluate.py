@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import engine, history_file
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -67,4 +67,7 @@ def evaluate(
             checkpoint_path=checkpoint,
             name=name,
         )
-    return {str(key): float(value) for key, value in metrics.items()}
+    values = {str(key): float(value) for key, value in metrics.items()}
+    if name is None:
+        history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
+    return values

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfdistribute import history_file
+from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.columns import InputFacts
+from tfdistribute.errors import ModelDirectoryError
 
 Listener = Callable[[dict[str, Any]], Any]
 
@@ -16,6 +20,8 @@ Listener = Callable[[dict[str, Any]], Any]
 REPORT_EVERY_S = 0.1
 # What ends sooner needs no progress display.
 _FIRST_REPORT_S = 1.0
+# Interval between two writes of the losses to the model directory.
+_SAVE_EVERY_S = 1.0
 
 
 class BatchProgress:
@@ -70,7 +76,8 @@ class History:
     Args:
         global_batch_size: Examples per step over all replicas; None if not known.
         listener: Called with every entry, for a progress display; or None.
-        last_step: Step at which training will end; None if the input ends it.
+        last_step: Step at which training will end; None if it is not known.
+        model_dir: Where losses and evaluations are also saved; None for a task that does not write.
         stopped_by: The hook that ended the training before its steps or its data did, or None.
         notes: Settings that the training could not follow, one sentence each.
     """
@@ -78,6 +85,7 @@ class History:
     global_batch_size: int | None = None
     listener: Listener | None = None
     last_step: int | None = None
+    model_dir: str | None = None
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -87,6 +95,8 @@ class History:
     notes: list[str] = field(default_factory=list)
     _started: tuple[float, int] | None = None
     _interval: tuple[float, int] | None = None
+    _saved: int = 0
+    _saved_at: float = 0.0
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
         """Note the loss of one step.
@@ -108,6 +118,8 @@ class History:
             self.seconds.append(now - self._started[0])
             self.speeds.append(speed)
             self._interval = (now, step)
+            if time.monotonic() - self._saved_at >= _SAVE_EVERY_S:
+                self._save_losses()
         if self.listener is not None and at is None:
             self.listener(
                 {
@@ -139,9 +151,46 @@ class History:
         if self.listener is not None:
             self.listener({"event": "note", "text": text})
 
+    @contextlib.contextmanager
+    def saved(self) -> Iterator[None]:
+        """Save the losses of the training inside the block, and end its progress display.
+
+        Raises:
+            KeyboardInterrupt: the training was interrupted; the text says where it continues.
+        """
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(*self._stopped_texts()) from interrupt
+        finally:
+            self._save_losses()
+            if self.listener is not None:
+                self.listener({"event": "end"})
+
+    def _stopped_texts(self) -> list[str]:
+        step = 0 if self.model_dir is None else newest_step(self.model_dir)
+        if step == 0:
+            return []
+        return [
+            f"Stopped at step {step}, and its checkpoint is written. train() continues from there."
+            if self.steps and self.steps[-1] == step
+            else f"Stopped. The newest checkpoint is of step {step}, and train() continues from there."
+        ]
+
+    def _save_losses(self) -> None:
+        self._saved_at = time.monotonic()
+        if self.model_dir is not None:
+            columns = (self.steps, self.losses, self.seconds, self.speeds)
+            new = zip(*(column[self._saved :] for column in columns), strict=True)
+            rows = [dict(zip(history_file.COLUMNS, row, strict=True)) for row in new]
+            history_file.append(self.model_dir, history_file.LOSSES, rows)
+        self._saved = len(self.steps)
+
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         """Note the metrics of one evaluation, ``global_step`` among them."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})
+        if self.model_dir is not None:
+            history_file.append(self.model_dir, history_file.EVALUATIONS, self.evaluations[-1:])
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})
 
@@ -173,3 +222,36 @@ class History:
             "stopped_by": self.stopped_by,
             "notes": list(self.notes),
         }
+
+
+def read_history(model_dir: str) -> dict[str, Any]:
+    """Read the history of all trainings of a model directory.
+
+    Returns:
+        As ``History.as_columns()``, and ``global_step``.
+
+    Raises:
+        ModelDirectoryError: there is no history.
+    """
+    losses = history_file.read_losses(model_dir)
+    evaluations = history_file.read_evaluations(model_dir)
+    if not losses.rows and not evaluations:
+        raise ModelDirectoryError(
+            f'`model_dir` "{model_dir}" has no history: nothing was trained there.',
+            "Call train() first, or give the `model_dir` of a trained model.",
+            argument="model_dir",
+            value=model_dir,
+        )
+    columns = losses.columns()
+    return {
+        "training": {name: [_number(value) for value in columns[name]] for name in columns},
+        "evaluation": [{name: _number(row[name]) for name in row} for row in evaluations],
+        "examples_per_second": _number(losses.mean_speed()),
+        "stopped_by": None,
+        "notes": [],
+        "global_step": newest_step(model_dir),
+    }
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

@@ -28,6 +28,7 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
+from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training.history import REPORT_EVERY_S, History
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
 from tfdistribute.training.model_directory import (
@@ -72,6 +73,14 @@ class Prepared:
             settings.log_step_count_steps,
             note,
         )
+
+    def steps_of(self, source: Input, pipelines: int = 1) -> int | None:
+        """Return the training steps of an input that these many tasks read; None if it is endless or not known."""
+        facts = source.facts()
+        if facts.rows is None or facts.epochs is None or facts.global_batch_size is None:
+            return None
+        shard = Shard(pipelines, 0, pipelines * max(len(self.devices.train), 1))
+        return BatchPlan(facts.rows, facts.epochs, facts.global_batch_size, shard).steps
 
     def session_hooks(self, verb: str) -> list[Any]:
         """Make the hooks that a session needs under the strategy; verb is "train" or "evaluate"."""

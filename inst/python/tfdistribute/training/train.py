@@ -74,9 +74,13 @@ def train(
         )
     check_training(model, source, steps, max_steps, hooks)
     prepared = prepare_training("train", model, settings, source)
-    last_step = max_steps if steps is None else global_step(model.model_dir) + steps
-    history = History(source.facts().global_batch_size, listener, last_step)
+    step = global_step(model.model_dir)
+    ends = [max_steps, *(step + n for n in (steps, prepared.steps_of(source)) if n is not None)]
+    last_step = min((end for end in ends if end is not None), default=None)
+    batch_size = source.facts().global_batch_size
+    history = History(batch_size, listener, last_step, model.model_dir)
     with (
+        history.saved(),
         translate_errors("train"),
         finish_step_on_interrupt() as stop,
         source.serving(),

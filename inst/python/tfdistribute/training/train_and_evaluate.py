@@ -17,6 +17,7 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
 from tfdistribute.training.tasks.perform import perform
 from tfdistribute.training.tensorflow_errors import translate_errors
+from tfdistribute.training.variables import global_step
 
 
 def train_and_evaluate(
@@ -64,9 +65,14 @@ def train_and_evaluate(
     check_specs(model, train_spec, eval_spec)
     prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
     check_evaluation(prepared, eval_spec.input.facts())
-    history = History(train_spec.input.facts().global_batch_size, listener, train_spec.max_steps)
+    steps = prepared.steps_of(train_spec.input)
+    ends = (train_spec.max_steps, None if steps is None else global_step(model.model_dir) + steps)
+    last_step = min((end for end in ends if end is not None), default=None)
+    batch_size = train_spec.input.facts().global_batch_size
+    history = History(batch_size, listener, last_step, model.model_dir)
     tf = engine.tf
     with (
+        history.saved(),
         translate_errors("train_and_evaluate"),
         finish_step_on_interrupt() as stop,
         train_spec.input.serving(),

@@ -83,6 +83,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._step = 0
         self._fetched: tuple[int, float] | None = None
         self._recorded: int | None = None
+        self._shown: int | None = None
 
     def begin(self) -> None:
         """Find the loss and the global step."""
@@ -116,6 +117,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
         if self._in_report:
             self._reported = time.monotonic()
         if self._in_record or self._in_report:
+            self._shown = self._step
             self._record(*self._fetched, self._in_record)
         if self._in_record:
             self._recorded = self._step
@@ -142,6 +144,8 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def end(self, session: Any) -> None:
         """Report the last step, whether it is due or not."""
         del session
-        # If the input has ended, a further step had begun.
+        # If the input has ended, a further step had begun. Steps of a run of many are recorded, but not shown.
         if self._fetched is not None and self._fetched[0] != self._recorded:
             self._record(*self._fetched, True)
+        elif self._fetched is not None and self._fetched[0] != self._shown:
+            self._record(*self._fetched, False)

@@ -29,7 +29,14 @@ _completed: set[float] = set()
 
 def evaluate_checkpoints(assignment: TaskAssignment) -> History:
     """Evaluate until the last checkpoint of the training has been evaluated."""
-    history = TaskHistory(None, assignment.listener, None, is_chief=False, own_batch_size=None)
+    history = TaskHistory(
+        None,
+        assignment.listener,
+        None,
+        is_chief=False,
+        own_batch_size=None,
+        model_dir=assignment.model.model_dir,
+    )
     if assignment.evaluation is None:
         history.note("train() does not evaluate: this evaluator has nothing to do.")
         return history

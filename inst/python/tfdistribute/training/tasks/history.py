@@ -16,6 +16,7 @@ class TaskHistory(History):
     Args:
         is_chief: Whether this task's losses are those of the training.
         own_batch_size: Examples that this task takes in one of its steps; None if not known.
+        model_dir: Where losses and evaluations are also saved; None for a task that does not write.
     """
 
     def __init__(
@@ -25,8 +26,9 @@ class TaskHistory(History):
         last_step: int | None,
         is_chief: bool,
         own_batch_size: int | None,
+        model_dir: str | None = None,
     ) -> None:
-        super().__init__(global_batch_size, listener, last_step)
+        super().__init__(global_batch_size, listener, last_step, model_dir)
         self._is_chief = is_chief
         self._own_batch_size = own_batch_size
         self._own_steps: int | None = None
@@ -35,7 +37,7 @@ class TaskHistory(History):
 
     def session_started(self, step: int) -> None:
         """Report the global step at which a session begins."""
-        task_events.emit("session", step=step)
+        task_events.emit("session", step=step, last_step=self.last_step)
 
     def steps_taken(self, step: int, count: int) -> None:
         """Report the steps of this task and its speed."""

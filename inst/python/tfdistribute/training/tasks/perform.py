@@ -9,7 +9,6 @@ from typing import Any
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.interrupts import finish_step_on_interrupt
-from tfdistribute.sharding import BatchPlan, Shard
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
@@ -84,6 +83,7 @@ def _train(assignment: TaskAssignment) -> History:
         recorded = progress.recorded(first_step)
     history = _history(assignment, prepared, first_step)
     with (
+        history.saved(),
         recorded,
         translate_errors(assignment.verb),
         finish_step_on_interrupt() as stop,
@@ -115,7 +115,10 @@ def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) ->
     batch = spec.input.facts().global_batch_size
     sharers = len(member.training_tasks) if member.in_step else 1
     own = None if batch is None else batch // sharers
-    history = TaskHistory(batch, assignment.listener, last_step, member.is_chief, own)
+    saved_in = assignment.model.model_dir if member.is_chief else None
+    history = TaskHistory(
+        batch, assignment.listener, last_step, member.is_chief, own, model_dir=saved_in
+    )
     if not is_sharded(spec.input) and len(member.training_tasks) > 1:
         history.note(NOT_SHARDED)
     return history
@@ -129,12 +132,10 @@ def _last_step_of_data(
     A task that runs out of data mid-step aborts collectives its peers have started, and the next checkpoint may need
     one of them.
     """
-    member, facts = assignment.member, assignment.train.input.facts()
-    if not member.in_step or facts.rows is None or facts.global_batch_size is None:
+    member = assignment.member
+    if not member.in_step:
         return None
-    pipelines = len(member.training_tasks)
-    shard = Shard(pipelines, 0, pipelines * max(len(prepared.devices.train), 1))
-    steps = BatchPlan(facts.rows, facts.epochs, facts.global_batch_size, shard).steps
+    steps = prepared.steps_of(assignment.train.input, len(member.training_tasks))
     return None if steps is None else first_step + steps
 
 

@@ -1,0 +1,117 @@
+"""History files of a model directory: losses and evaluations of all its trainings, one JSON object per line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+# Two files, because the chief and the evaluator of a cluster write at the same time.
+LOSSES = "tfdistribute-losses.jsonl"
+EVALUATIONS = "tfdistribute-evaluations.jsonl"
+
+COLUMNS = ("step", "loss", "seconds", "examples_per_second")
+
+Row = dict[str, float | None]
+
+
+@dataclass
+class LossRows:
+    """Rows of losses by step, merged over restarts and trainings.
+
+    A row replaces the rows of its step and of later ones: they were lost with a process and trained again.
+
+    Args:
+        rows: Rows with ``COLUMNS``; ``seconds`` continue over restarts.
+    """
+
+    rows: list[Row] = field(default_factory=list[Row])
+    _seconds_before: float = 0.0
+
+    def take(self, row: Row) -> None:
+        """Add a row, whose seconds count from the first step of its own process."""
+        step = row["step"] or 0
+        while self.rows and (self.rows[-1]["step"] or 0) >= step:
+            self.rows.pop()
+        seconds = row["seconds"] or 0.0
+        last = (self.rows[-1]["seconds"] or 0.0) if self.rows else 0.0
+        if seconds + self._seconds_before < last:
+            self._seconds_before = last
+        self.rows.append({**row, "seconds": seconds + self._seconds_before})
+
+    def columns(self) -> dict[str, list[float | None]]:
+        """Return the rows as columns."""
+        return {name: [row[name] for row in self.rows] for name in COLUMNS}
+
+    def mean_speed(self) -> float | None:
+        """Return the examples per second over all rows; None if no row has a speed."""
+        examples = seconds = last = 0.0
+        for row in self.rows:
+            # The first row includes TensorFlow's start-up and has no speed.
+            lasted = (row["seconds"] or 0.0) - last
+            last = row["seconds"] or 0.0
+            if row["examples_per_second"] is not None and lasted > 0:
+                examples += row["examples_per_second"] * lasted
+                seconds += lasted
+        return examples / seconds if seconds else None
+
+
+def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]) -> None:
+    """Append rows to a history file.
+
+    A row that cannot be written is dropped: a full disk must not end the training here. A remote directory gets no
+    history.
+    """
+    lines = [json.dumps({name: _finite(value) for name, value in row.items()}) for row in rows]
+    if not lines or "://" in model_dir:
+        return
+    with (
+        contextlib.suppress(OSError),
+        open(os.path.join(model_dir, file), "a", encoding="utf-8") as opened,
+    ):
+        opened.write("\n".join(lines) + "\n")
+
+
+def read_losses(model_dir: str) -> LossRows:
+    """Read the losses of all trainings of a model directory; no rows if there are none."""
+    losses = LossRows()
+    for row in _read(model_dir, LOSSES):
+        if all(name in row for name in COLUMNS):
+            losses.take(row)
+    return losses
+
+
+def read_evaluations(model_dir: str) -> list[Row]:
+    """Read the newest evaluation of each step, by step."""
+    rows = [row for row in _read(model_dir, EVALUATIONS) if row.get("global_step") is not None]
+    by_step = {row["global_step"]: row for row in rows}
+    return [by_step[step] for step in sorted(by_step, key=lambda step: step or 0.0)]
+
+
+def _read(model_dir: str, file: str) -> list[Row]:
+    try:
+        with open(os.path.join(model_dir, file), encoding="utf-8", errors="replace") as opened:
+            return [row for line in opened if (row := _parse(line)) is not None]
+    except OSError:
+        return []
+
+
+def _parse(line: str) -> Row | None:
+    # The last line of a process that was killed may be incomplete.
+    try:
+        found: object = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    row = cast("dict[str, Any]", found)
+    numbers = all(value is None or isinstance(value, (int, float)) for value in row.values())
+    return row if numbers else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
