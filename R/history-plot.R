@@ -111,15 +111,17 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
     (if (has_trend) ggplot2::geom_line(data = trend, linewidth = 0.9)) +
     ggplot2::geom_line(data = evaluation, linewidth = 0.6) +
     ggplot2::geom_point(data = rbind(single, evaluation), size = 2) +
-    ggplot2::scale_colour_manual(values = series_colours, drop = TRUE) +
-    ggplot2::scale_x_continuous(labels = function(x) format(x, big.mark = ",", trim = TRUE)) +
-    (if (spans_magnitudes(data)) ggplot2::scale_y_log10()) +
+    ggplot2::scale_colour_manual(values = series_colours, breaks = names(series_colours)) +
+    ggplot2::scale_x_continuous(labels = plain_labels) +
+    (if (spans_magnitudes(data)) ggplot2::scale_y_log10(labels = plain_labels)) +
     ggplot2::facet_wrap(ggplot2::vars(metric), scales = "free_y") +
     ggplot2::labs(x = "step", y = NULL, colour = NULL) +
     theme(base_size = 13) +
     ggplot2::theme(
       legend.position = if (nrow(evaluation) > 0) "top" else "none",
       legend.justification = "left",
+      legend.margin = ggplot2::margin(),
+      legend.box.margin = ggplot2::margin(b = -4),
       panel.grid.minor = ggplot2::element_blank(),
       panel.spacing = ggplot2::unit(1.5, "lines"),
       strip.background = ggplot2::element_blank(),
@@ -128,13 +130,28 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
   plot
 }
 
-# Medians of a twentieth of the values, and of fewer towards both ends, which are those of the data.
+# Each number by itself: 0.3, 30, 3,000.
+plain_labels <- function(x) {
+  ifelse(is.na(x), NA, vapply(x, format, "", big.mark = ",", trim = TRUE))
+}
+
+# Means of the medians of a twentieth of the values, and of fewer towards both ends: the first and the last value are
+# those of the data, and no value is outside the data that it stands for.
 running_median <- function(value) {
-  width <- 2 * (length(value) %/% 40) + 1
-  smoothed <- as.vector(stats::runmed(value, width, endrule = "median"))
-  ends <- c(1, length(value))
-  smoothed[ends] <- value[ends]
-  smoothed
+  half <- length(value) %/% 40
+  running_value(running_value(value, half, stats::median), half %/% 2, mean)
+}
+
+running_value <- function(value, half, summary) {
+  last <- length(value)
+  vapply(
+    seq_along(value),
+    function(at) {
+      reach <- min(half, at - 1, last - at)
+      summary(value[(at - reach):(at + reach)])
+    },
+    0
+  )
 }
 
 plot_with_base <- function(data) {

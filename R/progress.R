@@ -46,19 +46,14 @@ loss_text <- function(event) {
 
 # Text such as "  2 min left", from the mean time of the steps since the first one that was shown.
 time_left <- function(seconds, steps, event) {
-  if (is.null(event$last_step) || steps <= 0 || event$step >= event$last_step) {
-    return(NULL)
-  }
-  left <- seconds / steps * (event$last_step - event$step)
-  unit <- if (left < 100) {
-    1
-  } else if (left < 6000) {
-    60
+  left <- if (is.null(event$last_step) || steps <= 0) {
+    0
   } else {
-    3600
+    seconds / steps * (event$last_step - event$step)
   }
-  name <- c("s", "min", "h")[match(unit, c(1, 60, 3600))]
-  paste0("  ", round(left / unit), " ", name, " left")
+  units <- c(s = 1, min = 60, h = 3600)
+  unit <- sum(left >= c(0, 100, 6000))
+  if (left >= 1) paste0("  ", round(left / units[[unit]]), " ", names(units)[[unit]], " left")
 }
 
 evaluation_text <- function(event) {

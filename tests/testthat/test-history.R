@@ -78,7 +78,7 @@ test_that("summary() counts steps and gives the last evaluation", {
 test_that("plot() draws losses and evaluations with ggplot2 and without", {
   plot <- plot(example_history(), method = "ggplot2")
   expect_s3_class(plot, "ggplot")
-  expect_identical(sort(unique(plot$data$metric)), c("accuracy", "loss"))
+  expect_identical(levels(plot$data$metric), c("loss", "accuracy"))
   file <- withr::local_tempfile(fileext = ".png")
   grDevices::png(file)
   drawn <- plot(example_history(), method = "base", metrics = "loss")
@@ -89,4 +89,81 @@ test_that("plot() draws losses and evaluations with ggplot2 and without", {
     plot(example_history(), metrics = "auc"),
     class = "tfdistribute_argument_error"
   )
+})
+
+a_history <- function(losses, evaluation = list()) {
+  steps <- seq_along(losses)
+  new_history(list(
+    training = list(
+      step = array(steps),
+      loss = array(losses),
+      seconds = array(steps / 10),
+      examples_per_second = array(rep(100, length(steps)))
+    ),
+    evaluation = evaluation,
+    examples_per_second = 100,
+    global_step = max(steps),
+    model_dir = "runs/example"
+  ))
+}
+
+test_that("a plot leaves out what is constant, drawn already, or only describes the data", {
+  evaluation <- lapply(1:3, function(step) {
+    list(
+      loss = 1 / step,
+      average_loss = 1 / step,
+      accuracy = step / 4,
+      `accuracy/baseline` = 0.5,
+      `label/mean` = 3,
+      `prediction/mean` = 3 - 1 / step,
+      global_step = step
+    )
+  })
+  history <- a_history(c(3, 2, 1), evaluation)
+  expect_identical(levels(plot(history)$data$metric), c("loss", "accuracy"))
+  expect_identical(levels(plot(history, metrics = "label/mean")$data$metric), "label/mean")
+  # A single evaluation is no curve, but a point beside the losses.
+  once <- plot(a_history(c(3, 2, 1), evaluation[1]))
+  expect_identical(levels(once$data$metric), "loss")
+  expect_true("evaluation" %in% once$data$data)
+})
+
+test_that("large first losses do not flatten the rest of a plot", {
+  is_log <- function(history) !is.null(plot(history)$scales$get_scales("y"))
+  expect_true(is_log(a_history(c(4400, 300, 9, 8, 7, 6, 5))))
+  expect_false(is_log(a_history(c(7, 6, 5, 5, 4))))
+  expect_false(is_log(a_history(c(4400, 300, 0, 0, 0))))
+})
+
+test_that("the trend in a plot begins and ends with the data and never leaves it", {
+  value <- c(44, 32, 8, 1.5 + sin(1:100) / 5)
+  trend <- running_median(value)
+  expect_identical(trend[c(1, 103)], value[c(1, 103)])
+  expect_gte(min(trend), min(value))
+})
+
+test_that("knitr prints a history and plots it", {
+  skip_if_not_installed("knitr")
+  file <- withr::local_tempfile(fileext = ".png")
+  grDevices::png(file)
+  printed <- capture.output(knitr::knit_print(example_history()))
+  grDevices::dev.off()
+  expect_match(printed[[1]], "<history> steps 1 to 20", fixed = TRUE)
+  expect_gt(file.size(file), 1000)
+})
+
+test_that("training_history() reads the directory of a model, in any session", {
+  answer <- local_answers(training_history = function(arguments) {
+    list(
+      training = list(step = 1, loss = 3, seconds = 0, examples_per_second = NaN),
+      evaluation = list(),
+      examples_per_second = NaN,
+      global_step = 1,
+      model_dir = arguments$model_dir
+    )
+  })
+  model <- linear_regressor(feature_columns(column_numeric("x")), model_dir = "/runs/x")
+  expect_identical(training_history(model)$model_dir, "/runs/x")
+  expect_identical(training_history("/runs/x")$losses$loss, 3)
+  expect_error(training_history(mtcars), class = "tfdistribute_argument_error")
 })

@@ -199,12 +199,16 @@ test_that("waiting ends after `timeout_s`, and an interrupt stops only a job tha
   stopped <- NULL
   local_answers(
     job_news = function(arguments) "interrupt",
-    stop_job = function(arguments) stopped <<- arguments$job$id
+    stop_job = function(arguments) stopped <<- arguments$job$id,
+    job_state = function(arguments) a_state("stopped", checkpoint = 30L)
   )
   outcome <- function(expr) tryCatch(suppressMessages(expr), interrupt = function(i) "interrupted")
   expect_identical(outcome(wait_for(a_job())), "interrupted")
   expect_null(stopped)
-  expect_identical(outcome(follow_job(a_job())), "interrupted")
+  expect_message(
+    tryCatch(follow_job(a_job()), interrupt = function(i) "interrupted"),
+    "Stopped at step 30, and its checkpoint is written"
+  )
   expect_identical(stopped, "abc")
 })
 

@@ -77,11 +77,12 @@ test_that("options(tfdistribute.progress = FALSE) is silent and costs no calls",
   expect_silent(progress$finish())
 })
 
-test_that("before the first step a line says what the tasks do, and the last step ends the display", {
+test_that("before the first step a line says what the tasks do", {
   task <- function(name, activity) list(task = name, activity = activity)
-  monitor <- function(tasks, step = NULL, seen = new.env()) {
+  monitor <- function(tasks) {
+    seen <- list2env(list(phase = NULL, step = 0L, evaluations = 0L))
     progress <- new_progress(show = TRUE, dynamic = FALSE)
-    show_progress(list(tasks = tasks, global_step = step), seen, progress)
+    show_progress(list(tasks = tasks, evaluations = list()), seen, progress)
   }
   tasks <- list(
     task("chief 0", "loading TensorFlow"),
