@@ -13,11 +13,16 @@ from typing import Any
 import pytest
 
 from tfdistribute.cluster.addresses import Address, parse_address, resolve_hosts
-from tfdistribute.cluster.checks import CLUSTER_CHECKS, check, check_tf_configs
+from tfdistribute.cluster.checks import CLUSTER_CHECKS, check, check_at_start, check_tf_configs
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.ports import free_ports, listener
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
-from tfdistribute.cluster.tf_config import read_tf_config, to_tf_config
+from tfdistribute.cluster.tf_config import (
+    TfConfig,
+    parse_tf_config,
+    read_tf_config,
+    to_tf_config,
+)
 from tfdistribute.errors import ClusterError
 from tfdistribute.rules import Finding
 
@@ -288,3 +293,46 @@ def test_what_is_written_for_a_task_is_read_back():
         }
     with pytest.raises(ClusterError, match="worker 7, which the cluster does not have"):
         to_tf_config(cluster, Task("worker", 7))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "words"),
+    [
+        ({"chief": ["$(touch x):1"], "worker": [A]}, "chief", "is not an address"),
+        ({"chief": [A], "worker": ["192.0.2.2:0"]}, "chief", "has no port from 1 to 65535"),
+        ({"chief": [A], "worker": ["192.0.2.2:99999"]}, "chief", "has no port from 1 to 65535"),
+        ({"chief": [A], "master": [B]}, "chief", '"master" is not a role'),
+        ({"chief": [A], "worker": [B]}, "helper", '"helper" is not a role'),
+        ({}, "chief", "has no task that trains"),
+        ({"chief": [A], "worker": [A]}, "chief", "is also that of chief 0"),
+        ({"chief": [A, B]}, "chief", "2 chiefs"),
+    ],
+)
+def test_a_task_refuses_a_mistaken_cluster_before_it_trains(
+    cluster: dict[str, list[str]], task: str, words: str
+):
+    roles = {role: tuple(each) for role, each in cluster.items()}
+    with pytest.raises(ClusterError) as caught:
+        check_at_start(TfConfig(roles, task, 0))
+    assert words in caught.value.problem
+    assert caught.value.argument == "TF_CONFIG"
+
+
+def test_a_task_does_not_refuse_what_may_only_look_wrong_from_here(taken_port: int):
+    # The port may be held by this process, in its second training.
+    own = {"chief": (f"127.0.0.1:{taken_port}",), "worker": ("127.0.0.1:1",)}
+    check_at_start(TfConfig(own, "chief", 0))
+    check_at_start(TfConfig({"chief": ("no-such-host.invalid:1",)}, "chief", 0))
+
+
+def test_a_huge_cluster_is_refused_at_once():
+    addresses = [f"host-{number}:2222" for number in range(600_000)]
+    text = json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": 0}})
+    began = time.monotonic()
+    (finding,) = check_tf_configs([text, text])
+    assert finding.message == "The cluster has 600000 tasks, and this package supports 10000."
+    config = parse_tf_config(text)
+    assert config is not None
+    with pytest.raises(ClusterError, match="600000 tasks"):
+        check_at_start(config)
+    assert time.monotonic() - began < 10

@@ -79,3 +79,19 @@ def test_what_is_no_cluster_is_refused_by_name(content: Any, message: str):
     with pytest.raises(ClusterError) as caught:
         reading(content)
     assert message in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"cluster": {"chief": ["a:1"]}, "cluster": {}}', 'TF_CONFIG has "cluster" twice.'),
+        ('{"cluster": ' + "[" * 100_000, "TF_CONFIG is nested too deeply."),
+        ('{"task": {"type": "chief", "index": ' + "9" * 5_000 + "}}", "TF_CONFIG cannot be read"),
+        (json.dumps({"cluster": ["a:1"] * 100_000}), 'TF_CONFIG["cluster"] must be an object'),
+    ],
+)
+def test_text_that_json_accepts_may_still_be_refused(text: str, message: str):
+    with pytest.raises(ClusterError) as caught:
+        read_tf_config({"TF_CONFIG": text})
+    assert message in caught.value.problem
+    assert len(str(caught.value)) < 2000

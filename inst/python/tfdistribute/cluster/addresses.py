@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import queue
 import re
 import socket
 import threading
@@ -19,6 +20,8 @@ _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 # A name service that is down would block for half a minute.
 LOOKUP_TIMEOUT_S = 0.5
+# Lookups at the same time.
+_LOOKUPS = 64
 
 
 @dataclass(frozen=True)
@@ -75,18 +78,22 @@ def resolve_hosts(
 ) -> dict[str, set[str]]:
     """Look up the IP addresses of hosts in parallel; hosts not found within ``timeout_s`` are left out."""
     found: dict[str, set[str]] = {}
-    searches: list[threading.Thread] = []
+    names: queue.SimpleQueue[str] = queue.SimpleQueue()
     for address in {each.host: each for each in addresses}.values():
         if address.is_ip_address:
             found[address.host] = {address.host}
         elif address.is_loopback:
             found[address.host] = {"127.0.0.1"}
         else:
-            # A lookup cannot be interrupted; a daemon thread does not keep the process alive.
-            search = threading.Thread(target=_look_up, args=(address.host, found), daemon=True)
-            search.start()
-            searches.append(search)
+            names.put(address.host)
     deadline = time.monotonic() + timeout_s
+    # A lookup cannot be interrupted; a daemon thread does not keep the process alive.
+    searches = [
+        threading.Thread(target=_look_up, args=(names, found, deadline), daemon=True)
+        for _ in range(min(names.qsize(), _LOOKUPS))
+    ]
+    for search in searches:
+        search.start()
     for search in searches:
         search.join(max(deadline - time.monotonic(), 0))
     return dict(found)
@@ -97,11 +104,14 @@ def is_this_machine(ip_addresses: Iterable[str]) -> bool:
     return any(_is_own(address) for address in ip_addresses)
 
 
-def _look_up(host: str, found: dict[str, set[str]]) -> None:
-    # A malformed name raises UnicodeError.
-    with contextlib.suppress(OSError, UnicodeError):
-        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        found[host] = {str(answer[4][0]) for answer in answers}
+def _look_up(names: queue.SimpleQueue[str], found: dict[str, set[str]], deadline: float) -> None:
+    with contextlib.suppress(queue.Empty):
+        while time.monotonic() < deadline:
+            host = names.get_nowait()
+            # A malformed name raises UnicodeError.
+            with contextlib.suppress(OSError, UnicodeError):
+                answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+                found[host] = {str(answer[4][0]) for answer in answers}
 
 
 def _is_own(address: str) -> bool:

@@ -13,18 +13,43 @@ from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config
 from tfdistribute.errors import ClusterError
 from tfdistribute.rules import Finding, findings
 
+# TensorFlow's largest clusters have hundreds of tasks.
+MOST_TASKS = 10_000
+
 
 @dataclass(frozen=True)
 class ClusterRule:
-    """One row of the table."""
+    """One row of the table.
+
+    Args:
+        rule: What must hold, as a sentence.
+        find: Finds the violations.
+        at_start: Whether a task checks it when a training starts. The others may only look wrong then: the name service
+            may be slow, and the port may be held by this process.
+    """
 
     rule: str
     find: Callable[[ClusterFacts], Iterator[Finding]]
+    at_start: bool = True
 
 
 def check(facts: ClusterFacts) -> list[Finding]:
     """Find all mistakes of a cluster, in the table's order. Starts nothing, and raises nothing."""
-    return findings(CLUSTER_CHECKS, facts)
+    return _findings(CLUSTER_CHECKS, facts)
+
+
+def check_at_start(config: TfConfig) -> None:
+    """Check the cluster of a process that is about to train as one of its tasks.
+
+    Raises:
+        ClusterError: the first mistake; TensorFlow would wait for ever, train alone, or abort the process.
+    """
+    facts = facts_of_tf_configs((config,))
+    found = _findings([rule for rule in CLUSTER_CHECKS if rule.at_start], facts)
+    if found:
+        raise ClusterError(
+            found[0].message, found[0].fix, argument="TF_CONFIG", value=found[0].field
+        )
 
 
 def check_tf_configs(
@@ -49,6 +74,11 @@ def check_tf_configs(
     return unreadable + check(facts)
 
 
+def _findings(rules: Sequence[ClusterRule], facts: ClusterFacts) -> list[Finding]:
+    # Each of the other rules would report, or look up, thousands of addresses.
+    return list(_too_many_tasks(facts)) or findings(rules, facts)
+
+
 # Roles and tasks --------------------------------------------------------------------------------------------
 
 
@@ -56,6 +86,16 @@ def _is_empty(facts: ClusterFacts) -> Iterator[Finding]:
     if not any(facts.roles.values()):
         yield Finding(
             "cluster", "The cluster has no task that trains.", "Give it a chief, or workers."
+        )
+
+
+def _too_many_tasks(facts: ClusterFacts) -> Iterator[Finding]:
+    tasks = facts.count(*facts.roles)
+    if tasks > MOST_TASKS:
+        yield Finding(
+            "cluster",
+            f"The cluster has {tasks} tasks, and this package supports {MOST_TASKS}.",
+            "Give it fewer tasks.",
         )
 
 
@@ -233,6 +273,7 @@ def _tf_config_is_late(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 CLUSTER_CHECKS: tuple[ClusterRule, ...] = (
+    ClusterRule(f"There are at most {MOST_TASKS} tasks.", _too_many_tasks),
     ClusterRule("There is a task that trains.", _is_empty),
     ClusterRule(f"A role is one of {', '.join(TRAINING_ROLES)} and evaluator.", _unknown_roles),
     ClusterRule("There is at most one chief.", _several_chiefs),
@@ -245,8 +286,12 @@ CLUSTER_CHECKS: tuple[ClusterRule, ...] = (
     ClusterRule("Every address has a port.", _no_ports),
     ClusterRule("No two tasks have the same address.", _same_addresses),
     ClusterRule("The loopback is used by all tasks or by none.", _loopback_among_others),
-    ClusterRule("Every host can be found.", _hosts_not_found),
-    ClusterRule("The ports of this machine's tasks are free.", _ports_taken),
-    ClusterRule("The batch can be split evenly over the replicas.", _batch_does_not_divide),
-    ClusterRule("TF_CONFIG is set before TensorFlow is started.", _tf_config_is_late),
+    ClusterRule("Every host can be found.", _hosts_not_found, at_start=False),
+    ClusterRule("The ports of this machine's tasks are free.", _ports_taken, at_start=False),
+    ClusterRule(
+        "The batch can be split evenly over the replicas.", _batch_does_not_divide, at_start=False
+    ),
+    ClusterRule(
+        "TF_CONFIG is set before TensorFlow is started.", _tf_config_is_late, at_start=False
+    ),
 )

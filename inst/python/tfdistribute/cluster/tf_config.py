@@ -10,6 +10,7 @@ from typing import Any, cast
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
 from tfdistribute.errors import ClusterError
 
+_MOST_CHARACTERS = 200
 REMEDY = (
     'Write it as {"cluster": {"chief": ["host:port"], "worker": ["host:port"]}, '
     '"task": {"type": "chief", "index": 0}}, or unset TF_CONFIG to train on this machine alone.'
@@ -67,7 +68,11 @@ def parse_tf_config(text: str) -> TfConfig | None:
     if not text:
         return None
     try:
-        content: object = json.loads(text)
+        content: object = json.loads(text, object_pairs_hook=_without_duplicates)
+    except RecursionError as error:
+        raise ClusterError(
+            "TF_CONFIG is nested too deeply.", REMEDY, argument="TF_CONFIG"
+        ) from error
     except json.JSONDecodeError as error:
         near = " ".join(text[max(error.pos - 15, 0) : error.pos + 15].split())
         raise ClusterError(
@@ -76,6 +81,10 @@ def parse_tf_config(text: str) -> TfConfig | None:
             REMEDY,
             argument="TF_CONFIG",
             value=near,
+        ) from error
+    except ValueError as error:
+        raise ClusterError(
+            f"TF_CONFIG cannot be read: {error}.", REMEDY, argument="TF_CONFIG"
         ) from error
     settings = _mapping(content, "TF_CONFIG")
     cluster = {
@@ -139,6 +148,21 @@ def _check_task(config: TfConfig) -> None:
         )
 
 
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON, of which Python would keep the last of several equal names."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ClusterError(
+                f'TF_CONFIG has "{name[:_MOST_CHARACTERS]}" twice.',
+                "Keep one of them.",
+                argument="TF_CONFIG",
+                value=name[:_MOST_CHARACTERS],
+            )
+        found[name] = value
+    return found
+
+
 def _mapping(value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _misfit(name, "an object in braces", value)
@@ -160,6 +184,8 @@ def _addresses(value: object, name: str) -> tuple[str, ...]:
 
 def _misfit(name: str, expected: str, value: object) -> ClusterError:
     shown = json.dumps(value)
+    if len(shown) > _MOST_CHARACTERS:
+        shown = f"{shown[: _MOST_CHARACTERS - 3]}..."
     return ClusterError(
         f"{name} must be {expected}, not {shown}.",
         REMEDY,
