@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from pathlib import Path
@@ -197,6 +198,35 @@ def test_a_task_that_is_busy_before_its_first_step_is_not_stalled(tmp_path: Path
         evaluator=False,
     )
     assert (state["state"], state["restarts"]) == ("done", 0)
+
+
+@pytest.mark.parametrize("act", ["starve", "read"])
+def test_progress_of_any_kind_extends_the_time_to_the_first_step(tmp_path: Path, act: str):
+    # A busy machine gives a task two hundredths of a core, or lets it wait for the disk.
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [("wait", "peers"), ("sleep", 6), ("train", 2), ("finish", 2)],
+            "worker": [(act, 6), ("train", 2), ("finish", 2)],
+        },
+        start_timeout_s=2.5,
+        evaluator=False,
+    )
+    assert (state["state"], state["restarts"]) == ("done", 0), state["failure"]
+
+
+def test_the_seconds_that_were_really_waited_are_given(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {"chief": [("wait", "peers"), ("sleep", 60)], "worker": [("work", 3), ("sleep", 60)]},
+        start_timeout_s=2,
+        evaluator=False,
+    )
+    problem = state["failure"]["problem"]
+    waited = re.search(r"in (\d+) seconds \(`start_timeout_s` is 2\)", problem)
+    assert waited is not None, problem
+    assert 4 <= int(waited[1]) <= 7
+    assert "worker 0 (pid " in problem
 
 
 def test_a_stalled_job_prints_its_stacks_and_restarts(tmp_path: Path):

@@ -88,6 +88,17 @@ def work(seconds):
     while time.monotonic() < end:
         pass
 
+def starve(seconds):
+    # Two hundredths of a core.
+    for _ in range(seconds * 5):
+        work(0.004)
+        time.sleep(0.196)
+
+def read(seconds):
+    for _ in range(seconds * 5):
+        open(sys.executable, "rb").read(50_000)
+        time.sleep(0.2)
+
 def fill():
     try:
         while True:
@@ -115,7 +126,7 @@ acts = {
     "wait": lambda what: tell("waiting", **{"for": what}),
     "note": lambda text: tell("note", text=text),
     "sleep": time.sleep, "wait_for": wait_for,
-    "fill": fill, "work": work, "touch": lambda path: open(path, "w").close(),
+    "fill": fill, "work": work, "starve": starve, "read": read, "touch": lambda path: open(path, "w").close(),
     "exit": sys.exit, "print": lambda text: print(text, flush=True),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),

@@ -19,12 +19,14 @@ class Overdue:
     Args:
         kind: "start", "stall", "evaluation" or "end".
         views: The tasks that missed it.
-        seconds: The time they had.
+        seconds: The deadline, as the user set it.
+        waited_s: The time that has really passed; for a start, of the task that has waited longest.
     """
 
     kind: str
     views: tuple[TaskView, ...]
     seconds: float
+    waited_s: float = 0.0
 
 
 def find_overdue(
@@ -34,8 +36,9 @@ def find_overdue(
     now: float,
     is_script: bool = False,
     chief_done_at: float | None = None,
+    patience: int = 1,
 ) -> Overdue | None:
-    """Find a deadline that has passed."""
+    """Find a deadline that has passed; ``patience`` times ``start_timeout_s`` may pass before the first step."""
     if chief_done_at is not None:
         return _after_chief(views, stall_timeout_s, now, chief_done_at)
     training = [view for view in views if view.trains and view.is_running]
@@ -44,10 +47,11 @@ def find_overdue(
         for view in training
         if view.stepped_at is None
         and view.finished is None
-        and now - view.started_at > start_timeout_s
+        and now - view.started_at > start_timeout_s * patience
     ]
     if late:
-        return Overdue("start", _never_started(views) or tuple(late), start_timeout_s)
+        waited_s = max(now - view.started_at for view in late)
+        return Overdue("start", _never_started(views) or tuple(late), start_timeout_s, waited_s)
     finished = [view for view in training if view.finished is not None]
     hanging = [view for view in finished if now - view.heard_at > END_S and not is_script]
     if hanging:

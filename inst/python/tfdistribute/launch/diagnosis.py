@@ -41,7 +41,8 @@ def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str
     """Describe the failure of a job in which tasks never reached their first step."""
     states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
-        f"Not every task reached its first step in `start_timeout_s` = {late.seconds:g} seconds: {states}.",
+        f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
+        f"{late.seconds:g}): {states}.",
         f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
         argument="start_timeout_s",
         value=f"{late.seconds:g}",

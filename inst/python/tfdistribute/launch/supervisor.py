@@ -21,7 +21,7 @@ from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pa
 from tfdistribute.launch.setup import JobSetup, set_up
 from tfdistribute.launch.state import ENDED, STATE_FILE, JobState, StateFile, write_result
 from tfdistribute.launch.task_group import TaskGroup
-from tfdistribute.launch.task_process import TaskProcess
+from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
 
 TICK_S = 0.03
@@ -214,11 +214,12 @@ class Supervisor:
         supervision = self.job.supervision
         late = find_overdue(
             self._views(),
-            supervision.start_timeout_s * self._patience,
+            supervision.start_timeout_s,
             supervision.stall_timeout_s,
             time.monotonic(),
             self.job.is_script,
             self._chief_done_at,
+            self._patience,
         )
         if late is None:
             return
@@ -236,7 +237,8 @@ class Supervisor:
 
     def _handle_late_start(self, late: Overdue, tasks: list[TaskProcess]) -> None:
         # A busy task is building its model or reading its data, and the others wait for it.
-        if self._patience < START_PATIENCE and any(task.is_busy() for task in tasks):
+        recent_s = min(RECENT_S, late.seconds)
+        if self._patience < START_PATIENCE and any(task.is_busy(recent_s) for task in tasks):
             self._patience += 1
             return
         # The states are taken before the tasks are interrupted, their logs afterwards.

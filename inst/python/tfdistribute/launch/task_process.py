@@ -14,13 +14,13 @@ from typing import Any
 
 from tfdistribute.cluster.spec import Task
 from tfdistribute.launch.host import processes
+from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
-# CPU share of one core above which a process counts as busy.
-_BUSY = 0.03
-# Interval over which the CPU share of a starting task is measured.
-_RECENT_S = 2.0
+# Interval between two looks at a starting task, and the time for which they are kept.
+_LOOK_S = 0.25
+RECENT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class TaskProcess:
         self._events = events
         self.events = EventFile(events)
         self._pending_events: list[dict[str, Any]] = []
-        self._cpu_s_when_heard = 0.0
-        self._recent = [(0.0, 0.0)]
+        self._when_heard = Activity()
+        self._recent: list[tuple[float, Activity]] = []
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -75,8 +75,8 @@ class TaskProcess:
         self.view = TaskView(self.task, started_at=now, heard_at=now)
         self.events = EventFile(self.events_path)
         self.starts += 1
-        self._cpu_s_when_heard = 0.0
-        self._recent = [(now, 0.0)]
+        self._when_heard = Activity()
+        self._recent = [(now, Activity())]
         output = self._open_log()
         try:
             self._process = subprocess.Popen(
@@ -114,28 +114,34 @@ class TaskProcess:
         for event in events:
             self.view.take(event, now)
         if events:
-            self._cpu_s_when_heard = self._cpu_s()
+            self._when_heard = self._activity()
         self._pending_events += events
-        if self.view.stepped_at is None and now - self._recent[-1][0] > _RECENT_S:
-            self._recent = [self._recent[-1], (now, self._cpu_s())]
+        if self.view.stepped_at is None and self._recent and now - self._recent[-1][0] > _LOOK_S:
+            kept = [each for each in self._recent if now - each[0] <= RECENT_S]
+            self._recent = [*kept, (now, self._activity())]
         if ended is not None and self.view.exit is None:
             self.view.end(ended, time.time())
 
     def was_busy(self, seconds: float) -> bool:
-        """Return whether a task without events for some time was busy; if so, that time starts again."""
-        used = self._cpu_s()
-        was_busy = used - self._cpu_s_when_heard > _BUSY * seconds
+        """Return whether a task without events for some time made progress; if so, that time starts again."""
+        found = self._activity()
+        was_busy = found.is_progress_since(self._when_heard, seconds)
         if was_busy:
-            self._cpu_s_when_heard, self.view.heard_at = used, time.monotonic()
+            self._when_heard, self.view.heard_at = found, time.monotonic()
         return was_busy
 
-    def is_busy(self) -> bool:
-        """Return whether a task before its first step was busy in the last seconds."""
-        (since, used_before), (until, used) = self._recent[0], self._recent[-1]
-        return used - used_before > _BUSY * (until - since)
+    def is_busy(self, seconds: float) -> bool:
+        """Return whether a task before its first step made progress of any kind in the last seconds."""
+        if not self._recent:
+            return False
+        until, found = self._recent[-1]
+        if self.view.is_up and until - self.view.heard_at < seconds:
+            return True
+        since, before = next(each for each in self._recent if until - each[0] <= seconds)
+        return found.is_progress_since(before, until - since)
 
-    def _cpu_s(self) -> float:
-        return processes.cpu_seconds(self.view.pid) if self.view.pid is not None else 0.0
+    def _activity(self) -> Activity:
+        return processes.activity(self.view.pid) if self.view.pid is not None else Activity()
 
     def take_events(self) -> list[dict[str, Any]]:
         """Return the events since the last call, including those of earlier starts."""

@@ -81,6 +81,9 @@ class TaskView:
     def _take_waiting(self, event: dict[str, Any], now: float) -> None:
         self.state, self.waiting_for = "waiting", str(event.get("for", "something"))[:200]
 
+    def _take_agreed(self, event: dict[str, Any], now: float) -> None:
+        self.state, self.waiting_for = "starting", None
+
     def _take_step(self, event: dict[str, Any], now: float) -> None:
         self.state, self.waiting_for = "training", None
         self.step, self.stepped_at = whole_number(event.get("step")), now

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 _SET_PARENT_DEATH_SIGNAL = 1
@@ -17,6 +18,11 @@ _SET_CHILD_SUBREAPER = 36
 END_S = 3.0
 
 _TICK_S = 0.01
+
+# Activity above which a process makes progress. One that only waits uses less.
+_BUSY = 0.01
+_PAGE_FAULTS_PER_S = 20
+_READ_BYTES_PER_S = 10_000
 
 # Loaded before the first fork: a child should not load libraries between fork and exec.
 if sys.platform == "linux":
@@ -56,11 +62,40 @@ def start_time(pid: int) -> str | None:
     return None if fields is None or fields[0] == "Z" else fields[19]
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that a process has used; 0 if the kernel does not report it."""
+@dataclass(frozen=True)
+class Activity:
+    """What a process has done so far, as the kernel counts it.
+
+    Args:
+        cpu_s: CPU time in seconds.
+        page_faults: Pages of memory that it has begun to use, or that were read back from the disk.
+        read_bytes: Bytes that it has read.
+    """
+
+    cpu_s: float = 0.0
+    page_faults: int = 0
+    read_bytes: int = 0
+
+    def is_progress_since(self, before: Activity, seconds: float) -> bool:
+        """Return whether a process has done more in ``seconds`` than one that only waits and looks around.
+
+        A process that imports libraries or reads data on a busy machine may get very little CPU time.
+        """
+        return (
+            self.cpu_s - before.cpu_s > _BUSY * seconds
+            or self.page_faults - before.page_faults > _PAGE_FAULTS_PER_S * seconds
+            or self.read_bytes - before.read_bytes > _READ_BYTES_PER_S * seconds
+        )
+
+
+def activity(pid: int) -> Activity:
+    """Return what a process has done so far; zeros for what the kernel does not report."""
     fields = _stat(pid)
+    if fields is None:
+        return Activity()
     ticks = os.sysconf("SC_CLK_TCK")
-    return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / ticks
+    cpu_s = (int(fields[11]) + int(fields[12])) / ticks
+    return Activity(cpu_s, int(fields[7]) + int(fields[9]), _read_bytes(pid))
 
 
 def catches(pid: int, number: int) -> bool:
@@ -102,6 +137,14 @@ def _stat(pid: int) -> list[str] | None:
     except OSError:
         return None
     return text.rpartition(")")[2].split()
+
+
+def _read_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("rchar:")), 0)
 
 
 def _exists(pid: int) -> bool:
