@@ -40,6 +40,8 @@ def pytest_configure() -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1)
+    # The tests are no task of a cluster.
+    os.environ.pop("TF_CONFIG", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
