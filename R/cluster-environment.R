@@ -10,6 +10,7 @@ tf_config_text <- function() {
 #' Reads `TF_CONFIG`, in which cluster managers describe the cluster and the task of a process. Starts Python, but not
 #' TensorFlow.
 #'
+#' @inheritParams cluster
 #' @returns A [cluster()] with its `task` and, as `source`, the name of the variable. NULL if `TF_CONFIG` is not set, so
 #'   `run_config(cluster = cluster_from_environment())` then means this process alone.
 #' @section Errors: `tfdistribute_cluster_error`: `TF_CONFIG` is not JSON (the message gives the position), not in
@@ -19,7 +20,9 @@ tf_config_text <- function() {
 #' @examplesIf tfdistribute_available()
 #' cluster_from_environment()
 #' @export
-cluster_from_environment <- function() {
+cluster_from_environment <- function(start_timeout_s = 60, stall_timeout_s = 300) {
+  start_timeout_s <- check_number(start_timeout_s, minimum = 1)
+  stall_timeout_s <- check_number(stall_timeout_s, minimum = 1)
   text <- tf_config_text()
   if (!nzchar(text)) {
     return(NULL)
@@ -39,7 +42,8 @@ cluster_from_environment <- function() {
     )
   }
   task <- if (!is.null(found$task_type)) list(type = found$task_type, index = found$task_index)
-  described <- do.call(cluster, c(lapply(found$cluster, as.character), list(task = task)))
+  others <- list(task = task, start_timeout_s = start_timeout_s, stall_timeout_s = stall_timeout_s)
+  described <- do.call(cluster, c(lapply(found$cluster, as.character), others))
   described["source"] <- list(tf_config_variable)
   described
 }

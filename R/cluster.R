@@ -20,6 +20,11 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' @param evaluator Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
 #' @param task The task that this process is, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with
 #'   `type` and `index`; NULL for none.
+#' @param start_timeout_s Seconds to wait for a task that does not answer, a number; up to five times as long for a task
+#'   that answers but is still preparing its training. Then training fails with an error that names the task.
+#' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task that gives
+#'   no sign of life, because it is frozen or its host is gone, counts as lost after a tenth of this time, but not
+#'   before 30 seconds.
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_cluster_error`: a string is not an address, for example because a shell would interpret one of its
@@ -34,7 +39,15 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #'   evaluator = "host-a"
 #' )
 #' @export
-cluster <- function(chief = NULL, worker = NULL, ps = NULL, evaluator = NULL, task = NULL) {
+cluster <- function(
+  chief = NULL,
+  worker = NULL,
+  ps = NULL,
+  evaluator = NULL,
+  task = NULL,
+  start_timeout_s = 60,
+  stall_timeout_s = 300
+) {
   described <- new_description(
     "cluster",
     "addresses",
@@ -43,7 +56,9 @@ cluster <- function(chief = NULL, worker = NULL, ps = NULL, evaluator = NULL, ta
     ps = check_addresses(ps),
     evaluator = check_addresses(evaluator),
     task = check_task(task),
-    source = NULL
+    source = NULL,
+    start_timeout_s = check_number(start_timeout_s, minimum = 1),
+    stall_timeout_s = check_number(stall_timeout_s, minimum = 1)
   )
   if (length(unlist(described[c("chief", "worker", "ps")])) == 0) {
     abort_tfdistribute(
@@ -142,6 +157,12 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
   if (!is.null(x$source)) {
     shown[["read from"]] <- x$source
   }
+  shown[["watched"]] <- paste0(
+    format(x$start_timeout_s),
+    " s for a task to answer, ",
+    format(x$stall_timeout_s),
+    " s for any step"
+  )
   c(
     interpolate("<cluster> {sum(count_tasks(x))} task{?s}"),
     paste0("  ", format(names(shown)), "  ", shown)

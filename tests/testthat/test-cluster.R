@@ -11,7 +11,7 @@ three <- function(...) {
 test_that("a printed cluster shows its tasks and their addresses", {
   expect_snapshot({
     three(task = "worker 1")
-    cluster(worker = "[2001:db8::1]:2222")
+    cluster(worker = "[2001:db8::1]:2222", start_timeout_s = 600, stall_timeout_s = 3600)
     local_cluster(workers = 2)
     local_cluster(1, ps = 2, evaluator = FALSE, devices_per_worker = 2, memory_limit_mb = 512)
     local_cluster(2, start_timeout_s = 90, stall_timeout_s = 30, restarts = 1, network = "open")
@@ -39,6 +39,8 @@ test_that("an error in a cluster names the argument", {
     cluster(chief = "host-a; rm -rf ~:2222")
     cluster(chief = "a:1", task = "worker one")
     cluster(chief = "a:1", task = list(type = "worker"))
+    cluster(chief = "a:1", start_timeout_s = 0)
+    cluster(chief = "a:1", stall_timeout_s = "long")
     local_cluster(0)
     local_cluster(2, ps = -1)
     local_cluster(2, evaluator = 1)
@@ -94,6 +96,7 @@ test_that("a cluster from the environment records the variable's name", {
   withr::local_envvar(TF_CONFIG = text)
   found <- cluster_from_environment()
   expect_identical(found$source, "TF_CONFIG")
+  expect_identical(cluster_from_environment(stall_timeout_s = 900)$stall_timeout_s, 900)
   expect_identical(as_tf_config(found, found$task), text)
   expect_snapshot(found)
   withr::local_envvar(TF_CONFIG = "{\"cluster\": {chief}}")

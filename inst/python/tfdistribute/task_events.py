@@ -18,11 +18,12 @@ from typing import Any, cast
 from tfdistribute import errors
 
 # Environment variables that the supervisor sets for each task: the job's private directory, the file of the task's
-# events, the number of restarts before, and the SHA-256 of the job's description.
+# events, the number of restarts before, the SHA-256 of the job's description, and the model_dir that is locked.
 JOB = "TFDISTRIBUTE_JOB"
 EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
 DIGEST = "TFDISTRIBUTE_DIGEST"
+MODEL_DIR = "TFDISTRIBUTE_MODEL_DIR"
 
 # Minimum interval between heartbeats.
 STEP_EVERY_S = 0.1

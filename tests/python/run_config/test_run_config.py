@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from typing import Any
 
 import pytest
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError, TfdistributeError
 from tfdistribute.run_config import Devices, RunSettings, build, build_run_config
@@ -239,7 +241,7 @@ def test_a_cluster_keeps_its_device_filters(tensorflow: Any, monkeypatch: pytest
         session_config={"log_device_placement": False, "device_filters": ["/job:ps"]}
     )
     default = tensorflow.estimator.RunConfig().session_config
-    member = Member.here()
+    member = Member.of(read_tf_config(os.environ))
     ours = build(settings, ONE, member=member).session_config
     assert list(default.device_filters) == ["/job:ps", "/job:worker/task:0"]
     assert ours == default

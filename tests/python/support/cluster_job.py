@@ -10,9 +10,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from support.hosts import HERE, Host
 
 TASK = Path(__file__).with_name("cluster_task.py")
 
@@ -25,29 +27,41 @@ class Job:
         options: Options of ``cluster_task``.
         workers: Training tasks, including the chief.
         ps: Parameter servers.
+        hosts: Hosts of the tasks, in the order of the tasks; one for all of them by default.
     """
 
     def __init__(
-        self, directory: Path, options: Mapping[str, Any], workers: int = 2, ps: int = 0
+        self,
+        directory: Path,
+        options: Mapping[str, Any],
+        workers: int = 2,
+        ps: int = 0,
+        hosts: Sequence[Host] = (),
     ) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.options = dict(options)
         ports = iter(free_ports(workers + ps))
         counts = {"chief": 1, "worker": workers - 1, "ps": ps}
+        names = [f"{role}-{index}" for role, count in counts.items() for index in range(count)]
+        self.hosts = dict(zip(names, hosts or [HERE] * len(names), strict=True))
         self.cluster = {
-            role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
+            role: [
+                f"{self.hosts[f'{role}-{index}'].address}:{next(ports)}" for index in range(count)
+            ]
             for role, count in counts.items()
             if count
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, role: str, index: int = 0, **environment: str) -> None:
-        task = {"cluster": self.cluster, "task": {"type": role, "index": index}}
+    def start(self, role: str, index: int = 0, tf_config: Any = None, **environment: str) -> None:
+        task = tf_config or {"cluster": self.cluster, "task": {"type": role, "index": index}}
         name = f"{role}-{index}"
+        command = [sys.executable, str(TASK), str(self.directory), json.dumps(self.options)]
+        host = self.hosts.get(name, HERE)
         with (self.directory / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, str(TASK), str(self.directory), json.dumps(self.options)],
+                [*host.prefix, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -75,6 +89,9 @@ class Job:
                 time.sleep(1)
                 raise AssertionError(f"{name} did not end.\n{self.logs()}") from late
         return {name: self.processes[name].returncode for name in names}
+
+    def freeze(self, name: str) -> None:
+        self.processes[name].send_signal(signal.SIGSTOP)
 
     def kill(self, name: str) -> None:
         self.processes[name].kill()
@@ -151,9 +168,13 @@ class Job:
 
 @contextlib.contextmanager
 def job(
-    directory: Path, options: Mapping[str, Any], workers: int = 2, ps: int = 0
+    directory: Path,
+    options: Mapping[str, Any],
+    workers: int = 2,
+    ps: int = 0,
+    hosts: Sequence[Host] = (),
 ) -> Iterator[Job]:
-    made = Job(directory, options, workers, ps)
+    made = Job(directory, options, workers, ps, hosts)
     try:
         yield made
     finally:

@@ -157,7 +157,7 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     }
     estimator = {
         **MODELS[model](directory / model),
-        "model_dir": str(directory / model / "model"),
+        "model_dir": str(directory / model / options.get("model_dir", "model")),
         "config": config,
     }
     names = ("a", "b") if model == "keras" else ("a", "b", "id")
@@ -206,6 +206,8 @@ def plain(value: Any) -> Any:
 
 def main(directory: Path, options: Mapping[str, Any]) -> None:
     answers: dict[str, Any] = {}
+    # Options of this task alone.
+    options = {**options, **json.loads(os.environ.get("TEST_OPTIONS", "{}"))}
     if options.get("many_steps"):
         take_many_steps(directory)
     for model in options["models"]:

@@ -47,6 +47,13 @@ def test_an_error_of_this_package_is_found_inside_tensorflows_error():
     assert caught.value is cause
 
 
+def test_the_name_of_a_task_does_not_hide_what_tensorflow_says():
+    text = "From /job:chief/replica:0/task:0:\nEdge Add:0 is missing\n\t [[{{node Add}}]]"
+    assert translated(ValueError(text), "train").problem == (
+        "train stopped: ValueError: Edge Add:0 is missing [[{{node Add}}]]"
+    )
+
+
 def test_everything_else_names_the_verb():
     error = translated(ValueError("odd"), "predict")
     assert isinstance(error, TrainingError)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdistribute import task_events
 from tfdistribute.cluster.spec import EVALUATOR, PS, TRAINING_ROLES, Task, chief_of
-from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
+from tfdistribute.cluster.tf_config import TfConfig
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,6 @@ class Member:
     cluster: dict[str, tuple[str, ...]]
     task: Task
     protocol: str = "grpc"
-
-    @classmethod
-    def here(
-        cls, environment: Mapping[str, str] | None = None, protocol: str | None = None
-    ) -> Member | None:
-        """Read the member from TF_CONFIG; None if it does not name a task of a cluster.
-
-        Args:
-            environment: Variables by name; None for those of this process.
-            protocol: Protocol of the servers; None for "grpc".
-
-        Raises:
-            ClusterError: TF_CONFIG cannot be read.
-        """
-        config = read_tf_config(os.environ if environment is None else environment)
-        return cls.of(config, protocol)
 
     @classmethod
     def of(cls, config: TfConfig | None, protocol: str | None = None) -> Member | None:
@@ -125,6 +109,28 @@ class Member:
         with_servers = (*self.servers, *self.training_tasks[:1])
         others = with_servers if self.servers else self.training_tasks
         return tuple((task, address) for task, address in others if task != self.task)
+
+    @property
+    def watched(self) -> tuple[tuple[Task, str], ...]:
+        """The tasks whose signs of life this one watches.
+
+        Among tasks in step, the chief watches all and tells them what it finds, so that watching does not grow with
+        the square of their number.
+        """
+        chief = self.chief
+        if not self.in_step or self.is_chief or chief is None:
+            return self.needed
+        return (chief,)
+
+    @property
+    def dependents(self) -> tuple[tuple[Task, str], ...]:
+        """The tasks that this one tells why it ends: the chief tells all others, and each of them tells the chief."""
+        everyone = (*self.servers, *self.training_tasks)
+        if self.is_chief:
+            return tuple(each for each in everyone if each[0] != self.task)
+        # With parameter servers, the others go on without a worker.
+        is_needed = (self.in_step or self.serves) and not self.evaluates
+        return () if self.chief is None or not is_needed else (self.chief,)
 
     def _placed(self, *roles: str) -> Iterator[tuple[Task, str]]:
         for role in roles:

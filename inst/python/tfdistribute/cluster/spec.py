@@ -18,6 +18,12 @@ EVALUATOR = "evaluator"
 START_PATIENCE = 5
 ROLES = (*TRAINING_ROLES, EVALUATOR)
 
+# Default deadlines of a cluster.
+START_TIMEOUT_S = 60.0
+STALL_TIMEOUT_S = 300.0
+# Least time without a sign of life after which a task counts as lost.
+_SILENCE_S = 30.0
+
 # Networks that the tasks of a local cluster may use.
 NETWORKS = ("auto", "private", "open")
 
@@ -31,6 +37,11 @@ _MINIMUM = {
     "stall_timeout_s": 1,
     "restarts": 0,
 }
+
+
+def silence_s(stall_timeout_s: float) -> float:
+    """Return after how many seconds without a sign of life a task counts as lost: a tenth of the stall timeout."""
+    return min(stall_timeout_s, max(_SILENCE_S, stall_timeout_s / 10))
 
 
 @dataclass(frozen=True)
@@ -115,8 +126,13 @@ class ClusterSpec(Cluster, kind="addresses"):
         evaluator: Hosts of the evaluator, with or without a port: it does not listen.
         task: Which of the tasks this process is; None for none.
         source: The environment variable that the cluster was read from; None for none.
+        start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
+            answers and is still preparing its training.
+        stall_timeout_s: Seconds without a step after which the training counts as stalled. A task without a sign of
+            life is lost after a tenth of them, see ``silence_s``.
 
     Raises:
+        ArgumentError: a timeout is too small.
         ClusterError: text is not an address.
     """
 
@@ -126,9 +142,13 @@ class ClusterSpec(Cluster, kind="addresses"):
     evaluator: tuple[str, ...] = ()
     task: Task | None = None
     source: str | None = None
+    start_timeout_s: float = START_TIMEOUT_S
+    stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Refuse text that is not an address."""
+        """Refuse text that is not an address, and check the timeouts."""
+        for name in ("start_timeout_s", "stall_timeout_s"):
+            check_minimum(name, getattr(self, name), _MINIMUM[name])
         for task, address in self.placed():
             if parse_address(address) is None:
                 raise ClusterError(
@@ -170,8 +190,8 @@ class LocalCluster(Cluster, kind="local"):
     evaluator: bool = True
     devices_per_worker: int = 1
     memory_limit_mb: float | None = None
-    start_timeout_s: float = 60
-    stall_timeout_s: float = 300
+    start_timeout_s: float = START_TIMEOUT_S
+    stall_timeout_s: float = STALL_TIMEOUT_S
     restarts: int = 3
     network: str = "auto"
 

@@ -115,8 +115,16 @@ class Job(Description):
 
     @property
     def supervision(self) -> LocalCluster:
-        """Deadlines, restarts and network; the defaults for a cluster with given addresses."""
-        return self.cluster if isinstance(self.cluster, LocalCluster) else LocalCluster(workers=1)
+        """Deadlines, restarts and network; a cluster with given addresses describes the deadlines only."""
+        cluster = self.cluster
+        if isinstance(cluster, LocalCluster):
+            return cluster
+        assert isinstance(cluster, ClusterSpec)
+        return LocalCluster(
+            workers=1,
+            start_timeout_s=cluster.start_timeout_s,
+            stall_timeout_s=cluster.stall_timeout_s,
+        )
 
     @property
     def is_on_loopback(self) -> bool:

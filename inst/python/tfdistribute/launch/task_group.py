@@ -109,6 +109,7 @@ class TaskGroup:
             task_events.EVENTS: task.events_path,
             task_events.ATTEMPT: str(restarts),
             task_events.DIGEST: self.job.digest or "",
+            task_events.MODEL_DIR: self.job.model_dir or "",
         }
         return StartOptions(
             self.job.command,

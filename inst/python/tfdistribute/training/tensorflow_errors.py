@@ -76,16 +76,18 @@ def translated(error: Exception, verb: str) -> TfdistributeError:
     return TrainingError(f"{verb} stopped: {type(error).__name__}: {_first_lines(text)}")
 
 
-def _first_lines(text: str, lines: int = 3) -> str:
+def _first_lines(text: str, most: int = 3) -> str:
     # The failure in a session comes after the traceback of the operation, which points into this package.
     failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
     if failed is not None:
         return (failed.group(1) or failed.group(2)).strip()
-    kept = [line.strip() for line in text.splitlines() if line.strip()]
+    # In a cluster, TensorFlow writes the name of the task first.
+    lines = (line.strip() for line in text.splitlines())
+    kept = [line for line in lines if line and not re.fullmatch(r"From /job:\S+:", line)]
     if text.startswith("in user code:"):
         # AutoGraph writes the traceback first.
         return kept[-1]
-    return " ".join(kept[:lines])
+    return " ".join(kept[:most])
 
 
 @contextlib.contextmanager

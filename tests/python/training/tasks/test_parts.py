@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
 import traceback
 from dataclasses import replace
@@ -14,25 +13,26 @@ from typing import Any
 
 import pytest
 from support import cluster_task
+from support.fake_peers import fake_servers
 
 import tfdistribute
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.cluster import peers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
-from tfdistribute.errors import LostPeerError, ModelDirectoryError
+from tfdistribute.errors import ClusterError, LostPeerError, ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tasks import parameter_server, progress_file
-from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
 from tfdistribute.training.tasks.evaluator import _Evaluator
 from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.peer_watch import PeerWatch
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tasks.progress_file import ProgressFile
 from tfdistribute.training.train import train
 
@@ -63,58 +63,10 @@ def test_a_member_knows_the_tasks_that_it_needs() -> None:
     assert EVALUATOR.evaluates
     assert not EVALUATOR.task.trains
     text = json.dumps({"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}})
-    alone = Member.here({"TF_CONFIG": text})
+    alone = Member.of(read_tf_config({"TF_CONFIG": text}))
     assert alone is not None
     assert alone.is_alone
-    assert Member.here({"TF_CONFIG": ""}) is None
-
-
-def test_waiting_ends_when_all_answer_or_at_the_deadline() -> None:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        there = (Task("chief"), f"127.0.0.1:{server.getsockname()[1]}")
-        missing = (Task("worker"), "127.0.0.1:1")
-        assert peers.wait_for([there], 5) == []
-        reported: list[Any] = []
-        assert peers.wait_for([there, missing], 0.3, reported.append) == [missing]
-        assert reported == [[missing]]
-        began = time.monotonic()
-        peers.wait_for([missing], 60, should_stop=lambda: True)
-        assert time.monotonic() - began < 5
-
-
-def test_sessions_without_a_step_between_them_end_in_an_error(
-    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    del tensorflow
-    # All peers respond but no step follows: TensorFlow would create sessions forever.
-    monkeypatch.setattr(peers, "is_listening", lambda address: True)
-    watch = PeerWatch(CHIEF, str(tmp_path), 1.5, lambda: False)
-    with pytest.raises(LostPeerError, match="lost its connection .* before its first step"):
-        for _ in range(100):
-            watch.before_session()
-    watch = PeerWatch(CHIEF, str(tmp_path), 60, lambda: False)
-    watch.before_session()
-    watch.after_step(7)
-    # A synchronous task that needs a new session has lost its peers.
-    with pytest.raises(LostPeerError, match="lost its connection to the other tasks after step 7"):
-        watch.before_session()
-
-
-def test_a_worker_that_takes_long_to_end_does_not_report_a_lack_of_data(
-    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    del tensorflow
-    monkeypatch.setattr("tfdistribute.training.tasks.peer_watch._QUIET_S", 0.0)
-    monkeypatch.setattr(peers, "is_listening", lambda address: True)
-    worker = member("worker")
-    record_training(str(tmp_path), CHIEF, 0, 8)
-    for last_step, is_lost in ((8, False), (9, True), (None, True)):
-        watch = PeerWatch(worker, str(tmp_path), 60, lambda: False, last_step)
-        watch.after_step(8)
-        assert watch.is_lost() == is_lost
-    assert "chief 0 ran out of data after step 8" in str(watch.verdict)
+    assert Member.of(read_tf_config({"TF_CONFIG": ""})) is None
 
 
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
@@ -200,6 +152,48 @@ def test_a_task_reaches_its_session_within_seven_frames_of_the_package(
     assert len(frames[1:]) <= 7, frames
 
 
+def test_a_task_trains_only_where_its_job_holds_the_lock(
+    tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del tensorflow
+    tf_config = {"cluster": {"chief": ["127.0.0.1:1"]}, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+    monkeypatch.setenv(task_events.EVENTS, str(tmp_path / "events"))
+    monkeypatch.setenv(task_events.MODEL_DIR, str(tmp_path / "locked"))
+    answer = cluster_task.train(tmp_path, "linear", {"max_steps": 1})
+    assert answer["error"]["kind"] == "model_directory"
+    assert f'which has locked "{tmp_path / "locked"}"' in answer["error"]["problem"]
+    # Another name of the same directory is not another directory.
+    (tmp_path / "locked").symlink_to(tmp_path / "linear" / "model")
+    assert "value" in cluster_task.train(tmp_path, "linear", {"max_steps": 1})
+
+
+def test_a_process_that_does_not_know_its_task_does_not_train_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}))
+    with pytest.raises(ClusterError, match="does not say which of them this process is"):
+        current_member(RunSettings())
+
+
+def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadlines(**settings: Any) -> tuple[float, float]:
+        model = read(Model, {"kind": "baseline_regressor", "model_dir": "m"})
+        training = TrainSpec(read(Input, cluster_task.source(1)))
+        assignment = TaskAssignment("train", CHIEF, model, read(RunSettings, settings), training)
+        return assignment.start_timeout_s, assignment.stall_timeout_s
+
+    addresses = {"kind": "addresses", "chief": ["a:1"], "start_timeout_s": 5, "stall_timeout_s": 9}
+    assert deadlines() == (60, 300)
+    assert deadlines(cluster=addresses) == (5, 9)
+    assert deadlines(
+        cluster=addresses, train_distribute={"kind": "multi_worker", "timeout_s": 3}
+    ) == (3, 3)
+    monkeypatch.setenv(task_events.JOB, "private")
+    # The supervisor judges earlier.
+    assert deadlines(cluster={"kind": "local", "workers": 2}) == (300, 300)
+
+
 class Exporter:
     """A tf.estimator.Exporter that records its arguments."""
 
@@ -236,7 +230,8 @@ def evaluator(model: Model, exporter: Any = None) -> _Evaluator:
         TrainSpec(read(Input, cluster_task.source(1))),
         spec,
     )
-    return _Evaluator(assignment, spec, TaskHistory(None, None, None, False, None))
+    history = TaskHistory(None, None, None, False, None)
+    return _Evaluator(assignment, spec, history, Peers(EVALUATOR))
 
 
 def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
@@ -280,16 +275,19 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
     monkeypatch.setattr(parameter_server, "_LINGER_S", 0.01)
+    servers = fake_servers(monkeypatch)
+    servers.away.add(CLUSTER["chief"][0])
     record_training(str(tmp_path), server, 0, 8)
-    assert parameter_server.serve_variables(assignment).steps == []
+    peers = servers.peers(server)
+    assert parameter_server.serve_variables(assignment, peers).steps == []
     # Serving one training to its end does not end the next.
     with pytest.raises(LostPeerError, match=r"ps 0 has waited .* chief 0 .*, which never came"):
-        parameter_server.serve_variables(assignment)
+        parameter_server.serve_variables(assignment, peers)
     record_training(str(tmp_path), server, 8, 16)
     # A file left by an earlier run with the same addresses is ignored.
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match="which never came"):
-        parameter_server.serve_variables(assignment)
+        parameter_server.serve_variables(assignment, servers.peers(server))
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(

@@ -1,6 +1,14 @@
 """Training as one task of a cluster: server, session and hooks."""
 
+from tfdistribute.engine.tasks.records import Records
 from tfdistribute.engine.tasks.server import MultiWorkerMirroredStrategy, assign_task, start_server
-from tfdistribute.engine.tasks.session import TaskSession
+from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
 
-__all__ = ["MultiWorkerMirroredStrategy", "TaskSession", "assign_task", "start_server"]
+__all__ = [
+    "MultiWorkerMirroredStrategy",
+    "Records",
+    "TaskSession",
+    "assign_task",
+    "start_server",
+    "variable_shapes",
+]

@@ -80,9 +80,8 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="tfdistribute-watch", daemon=True)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Watch this session."""
-        del coord
+    def watch(self, session: Any) -> None:
+        """Watch this session from now on, in place of an earlier one."""
         self._session = session
         if not self._thread.is_alive() and not self._ended.is_set():
             self._thread.start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
@@ -29,7 +30,7 @@ class PeerMonitor(Protocol):
     """Liveness of the other tasks, as a training checks it."""
 
     def before_session(self) -> None:
-        """Wait for the other tasks before a session is created; raise if they do not appear."""
+        """Agree with the other tasks before a session is created; raise if they do not appear."""
 
     def before_close(self) -> None:
         """Wait for the tasks that closing a session needs; raise if they do not appear."""
@@ -186,7 +187,7 @@ class TaskSession:
         )
         config = self._estimator._session_config
         creator = make(scaffold=scaffold, master=self._member.target, config=config)
-        creator.peers = self._peers
+        creator.peers, creator.abort = self._peers, self._abort
         return creator
 
 
@@ -194,13 +195,33 @@ class _PeerAwareCreator:
     """Mixin for session creators: the other tasks must be reachable when a session is created and closed."""
 
     peers: PeerMonitor
+    abort: AbortOnLostPeer
 
     def create_session(self) -> Any:
         """Create a session once the other tasks are reachable."""
         self.peers.before_session()
-        session = super().create_session()  # type: ignore[misc]
+        # Variables are initialised by a step of all tasks, so the session is watched before it is complete.
+        with _observe_sessions(self.abort.watch):
+            session = super().create_session()  # type: ignore[misc]
         session.close = functools.partial(_close, session, self.peers.before_close)
         return session
+
+
+@contextlib.contextmanager
+def _observe_sessions(note: Callable[[Any], None]) -> Iterator[None]:
+    """Call ``note`` with each session that TensorFlow's session manager makes inside the block."""
+    module = session_manager.session
+
+    class Observed(module.Session):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            note(self)
+
+    session_manager.session = types.SimpleNamespace(Session=Observed)
+    try:
+        yield
+    finally:
+        session_manager.session = module
 
 
 def _close(session: Any, before_close: Callable[[], None]) -> None:
@@ -225,6 +246,16 @@ class _WorkerSessionCreator(_PeerAwareCreator, monitored_session.WorkerSessionCr
         manager = super()._get_session_manager()
         manager._recovery_wait_secs = _POLL_S
         return manager
+
+
+def variable_shapes() -> dict[str, list[int | None]]:
+    """Return the shapes of the trainable variables in the current graph, by name; one of several replicas."""
+    variables = tf.compat.v1.trainable_variables()
+    return {
+        each.op.name: list(each.shape.as_list()) if each.shape.rank is not None else []
+        for each in variables
+        if "/replica_" not in each.op.name
+    }
 
 
 def _complete_graph(estimator: Any, spec: Any) -> None:

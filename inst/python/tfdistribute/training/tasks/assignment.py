@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import task_events
+from tfdistribute.cluster.checks import check_at_start
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec, LocalCluster
-from tfdistribute.cluster.tf_config import to_tf_config
+from tfdistribute.cluster.spec import (
+    STALL_TIMEOUT_S,
+    START_PATIENCE,
+    START_TIMEOUT_S,
+    ClusterSpec,
+)
+from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
+from tfdistribute.errors import ClusterError
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-
-# Without a supervisor, tasks are started by hand or by a cluster's scheduler, which takes longer.
-_START_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -45,17 +49,21 @@ class TaskAssignment:
     listener: Listener | None = None
 
     @property
-    def peer_timeout_s(self) -> float:
+    def start_timeout_s(self) -> float:
         """Seconds to wait for a task that does not answer."""
-        given = getattr(self.settings.train_distribute, "timeout_s", None)
-        if given is not None:
-            return given
-        cluster = self.settings.cluster
-        if not isinstance(cluster, LocalCluster):
-            return _START_S
+        seconds = self._timeout_s("start_timeout_s", START_TIMEOUT_S)
         # A supervisor sees which tasks still compute, and ends a job in which none does.
-        in_job = bool(os.environ.get(task_events.JOB))
-        return cluster.start_timeout_s * (START_PATIENCE if in_job else 1)
+        return seconds * (START_PATIENCE if os.environ.get(task_events.JOB) else 1)
+
+    @property
+    def stall_timeout_s(self) -> float:
+        """Seconds without a step after which the training counts as stalled."""
+        return self._timeout_s("stall_timeout_s", STALL_TIMEOUT_S)
+
+    def _timeout_s(self, name: str, default: float) -> float:
+        of_strategy = getattr(self.settings.train_distribute, "timeout_s", None)
+        of_cluster = getattr(self.settings.cluster, name, default)
+        return of_cluster if of_strategy is None else of_strategy
 
 
 def current_member(settings: RunSettings) -> Member | None:
@@ -64,7 +72,7 @@ def current_member(settings: RunSettings) -> Member | None:
     If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process.
 
     Raises:
-        ClusterError: TF_CONFIG cannot be read.
+        ClusterError: TF_CONFIG cannot be read, or its cluster has a mistake, see ``cluster.checks``.
     """
     cluster = settings.cluster
     if (
@@ -73,7 +81,21 @@ def current_member(settings: RunSettings) -> Member | None:
         and not os.environ.get("TF_CONFIG")
     ):
         os.environ["TF_CONFIG"] = to_tf_config(cluster, cluster.task)
-    member = Member.here(protocol=settings.protocol)
+    config = read_tf_config(os.environ)
+    if config is not None:
+        check_at_start(config)
+        _check_has_task(config)
+    member = Member.of(config, protocol=settings.protocol)
     if member is None or (member.is_alone and not task_events.is_supervised()):
         return None
     return member
+
+
+def _check_has_task(config: TfConfig) -> None:
+    if config.task_type is None:
+        raise ClusterError(
+            f"TF_CONFIG has a cluster of {config.tasks} tasks, and does not say which of them this process is.",
+            'Add a task such as {"type": "chief", "index": 0}, or unset TF_CONFIG to train on this machine alone.',
+            argument="TF_CONFIG",
+            value="task",
+        )

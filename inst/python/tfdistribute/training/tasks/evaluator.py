@@ -9,14 +9,17 @@ from typing import Any
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import listed_checkpoint
-from tfdistribute.cluster import peers
+from tfdistribute.cluster.peers import format_tasks
+from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import HookContext, as_hooks
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.specs import EvalSpec
+from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.history import TaskHistory
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tasks.progress_file import ProgressFile, TrainingRecord
 from tfdistribute.training.tensorflow_errors import translate_errors
 
@@ -27,7 +30,7 @@ _STALE_S = 60.0
 _completed: set[float] = set()
 
 
-def evaluate_checkpoints(assignment: TaskAssignment) -> History:
+def evaluate_checkpoints(assignment: TaskAssignment, peers: Peers) -> History:
     """Evaluate until the last checkpoint of the training has been evaluated."""
     history = TaskHistory(
         None,
@@ -40,7 +43,7 @@ def evaluate_checkpoints(assignment: TaskAssignment) -> History:
     if assignment.evaluation is None:
         history.note("train() does not evaluate: this evaluator has nothing to do.")
         return history
-    evaluator = _Evaluator(assignment, assignment.evaluation, history)
+    evaluator = _Evaluator(assignment, assignment.evaluation, history, peers)
     while not evaluator.poll():
         time.sleep(_POLL_S)
     return history
@@ -52,17 +55,25 @@ class _Evaluator:
     TensorFlow's own loop never ends without max_steps, and fails when a checkpoint is deleted while it is read.
     """
 
-    def __init__(self, assignment: TaskAssignment, spec: EvalSpec, history: TaskHistory) -> None:
+    def __init__(
+        self,
+        assignment: TaskAssignment,
+        spec: EvalSpec,
+        history: TaskHistory,
+        peers: Peers,
+    ) -> None:
         self._assignment = assignment
         self._spec = spec
         self._member = assignment.member
         self._history = history
+        self._peers = peers
+        self._is_shared = False
         self._model_dir = assignment.model.model_dir
         self._progress = ProgressFile(self._model_dir, assignment.member)
         self._prepared: Prepared | None = None
         self._evaluated: str | None = None
         self._waiting = False
-        self._began = self._seen = time.monotonic()
+        self._began = time.monotonic()
         self._next = self._began + spec.start_delay_secs
 
     def poll(self) -> bool:
@@ -125,16 +136,24 @@ class _Evaluator:
         has_server = len(self._member.training_tasks) > 1 or bool(self._member.servers)
         if task_events.is_supervised() or chief is None or not has_server:
             return
-        if peers.is_listening(chief[1]):
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > self._assignment.peer_timeout_s:
+        self._check_directory(chief)
+        seconds = self._peers.silent([chief])[chief[0]]
+        if seconds > self._assignment.start_timeout_s:
             raise LostPeerError(
-                f"{self._member.task} has waited {self._assignment.peer_timeout_s:g} seconds for a checkpoint, and "
-                f"nothing answers at {peers.format_tasks([chief])}.",
+                f"{self._member.task} has waited {seconds:.0f} seconds for a checkpoint, and nothing answers at "
+                f"{format_tasks([chief])}.",
                 "Start every task of the cluster, or look at the chief's log.",
                 argument="cluster",
                 value=chief[1],
             )
+
+    def _check_directory(self, chief: tuple[Task, str]) -> None:
+        facts = None if self._is_shared else self._peers.facts_of(*chief)
+        if facts is not None:
+            self._is_shared = True
+            waiting = Waiting(self._assignment.start_timeout_s, lambda: False)
+            agreement = Agreement(self._peers, waiting, self._model_dir)
+            agreement.check_directory(facts, self._progress.mark)
 
     def _evaluate(self, checkpoint: str, last: bool) -> bool:
         """Evaluate and export; return False if the checkpoint was deleted meanwhile, as newer ones were saved."""

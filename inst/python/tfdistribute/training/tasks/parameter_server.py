@@ -6,13 +6,17 @@ import time
 from typing import Any
 
 from tfdistribute import engine, task_events
-from tfdistribute.cluster import peers
 from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.cluster.ports import listener
+from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
+from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tasks.progress_file import ProgressFile
 
 _POLL_S = 1.0
@@ -50,34 +54,54 @@ def start_server(member: Member, config: Any = None) -> None:
         ) from error
 
 
-def serve_variables(assignment: TaskAssignment) -> History:
+def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
     """Serve variables to the other tasks until their training has ended.
 
     Under a supervisor this never returns: the supervisor ends the process. Otherwise the chief's progress file in
-    model_dir shows the end. A parameter server that cannot read model_dir must be ended by hand.
+    model_dir shows the end.
+
+    Raises:
+        LostPeerError: the chief never came, or no longer answers.
+        TfdistributeError: the chief is about to do something else, or has another model_dir.
     """
-    member, timeout_s = assignment.member, assignment.peer_timeout_s
+    member, model_dir = assignment.member, assignment.model.model_dir
     start_server(member)
     task_events.emit("serving")
-    chief, came = member.chief, False
-    seen = time.monotonic()
-    while True:
+    agreement = Agreement(peers, Waiting(assignment.start_timeout_s, lambda: False), model_dir)
+    agreement.announce(agreement.own)
+    chief = member.chief
+    if task_events.is_supervised() or chief is None:
+        while True:
+            time.sleep(_POLL_S)
+    facts: TaskFacts | None = None
+    while not _has_ended(assignment, facts is not None):
         time.sleep(_POLL_S)
-        if task_events.is_supervised() or chief is None:
-            continue
-        if _has_ended(assignment, came):
-            time.sleep(_LINGER_S)
-            return History()
-        if peers.is_listening(chief[1]):
-            came, seen = True, time.monotonic()
-        elif time.monotonic() - seen > timeout_s:
-            raise LostPeerError(
-                f"{member.task} has waited {timeout_s:g} seconds for {peers.format_tasks([chief])}, which "
-                f"{'no longer answers' if came else 'never came'}.",
-                "Start every task of the cluster.",
-                argument="cluster",
-                value=chief[1],
-            )
+        _check_chief(assignment, peers, chief, facts is not None)
+        if facts is None:
+            facts = peers.facts_of(*chief)
+            if facts is not None:
+                agreement.compare(facts)
+                agreement.check_directory(facts, ProgressFile(model_dir, member).mark)
+    time.sleep(_LINGER_S)
+    return History()
+
+
+def _check_chief(
+    assignment: TaskAssignment, peers: Peers, chief: tuple[Task, str], came: bool
+) -> None:
+    report = peers.report()
+    if report is not None:
+        raise report
+    seconds = peers.silent([chief])[chief[0]]
+    limit_s = silence_s(assignment.stall_timeout_s) if came else assignment.start_timeout_s
+    if seconds > limit_s:
+        raise LostPeerError(
+            f"{assignment.member.task} has waited {seconds:.0f} seconds for {format_tasks([chief])}, which "
+            f"{'no longer answers' if came else 'never came'}.",
+            "Start every task of the cluster.",
+            argument="cluster",
+            value=chief[1],
+        )
 
 
 def _has_ended(assignment: TaskAssignment, came: bool) -> bool:

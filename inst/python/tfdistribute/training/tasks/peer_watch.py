@@ -1,4 +1,4 @@
-"""Liveness checks for cluster peers: waiting with a deadline, and errors that name the lost task."""
+"""Liveness of the other tasks while this one trains, and errors that name the lost task."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from tfdistribute import engine, task_events
-from tfdistribute.cluster import peers
-from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.peers import format_tasks
+from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
+from tfdistribute.training.tasks.agreement import Agreement
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tasks.progress_file import ProgressFile
 
 # After a connection has broken, a peer has this long to disappear or to record its end, so that the error can name the
@@ -19,10 +20,14 @@ _CONFIRM_S = 5.0
 # Maximum number of sessions created without a step in between; TensorFlow has no limit.
 _MOST_SESSIONS = 20
 _PAUSE_S = 0.5
-# A task whose step takes longer than this checks its peers.
+# A task whose step takes longer than this looks whether the chief has ended.
 _QUIET_S = 10.0
 # The chief has this long to write the last checkpoint.
 _END_S = 40.0
+# A peer has this long to answer when a connection has broken.
+_SOON_S = 3.0
+
+_RESTART = "Look at its log for the reason, then start all tasks again: training continues from the last checkpoint."
 
 
 class PeerWatch:
@@ -31,22 +36,31 @@ class PeerWatch:
     Among tasks that train in step, losing one peer means restarting all of them.
 
     Args:
-        timeout_s: Seconds to wait for a task that does not answer.
+        peers: The other tasks.
+        agreement: Concluded before the first session.
+        model_dir: Directory of the checkpoints.
+        start_timeout_s: Seconds to wait for a task that does not answer before a session is created.
+        stall_timeout_s: Seconds without a step of this task, unless a supervisor watches the steps.
         stopped: Returns whether this task was asked to end.
         last_step: Step at which the training ends in any case, or None.
     """
 
     def __init__(
         self,
-        member: Member,
+        peers: Peers,
+        agreement: Agreement,
         model_dir: str,
-        timeout_s: float,
+        start_timeout_s: float,
+        stall_timeout_s: float,
         stopped: Callable[[], bool],
         last_step: int | None = None,
     ) -> None:
-        self._member = member
-        self._progress = ProgressFile(model_dir, member)
-        self._timeout_s = timeout_s
+        self._peers = peers
+        self._member = peers.member
+        self._agreement = agreement
+        self._progress = ProgressFile(model_dir, self._member)
+        self._start_timeout_s = start_timeout_s
+        self._stall_timeout_s = stall_timeout_s
         self._stopped = stopped
         self._last_step = last_step
         self._steps = 0
@@ -70,57 +84,58 @@ class PeerWatch:
         self._run_steps = steps
 
     def before_session(self) -> None:
-        """Wait for the tasks that this one needs; raise after too many sessions, or too much time, without a step."""
+        """Agree with the other tasks before the first session; wait for those that this one needs before any other.
+
+        Raises after too many sessions, or too much time, without a step.
+        """
+        if self.verdict is not None:
+            raise self.verdict
         self._sessions += 1
         trained = self._steps > 0
-        if self._sessions == 1 and not trained:
-            self._since = time.monotonic()
         if trained and self._member.in_step:
             raise self.lost()
-        missing = self._wait_for(self._member.needed)
+        if self._sessions == 1 and not (trained or self._member.is_alone):
+            self._agreement.conclude(engine.tasks.variable_shapes())
+            task_events.emit("agreed")
+            self._since = time.monotonic()
+            return
+        missing = self._agreement.wait_for_answers(self._member.needed)
         if self._stopped():
             raise KeyboardInterrupt
         if missing:
-            raise self.gone(missing) if trained else self._never_came(missing)
+            raise self.gone(missing)
         if self._sessions > 1:
             time.sleep(_PAUSE_S)
             waited = time.monotonic() - self._since
-            if self._sessions > _MOST_SESSIONS or waited > self._timeout_s:
+            if self._sessions > _MOST_SESSIONS or waited > self._start_timeout_s:
                 raise self.broken()
 
     def before_close(self) -> None:
         """Wait for the parameter servers, which TensorFlow notifies when a session is closed."""
-        missing = self._wait_for(self._member.servers)
+        missing = self._agreement.wait_for_answers(self._member.servers)
         if missing:
             raise self.gone(missing)
 
     def is_lost(self) -> bool:
         """Return, on another thread, whether the current step can never end.
 
-        TensorFlow waits for ever for a task that has ended its training while its process goes on.
+        TensorFlow waits for ever for a task that is frozen, or that has ended its training while its process goes on.
         """
-        in_step = self._member.in_step
-        if not in_step or self.step is None or time.monotonic() - self._since < _QUIET_S:
+        if self._member.servers and task_events.is_supervised():
+            # Each lost task is restarted alone, and the others wait for it.
             return False
-        record = self._progress.read()
-        if record is not None and record.is_finished and self.step == self._last_step:
-            # All steps are done; this task is still finishing, for example in a user's hook.
-            return False
-        missing = peers.unreachable(self._member.needed)
-        if missing:
-            missing = peers.wait_for(missing, _CONFIRM_S)
-        self.verdict = self.gone(missing) if missing else self._chief_has_ended()
+        self.verdict = self._peers.report()
+        if self.verdict is None and not self._is_at_end():
+            self.verdict = self._silent() or (self._quiet() if self._member.in_step else None)
         return self.verdict is not None
 
     def training_peers(self) -> set[str]:
         """Return the names of the other tasks that train and answer; none if this task was asked to end."""
         if self._stopped():
             return set()
-        return {
-            str(task)
-            for task, address in self._member.training_tasks
-            if task != self._member.task and peers.is_listening(address)
-        }
+        others = [each for each in self._member.training_tasks if each[0] != self._member.task]
+        away = self._peers.unanswering(others)
+        return {str(task) for task, address in others if (task, address) not in away}
 
     def check_that_chief_has_ended(self) -> None:
         """Check, at the end of this task's data, that the chief's data has ended too."""
@@ -141,20 +156,35 @@ class PeerWatch:
         """Find out why a connection between tasks in step broke."""
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
-            missing = peers.unreachable(self._member.needed)
-            error = self._chief_has_ended() or (self.gone(missing) if missing else None)
+            error = self._chief_has_ended() or self._peers.report() or self._gone_soon()
             if error is not None:
                 return error
             time.sleep(_PAUSE_S)
         return self.broken()
 
+    def explained(self, error: Exception) -> TfdistributeError | None:
+        """Return the error for a failure of TensorFlow that a lost task has caused; None if none has."""
+        if self.verdict is not None:
+            return self.verdict
+        errors = engine.tf.errors
+        broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
+        # TensorFlow's text for collectives over tasks, whatever the class of the error.
+        broken = broken or "Collective ops is aborted" in str(error)
+        late = isinstance(error, errors.DeadlineExceededError)
+        if not self._member.needed or not (broken or late or _is_possible_after_loss(error)):
+            return None
+        if (broken or late) and self._member.in_step:
+            return self.lost()
+        found = self._peers.report() or self._gone_soon()
+        return self.broken() if found is None and (broken or late) else found
+
     def gone(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
         """Make the error that names the lost tasks."""
         return LostPeerError(
-            f"{self._member.task} lost {peers.format_tasks(missing)}{self._after()}: it no longer answers.",
-            "Look at its log for the reason, then start all tasks again: training continues from the last checkpoint.",
+            f"{self._member.task} lost {format_tasks(missing)}{self._after()}: it no longer answers.",
+            _RESTART,
             argument="cluster",
-            value=peers.format_tasks(missing),
+            value=format_tasks(missing),
         )
 
     def broken(self) -> LostPeerError:
@@ -165,8 +195,42 @@ class PeerWatch:
             argument="cluster",
         )
 
-    def _wait_for(self, tasks: Sequence[tuple[Task, str]]) -> list[tuple[Task, str]]:
-        return peers.wait_for(tasks, self._timeout_s, _report_waiting, self._stopped)
+    def _gone_soon(self) -> LostPeerError | None:
+        missing = self._peers.unanswering(self._member.needed, _SOON_S)
+        return self.gone(missing) if missing else None
+
+    def _silent(self) -> LostPeerError | None:
+        limit_s = silence_s(self._stall_timeout_s)
+        silent = self._peers.silent(self._member.watched)
+        lost = [each for each in self._member.watched if silent[each[0]] > limit_s]
+        if not lost:
+            return None
+        seconds = max(silent[task] for task, _ in lost)
+        return LostPeerError(
+            f"{self._member.task} lost {format_tasks(lost)}{self._after()}: it has given no sign of life for "
+            f"{seconds:.0f} seconds.",
+            "See whether the process is frozen or its host cannot be reached, then start all tasks again: training "
+            "continues from the last checkpoint.",
+            argument="cluster",
+            value=format_tasks(lost),
+        )
+
+    def _quiet(self) -> TfdistributeError | None:
+        """Find out why no step ends, if it takes long."""
+        seconds = time.monotonic() - self._since
+        ended = self._chief_has_ended() if seconds > _QUIET_S else None
+        if ended is not None or seconds < self._stall_timeout_s or task_events.is_supervised():
+            return ended
+        return LostPeerError(
+            f"{self._member.task} made no step for {seconds:.0f} seconds{self._after()}, though all tasks answer.",
+            "Look at the logs for the task that is busy with something else, or increase `stall_timeout_s`.",
+            argument="stall_timeout_s",
+            value=f"{self._stall_timeout_s:g}",
+        )
+
+    def _is_at_end(self) -> bool:
+        """Return whether all steps are done; this task is still finishing, for example in a user's hook."""
+        return self.step is not None and self.step == self._last_step
 
     def _chief_has_ended(self) -> TfdistributeError | None:
         record = self._progress.read()
@@ -187,48 +251,20 @@ class PeerWatch:
             )
         return _ran_out_of_data(chief[0], self.step)
 
-    def _never_came(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
-        return LostPeerError(
-            f"{self._member.task} waited {self._timeout_s:g} seconds, and nothing answers at "
-            f"{peers.format_tasks(missing)}.",
-            "Start every task of the cluster, and check that the hosts and ports in TF_CONFIG can be reached.",
-            argument="cluster",
-            value=peers.format_tasks(missing),
-        )
-
     def _after(self) -> str:
         return " before its first step" if self.step is None else f" after step {self.step}"
 
 
 @contextlib.contextmanager
-def watch_peers(
-    member: Member,
-    model_dir: str,
-    timeout_s: float,
-    stopped: Callable[[], bool],
-    last_step: int | None = None,
-) -> Iterator[PeerWatch]:
-    """Translate TensorFlow's errors about a lost task into one that names the task; see ``PeerWatch``."""
-    watch = PeerWatch(member, model_dir, timeout_s, stopped, last_step)
-    errors = engine.tf.errors
+def translate_losses(watch: PeerWatch) -> Iterator[None]:
+    """Translate TensorFlow's errors about a lost task into one that names the task."""
     try:
-        yield watch
-    except (errors.OpError, RuntimeError) as error:
-        if watch.verdict is not None:
-            raise watch.verdict from error
-        broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
-        # TensorFlow's text for collectives over tasks, whatever the class of the error.
-        broken = broken or "Collective ops is aborted" in str(error)
-        if broken and member.in_step:
-            raise watch.lost() from error
-        if not (broken or isinstance(error, _possible_after_loss())):
+        yield
+    except (engine.tf.errors.OpError, RuntimeError) as error:
+        explanation = watch.explained(error)
+        if explanation is None:
             raise
-        missing = peers.unreachable(member.needed)
-        if missing:
-            raise watch.gone(missing) from error
-        if broken:
-            raise watch.broken() from error
-        raise
+        raise explanation from error
 
 
 def _ran_out_of_data(task: Task, step: int | None) -> InputError:
@@ -242,15 +278,6 @@ def _ran_out_of_data(task: Task, step: int | None) -> InputError:
     )
 
 
-def _possible_after_loss() -> tuple[type[Exception], ...]:
+def _is_possible_after_loss(error: Exception) -> bool:
     errors = engine.tf.errors
-    return (
-        errors.CancelledError,
-        errors.DeadlineExceededError,
-        errors.InternalError,
-        errors.UnknownError,
-    )
-
-
-def _report_waiting(missing: Sequence[tuple[Task, str]]) -> None:
-    task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
+    return isinstance(error, (errors.CancelledError, errors.InternalError, errors.UnknownError))

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine, task_events
-from tfdistribute.checkpoints.leftovers import tidy
-from tfdistribute.interrupts import finish_step_on_interrupt
+from tfdistribute.cluster.agreement import TaskFacts
+from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.preparation import Prepared, prepare_training
+from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.begin import (
+    complete,
+    last_step_of_data,
+    learn_from_chief,
+    recorded,
+)
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
 from tfdistribute.training.tasks.inputs import NOT_SHARDED, for_task, is_sharded, skip_steps
 from tfdistribute.training.tasks.parameter_server import serve_variables, start_server
-from tfdistribute.training.tasks.peer_watch import watch_peers
-from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -35,17 +44,22 @@ def perform(assignment: TaskAssignment) -> History:
     """
     member = assignment.member
     task_events.dump_stacks_on_signal()
+    peers = Peers(member)
     try:
         _check(assignment)
         if member.serves:
-            history = serve_variables(assignment)
+            history = serve_variables(assignment, peers)
         elif member.evaluates:
-            history = evaluate_checkpoints(assignment)
+            history = evaluate_checkpoints(assignment, peers)
         else:
-            history = _train(assignment)
-    except Exception as error:
-        task_events.emit_failure(error)
+            history = _train(assignment, peers)
+    except BaseException as error:
+        if isinstance(error, Exception):
+            task_events.emit_failure(error)
+        peers.tell(error)
         raise
+    finally:
+        peers.close()
     step = _last_step(assignment, history)
     task_events.emit("finished", step=step, stopped_by=history.stopped_by)
     return history
@@ -53,10 +67,23 @@ def perform(assignment: TaskAssignment) -> History:
 
 def _check(assignment: TaskAssignment) -> None:
     model, spec = assignment.model, assignment.train
+    _check_lock(model.model_dir)
     if assignment.evaluation is None:
         check_training(model, spec.input, assignment.steps, spec.max_steps, spec.hooks)
     else:
         check_specs(model, spec, assignment.evaluation)
+
+
+def _check_lock(model_dir: str) -> None:
+    """Check that the job has locked the directory in which this task trains."""
+    locked = os.environ.get(task_events.MODEL_DIR)
+    if locked and os.path.realpath(locked) != os.path.realpath(model_dir):
+        raise ModelDirectoryError(
+            f'`model_dir` "{model_dir}" is not the directory of this job, which has locked "{locked}".',
+            "Start the job again: its files name two directories.",
+            argument="model_dir",
+            value=model_dir,
+        )
 
 
 def _last_step(assignment: TaskAssignment, history: History) -> int:
@@ -67,50 +94,64 @@ def _last_step(assignment: TaskAssignment, history: History) -> int:
     return int(max(steps, default=0))
 
 
-def _train(assignment: TaskAssignment) -> History:
+def _train(assignment: TaskAssignment, peers: Peers) -> History:
     member, spec = assignment.member, assignment.train
     prepared = prepare_training(
         assignment.verb, assignment.model, assignment.settings, spec.input, member
     )
     task_events.emit("tensorflow")
-    model_dir = prepared.model.model_dir
-    progress = ProgressFile(model_dir, member)
-    step = global_step(model_dir)
-    first_step = progress.first_step(step)
-    recorded: Any = contextlib.nullcontext()
-    if member.is_chief:
-        tidy(model_dir)
-        recorded = progress.recorded(first_step)
-    history = _history(assignment, prepared, first_step)
     with (
-        history.saved(),
-        recorded,
+        contextlib.ExitStack() as outermost,
+        recorded(assignment, prepared, peers) as known,
         translate_errors(assignment.verb),
         finish_step_on_interrupt() as stop,
-        watch_peers(member, model_dir, assignment.peer_timeout_s, stop, history.last_step) as watch,
         spec.input.serving(),
         suppress_nan_error(spec.hooks),
     ):
         start_server(member, prepared.estimator.config)
-        session = engine.tasks.TaskSession(
-            prepared.estimator, member, watch, history, prepared.settings.steps_per_run
-        )
-        with session.in_place():
-            prepared.estimator.train(
-                _input_fn(assignment, prepared, step - first_step),
-                max_steps=history.last_step,
-                hooks=prepared.training_hooks(assignment.verb, history, stop, spec.hooks),
-                saving_listeners=list(assignment.saving_listeners) or None,
+        begin, history, watch = _agree(assignment, prepared, peers, known, stop)
+        outermost.enter_context(history.saved())
+        with translate_losses(watch):
+            session = engine.tasks.TaskSession(
+                prepared.estimator, member, watch, history, prepared.settings.steps_per_run
             )
-        if not stop() and history.stopped_by is None:
-            watch.check_that_chief_has_ended()
+            with session.in_place():
+                prepared.estimator.train(
+                    _input_fn(assignment, prepared, begin),
+                    max_steps=history.last_step,
+                    hooks=prepared.training_hooks(assignment.verb, history, stop, spec.hooks),
+                    saving_listeners=list(assignment.saving_listeners) or None,
+                )
+            if not stop() and history.stopped_by is None:
+                watch.check_that_chief_has_ended()
     return history
+
+
+def _agree(
+    assignment: TaskAssignment,
+    prepared: Prepared,
+    peers: Peers,
+    known: TaskFacts | None,
+    stop: StopRequest,
+) -> tuple[TaskFacts, TaskHistory, PeerWatch]:
+    """Find out where the training begins, and let the others know; they agree when the session is created."""
+    model_dir, start_timeout_s = prepared.model.model_dir, assignment.start_timeout_s
+    agreement = Agreement(peers, Waiting(start_timeout_s, stop), model_dir)
+    begin = known or learn_from_chief(assignment, prepared, agreement)
+    history = _history(assignment, prepared, begin.first_step or 0)
+    if not assignment.member.is_alone:
+        agreement.announce(complete(begin, assignment, prepared, history.last_step))
+    stall_timeout_s, last_step = assignment.stall_timeout_s, history.last_step
+    watch = PeerWatch(
+        peers, agreement, model_dir, start_timeout_s, stall_timeout_s, stop, last_step
+    )
+    return begin, history, watch
 
 
 def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) -> TaskHistory:
     member, spec = assignment.member, assignment.train
     max_steps = spec.max_steps if assignment.steps is None else first_step + assignment.steps
-    ends = (max_steps, _last_step_of_data(assignment, prepared, first_step))
+    ends = (max_steps, last_step_of_data(assignment, prepared, first_step))
     last_step = min((step for step in ends if step is not None), default=None)
     batch = spec.input.facts().global_batch_size
     sharers = len(member.training_tasks) if member.in_step else 1
@@ -124,23 +165,11 @@ def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) ->
     return history
 
 
-def _last_step_of_data(
-    assignment: TaskAssignment, prepared: Prepared, first_step: int
-) -> int | None:
-    """Return the step at which the data ends, if it is known and the same for all tasks.
-
-    A task that runs out of data mid-step aborts collectives its peers have started, and the next checkpoint may need
-    one of them.
-    """
+def _input_fn(
+    assignment: TaskAssignment, prepared: Prepared, begin: TaskFacts
+) -> Callable[..., Any]:
     member = assignment.member
-    if not member.in_step:
-        return None
-    steps = prepared.steps_of(assignment.train.input, len(member.training_tasks))
-    return None if steps is None else first_step + steps
-
-
-def _input_fn(assignment: TaskAssignment, prepared: Prepared, done: int) -> Callable[..., Any]:
-    member = assignment.member
+    done = (begin.step or 0) - (begin.first_step or 0)
     input_fn = prepared.input_fn(assignment.train.input, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = for_task(input_fn, member)

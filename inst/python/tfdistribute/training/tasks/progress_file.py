@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class TrainingRecord:
         started: When the chief began, in seconds since 1970.
         finished_step: Global step of the last checkpoint; None while the chief trains.
         interrupted: Whether the training ended on request.
+        mark: Random text, by which another task sees that its model_dir is the chief's.
     """
 
     job: str
@@ -41,6 +43,7 @@ class TrainingRecord:
     started: float
     finished_step: int | None = None
     interrupted: bool = False
+    mark: str = ""
 
     @property
     def is_finished(self) -> bool:
@@ -61,6 +64,11 @@ class ProgressFile:
         self._path = os.path.join(model_dir, FILE)
         self._job = member.job_name
 
+    def mark(self) -> str | None:
+        """Read the mark that the chief has written; None if there is none."""
+        record = self.read()
+        return None if record is None else record.mark
+
     def read(self) -> TrainingRecord | None:
         """Read the record of this process's own job; None if there is none."""
         try:
@@ -79,11 +87,11 @@ class ProgressFile:
         return step if record is None else min(record.first_step, step)
 
     @contextlib.contextmanager
-    def recorded(self, first_step: int) -> Iterator[None]:
+    def recorded(self, first_step: int) -> Iterator[TrainingRecord]:
         """Record the training inside the block, as the chief; the block ends when the last checkpoint is written."""
         record = self.start(first_step)
         try:
-            yield
+            yield record
         except KeyboardInterrupt:
             self.finish(record, global_step(self._model_dir), interrupted=True)
             raise
@@ -91,7 +99,7 @@ class ProgressFile:
 
     def start(self, first_step: int) -> TrainingRecord:
         """Record that the chief begins."""
-        record = TrainingRecord(self._job, first_step, time.time())
+        record = TrainingRecord(self._job, first_step, time.time(), mark=secrets.token_hex(8))
         self._write(record)
         return record
 

@@ -1,0 +1,215 @@
+"""Agreement of the tasks of a cluster: what each is about to do, and where two of them differ."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.spec import Task
+from tfdistribute.errors import ClusterError, ModelDirectoryError, TfdistributeError
+
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What one task is about to do; None for what it does not know.
+
+    Args:
+        task: Name of the task, such as "worker 0".
+        host: Name of its machine.
+        process: Random name of its process.
+        cluster: Addresses by role.
+        package: Version of this package.
+        tensorflow: Version of TensorFlow.
+        strategy: Kind of the strategy.
+        model: Structure of the model.
+        variables: Shapes of the model's trainable variables, by name.
+        global_batch_size: Examples of one training step.
+        rows: Rows of the input.
+        seed: Seed of the input's order.
+        step: Global step at which the task begins.
+        first_step: Global step at which the job began, before any restart.
+        last_step: Global step at which the training ends.
+        model_dir: Directory of the checkpoints.
+        mark: Text that the chief has written into model_dir.
+    """
+
+    task: str
+    host: str
+    process: str
+    cluster: dict[str, list[str]] | None = None
+    package: str | None = None
+    tensorflow: str | None = None
+    strategy: str | None = None
+    model: dict[str, Any] | None = None
+    variables: dict[str, Any] | None = None
+    global_batch_size: int | None = None
+    rows: int | None = None
+    seed: int | None = None
+    step: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    model_dir: str | None = None
+    mark: str | None = None
+
+    def as_text(self) -> str:
+        """Write the facts as text for another task."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> TaskFacts:
+        """Read the facts of another task, which may run another version of this package."""
+        given: dict[str, Any] = json.loads(text)
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in given.items() if name in known})
+
+    @property
+    def where(self) -> str:
+        """The task and its machine, for a message."""
+        return f"{self.task} (on {self.host})"
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A fact that two tasks must share.
+
+    Args:
+        words: What it is, for the message.
+        argument: The argument or variable that sets it.
+        fix: What to do.
+        in_step: Whether only tasks that train in step must share it.
+    """
+
+    words: str
+    argument: str
+    fix: str
+    in_step: bool = False
+
+
+_SAME_SCRIPT = "Start the same script on every host."
+
+# The first difference is reported: versions and clusters explain those that follow.
+_SHARED: dict[str, _Field] = {
+    "package": _Field(
+        "the version of tfdistribute", "tfdistribute", "Install the same version on every host."
+    ),
+    "tensorflow": _Field(
+        "the version of TensorFlow", "tensorflow", "Install the same version on every host."
+    ),
+    "cluster": _Field(
+        "the `cluster` of TF_CONFIG",
+        "TF_CONFIG",
+        "Give all tasks the same `cluster`; only `task` differs.",
+    ),
+    "strategy": _Field("the strategy", "train_distribute", _SAME_SCRIPT),
+    "model": _Field("the model", "object", _SAME_SCRIPT),
+    "global_batch_size": _Field("the global batch", "batch_size", _SAME_SCRIPT),
+    "rows": _Field("the rows of the input", "input", "Give every host the same data."),
+    "seed": _Field("the seed of the input", "tf_random_seed", _SAME_SCRIPT),
+    "step": _Field(
+        "the step to begin with", "model_dir", "Let `model_dir` be the same on every host.", True
+    ),
+    "last_step": _Field("the last step", "max_steps", _SAME_SCRIPT),
+    "variables": _Field("the model's variables", "object", _SAME_SCRIPT),
+}
+
+
+def difference(one: TaskFacts, other: TaskFacts, in_step: bool) -> TfdistributeError | None:
+    """Compare what two tasks are about to do.
+
+    Args:
+        one: A task that trains, or a parameter server.
+        other: Another one.
+        in_step: Whether the tasks train in step.
+
+    Returns:
+        The error that names both tasks and the first fact in which they differ; None if there is none.
+    """
+    for name, field in _SHARED.items():
+        first, second = getattr(one, name), getattr(other, name)
+        if first is None or second is None or (field.in_step and not in_step) or first == second:
+            continue
+        if isinstance(first, dict) and isinstance(second, dict):
+            first, second = _differing(
+                cast("dict[str, Any]", first), cast("dict[str, Any]", second)
+            )
+        return ClusterError(
+            f"{one.where} and {other.where} do not agree on {field.words}: {_shown(first)} and {_shown(second)}.",
+            field.fix,
+            argument=field.argument,
+            value=f"{_shown(first)}, {_shown(second)}",
+        )
+    return None
+
+
+def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> ClusterError | None:
+    """Check that the task which answers at an address is the one that belongs there.
+
+    Args:
+        own: The task that asks.
+        found: The task that answers.
+        task: The task that has the address.
+        address: Its address.
+
+    Returns:
+        The error that names both tasks; None if it is the right one.
+    """
+    if found.process == own.process:
+        problem = (
+            f"The address of {task} ({address}) leads back to {own.where}: two processes, or two addresses, are "
+            "the same task."
+        )
+    elif found.task != str(task):
+        problem = (
+            f"The process that answers at {address} is {found.where}, and the cluster of {own.where} has "
+            f"{task} there."
+        )
+    else:
+        return None
+    return ClusterError(
+        problem,
+        "Give each process its own `task` in TF_CONFIG, and each task its own address.",
+        argument="TF_CONFIG",
+        value=address,
+    )
+
+
+def unshared_directory(own: TaskFacts, chief: TaskFacts) -> ModelDirectoryError:
+    """Make the error for a task that does not see what the chief has written into model_dir."""
+    same = own.model_dir == chief.model_dir
+    place = f'`model_dir` "{own.model_dir}"'
+    there = "the same name on another disk" if same else f'"{chief.model_dir}"'
+    return ModelDirectoryError(
+        f"{own.where} does not see in {place} what {chief.where} wrote into {there}: the tasks do not share a "
+        "directory.",
+        "Use a directory that every host can read and the chief can write, such as one on a network file system.",
+        argument="model_dir",
+        value=str(own.model_dir),
+    )
+
+
+def cluster_of(member: Member) -> dict[str, list[str]]:
+    """Return the addresses of a cluster by role, as JSON returns them."""
+    return {role: list(each) for role, each in sorted(member.cluster.items())}
+
+
+def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Reduce two mappings to the first entry in which they differ."""
+    for name in sorted({*first, *second}):
+        if first.get(name) != second.get(name):
+            return _entry(name, first), _entry(name, second)
+    return first, second
+
+
+def _entry(name: str, mapping: Mapping[str, Any]) -> str:
+    return f"{name} {json.dumps(mapping[name])}" if name in mapping else f"no {name}"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 3]}..."

@@ -1,0 +1,87 @@
+"""Records that the server of a task holds: text by key, which every task of the cluster can read and write."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+_TABLE = "tfdistribute_records"
+# A session would connect to every task of the cluster; with a filter that matches none it only uses the server's own.
+_NO_OTHER_TASK = "/job:none"
+
+
+class Records:
+    """The records of one server.
+
+    They live as long as the server's process. An answer is a sign of life that a frozen process cannot give: the kernel
+    accepts a connection in its name, but only its own threads answer.
+
+    Args:
+        target: Address of the server with its protocol, such as "grpc://host-a:2222".
+        timeout_s: Maximum time for an answer.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/lookup/experimental/MutableHashTable: a table with a shared name
+        belongs to the server, not to the session. A variable would become part of checkpoints.
+    """
+
+    def __init__(self, target: str, timeout_s: float) -> None:
+        self._target = target
+        self._config = tf.compat.v1.ConfigProto(
+            device_filters=[_NO_OTHER_TASK], operation_timeout_in_ms=int(timeout_s * 1000)
+        )
+        self._lock = threading.Lock()
+        self._graph = tf.Graph()
+        with self._graph.as_default():
+            table = tf.raw_ops.MutableHashTableV2(
+                key_dtype=tf.int64, value_dtype=tf.string, shared_name=_TABLE
+            )
+            self._keys = tf.compat.v1.placeholder(tf.int64, [None])
+            self._texts = tf.compat.v1.placeholder(tf.string, [None])
+            self._insert = tf.raw_ops.LookupTableInsertV2(
+                table_handle=table, keys=self._keys, values=self._texts
+            )
+            self._find = tf.raw_ops.LookupTableFindV2(
+                table_handle=table, keys=self._keys, default_value=""
+            )
+        self._session: Any = None
+
+    def write(self, texts: Mapping[str, str]) -> bool:
+        """Write texts by key; return whether the server answered."""
+        fed = {self._keys: _numbers(texts), self._texts: list(texts.values())}
+        return self._run([self._insert], fed) is not None
+
+    def read(self, keys: Sequence[str]) -> list[str] | None:
+        """Read texts, "" for a key without one; None if the server does not answer."""
+        answer = self._run([self._find], {self._keys: _numbers(keys)})
+        return None if answer is None else [text.decode() for text in answer[0]]
+
+    def close(self) -> None:
+        """Close the session. Idempotent."""
+        session, self._session = self._session, None
+        if session is not None:
+            with contextlib.suppress(tf.errors.OpError):
+                session.close()
+
+    def _run(self, fetched: list[Any], fed: dict[Any, Any]) -> list[Any] | None:
+        with self._lock:
+            if self._session is None:
+                self._session = tf.compat.v1.Session(
+                    self._target, graph=self._graph, config=self._config
+                )
+            try:
+                return self._session.run(fetched, fed)
+            except tf.errors.OpError:
+                # A restarted server does not know the session, and a frozen one would not close it.
+                self._session = None
+                return None
+
+
+def _numbers(keys: Iterable[str]) -> list[int]:
+    # TensorFlow has no table from text to text.
+    return [zlib.crc32(key.encode()) for key in keys]

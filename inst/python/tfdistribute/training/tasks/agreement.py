@@ -1,0 +1,209 @@
+"""Agreement before the first step: every task knows what the others are about to do, and that they share model_dir."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfdistribute import task_events
+from tfdistribute.cluster import agreement
+from tfdistribute.cluster.agreement import TaskFacts
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.peers import TasksWithAddresses, format_tasks
+from tfdistribute.cluster.spec import START_PATIENCE, Task
+from tfdistribute.errors import LostPeerError, TfdistributeError
+from tfdistribute.training.tasks.peers import AGREED, FACTS, Peers
+
+_POLL_S = 0.2
+# A network file system may show another host's files this much later.
+SHARE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How long a task waits for others.
+
+    Args:
+        start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
+            answers and is still preparing its training.
+        stopped: Returns whether this task was asked to end.
+    """
+
+    start_timeout_s: float
+    stopped: Callable[[], bool]
+
+
+class Agreement:
+    """What this task has found out about the others.
+
+    Args:
+        peers: The other tasks; this task's server must be running.
+        waiting: Deadlines.
+        model_dir: Directory of the checkpoints.
+    """
+
+    def __init__(self, peers: Peers, waiting: Waiting, model_dir: str) -> None:
+        self._peers = peers
+        self._member: Member = peers.member
+        self._waiting = waiting
+        self.own = peers.facts(model_dir=model_dir)
+
+    def announce(self, facts: TaskFacts) -> None:
+        """Let the others know what this task is about to do."""
+        # As the others see them.
+        self.own = TaskFacts.from_text(facts.as_text())
+        self._peers.publish(FACTS, facts.as_text())
+
+    def facts_of_chief(self) -> TaskFacts:
+        """Wait for the chief's facts."""
+        chief = self._member.chief
+        assert chief is not None
+        return self._facts_of([chief])[chief[0]]
+
+    def check_directory(self, chief: TaskFacts, read: Callable[[], str | None]) -> None:
+        """Check that this task reads in model_dir what the chief has written there.
+
+        Args:
+            chief: The chief's facts.
+            read: Reads the chief's mark; None if there is none.
+
+        Raises:
+            ModelDirectoryError: it does not, for as long as a network file system may need.
+        """
+        end = time.monotonic() + SHARE_S
+        while chief.mark is not None and read() != chief.mark:
+            self._check_stop()
+            if time.monotonic() > end:
+                self._refuse(agreement.unshared_directory(self.own, chief))
+            time.sleep(_POLL_S)
+
+    def compare(self, other: TaskFacts) -> None:
+        """Raise if a task is about to do something else than this one."""
+        found = agreement.difference(self.own, other, self._member.in_step)
+        if found is not None:
+            self._refuse(found)
+
+    def conclude(self, variables: dict[str, list[int]]) -> None:
+        """Wait until all tasks agree, now that the model's variables are known.
+
+        Raises:
+            ClusterError: two tasks are about to do different things, or are the same task.
+            LostPeerError: a task does not come.
+        """
+        self.announce(dataclasses.replace(self.own, variables=variables))
+        others = self._others()
+        if not self._member.is_chief:
+            self.compare(self.facts_of_chief())
+            if self._member.in_step:
+                self._wait(others, AGREED)
+            return
+        for facts in self._facts_of(others, complete=True).values():
+            self.compare(facts)
+        self._peers.publish(AGREED, "yes")
+
+    def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
+        """Wait until tasks answer, and return those that do not in time."""
+        end = time.monotonic() + self._waiting.start_timeout_s
+        missing = self._peers.unanswering(tasks)
+        while missing and time.monotonic() < end and not self._waiting.stopped():
+            time.sleep(_POLL_S)
+            missing = self._peers.unanswering(missing)
+        return missing
+
+    def _others(self) -> TasksWithAddresses:
+        """List the tasks whose agreement this one needs."""
+        member = self._member
+        if not member.is_chief:
+            return (member.chief,) if member.chief is not None else ()
+        if task_events.attempt() > 0:
+            # With parameter servers a chief may be restarted alone, when some workers have already ended.
+            return member.needed
+        return member.dependents
+
+    def _facts_of(self, tasks: TasksWithAddresses, complete: bool = False) -> dict[Task, TaskFacts]:
+        """Wait for the facts of tasks, with their variables if ``complete``; those of a server have none."""
+        found: dict[Task, TaskFacts] = {}
+
+        def is_there(task: Task, address: str) -> bool | None:
+            text = self._peers.read(task, address, FACTS)
+            if not text:
+                return None if text is None else False
+            facts = TaskFacts.from_text(text)
+            wrong = agreement.wrong_task(self.own, facts, task, address)
+            if wrong is not None:
+                self._refuse(wrong)
+            found[task] = facts
+            if complete and task.trains and facts.variables is None:
+                # What is known already may differ.
+                self.compare(facts)
+                return False
+            return True
+
+        self._wait_until(is_there, tasks)
+        return found
+
+    def _wait(self, tasks: TasksWithAddresses, key: str) -> None:
+        def is_there(task: Task, address: str) -> bool | None:
+            text = self._peers.read(task, address, key)
+            return None if text is None else bool(text)
+
+        self._wait_until(is_there, tasks)
+
+    def _wait_until(
+        self, is_there: Callable[[Task, str], bool | None], tasks: TasksWithAddresses
+    ) -> None:
+        """Wait until ``is_there`` returns True for every task; None means that a task does not answer."""
+        began = time.monotonic()
+        heard = {task: began for task, _ in tasks}
+        missing = list(tasks)
+        told: list[tuple[Task, str]] = []
+        while missing:
+            self._check_stop()
+            for task, address in list(missing):
+                answer = is_there(task, address)
+                if answer:
+                    missing.remove((task, address))
+                elif answer is not None:
+                    heard[task] = time.monotonic()
+            now = time.monotonic()
+            absent = [each for each in missing if now - heard[each[0]] > self._limit_s]
+            if absent or (missing and now - began > self._limit_s * START_PATIENCE):
+                raise self._never_came(absent or missing, now - began, not absent)
+            if missing and missing != told:
+                told = list(missing)
+                task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
+            time.sleep(_POLL_S if missing else 0.0)
+
+    @property
+    def _limit_s(self) -> float:
+        return self._waiting.start_timeout_s
+
+    def _check_stop(self) -> None:
+        if self._waiting.stopped():
+            raise KeyboardInterrupt
+        report = self._peers.report()
+        if report is not None:
+            raise report
+
+    def _refuse(self, error: TfdistributeError) -> None:
+        self._peers.tell(error, is_shared=True)
+        raise error
+
+    def _never_came(
+        self, missing: TasksWithAddresses, waited_s: float, answers: bool
+    ) -> LostPeerError:
+        names = format_tasks(missing)
+        problem = (
+            f"{names} answered, but did not begin this training (number {self._peers.training} of this process)"
+            if answers
+            else f"nothing answers at {names}"
+        )
+        return LostPeerError(
+            f"{self._member.task} waited {waited_s:.0f} seconds, and {problem}.",
+            "Start every task of the cluster, check that the hosts and ports in TF_CONFIG can be reached, or increase "
+            "`start_timeout_s`.",
+            argument="cluster",
+            value=names,
+        )

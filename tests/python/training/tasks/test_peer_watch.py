@@ -1,0 +1,172 @@
+"""Liveness of the other tasks during a training, with fake servers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.fake_peers import FakeServers, fake_servers
+
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.spec import Task, silence_s
+from tfdistribute.errors import LostPeerError, TrainingError
+from tfdistribute.training.tasks import peer_watch
+from tfdistribute.training.tasks.agreement import Agreement, Waiting
+from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
+from tfdistribute.training.tasks.peers import FACTS, Peers
+from tfdistribute.training.tasks.progress_file import ProgressFile
+
+CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
+CHIEF, WORKER = Member(CLUSTER, Task("chief")), Member(CLUSTER, Task("worker"))
+
+
+@pytest.fixture
+def servers(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServers]:
+    del tensorflow
+    monkeypatch.setattr(peer_watch, "_CONFIRM_S", 0.3)
+    monkeypatch.setattr(peer_watch, "_PAUSE_S", 0.01)
+    yield fake_servers(monkeypatch)
+
+
+def watch_of(
+    peers: Peers,
+    model_dir: Path,
+    start_timeout_s: float = 60,
+    stall_timeout_s: float = 300,
+    last_step: int | None = None,
+) -> PeerWatch:
+    waiting = Waiting(start_timeout_s, lambda: False)
+    own = Agreement(peers, waiting, str(model_dir))
+    own.conclude = lambda variables: None
+    return PeerWatch(
+        peers, own, str(model_dir), start_timeout_s, stall_timeout_s, lambda: False, last_step
+    )
+
+
+def test_a_task_is_lost_after_a_tenth_of_the_stall_timeout() -> None:
+    assert [silence_s(each) for each in (10, 30, 300, 600)] == [10, 30, 30, 60]
+
+
+def test_a_frozen_task_is_named(servers: FakeServers, tmp_path: Path) -> None:
+    watch = watch_of(servers.peers(CHIEF), tmp_path, stall_timeout_s=0.5)
+    watch.after_step(7)
+    assert not watch.is_lost()
+    servers.frozen.add("b:1")
+    servers.answer_s = 0.2
+    began = time.monotonic()
+    while not watch.is_lost():
+        assert time.monotonic() - began < 10
+    assert isinstance(watch.verdict, LostPeerError)
+    assert watch.verdict.problem.startswith(
+        "chief 0 lost worker 0 (b:1) after step 7: it has given no sign of life for"
+    )
+    assert watch.verdict.value == "worker 0 (b:1)"
+
+
+def test_a_suspended_task_does_not_accuse_the_others(
+    servers: FakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = servers.peers(CHIEF)
+    assert peers.silent(CHIEF.needed) == {Task("worker"): 0}
+    servers.frozen.add("b:1")
+    now = time.monotonic() + 3600
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # It was not asked for an hour; ten seconds are the most that one question may take.
+    assert peers.silent(CHIEF.needed)[Task("worker")] <= 10
+
+
+def test_every_task_learns_what_the_chief_has_found(servers: FakeServers, tmp_path: Path) -> None:
+    chief, worker = servers.peers(CHIEF), servers.peers(WORKER)
+    worker.publish(FACTS, "{}")
+    watch = watch_of(worker, tmp_path)
+    watch.after_step(7)
+    assert not watch.is_lost()
+    chief.tell(LostPeerError("chief 0 lost worker 1 (c:1)."))
+    assert watch.is_lost()
+    assert "has ended: chief 0 lost worker 1 (c:1)." in str(watch.verdict)
+    with pytest.raises(LostPeerError, match="worker 1"):
+        watch.before_session()
+
+
+def test_a_step_that_takes_too_long_is_an_error_though_all_tasks_answer(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    watch = watch_of(servers.peers(CHIEF), tmp_path, stall_timeout_s=0.2, last_step=9)
+    watch.after_step(7)
+    assert not watch.is_lost()
+    time.sleep(0.3)
+    assert watch.is_lost()
+    assert watch.verdict is not None
+    assert "made no step for 0 seconds after step 7, though all tasks answer" in str(watch.verdict)
+    assert watch.verdict.argument == "stall_timeout_s"
+    # After the last step, a hook of the user may take its time.
+    watch.after_step(9)
+    time.sleep(0.3)
+    assert not watch.is_lost()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_gone"), [("DeadlineExceededError", True), ("DeadlineExceededError", False)]
+)
+def test_a_deadline_of_tensorflow_becomes_the_loss_of_a_task(
+    servers: FakeServers, tensorflow: Any, tmp_path: Path, name: str, is_gone: bool
+) -> None:
+    watch = watch_of(servers.peers(CHIEF), tmp_path)
+    watch.after_step(7)
+    if is_gone:
+        servers.frozen.add("b:1")
+    problem = "chief 0 lost " + ("worker 0 (b:1)" if is_gone else "its connection")
+    with pytest.raises(LostPeerError) as caught, translate_losses(watch):
+        raise getattr(tensorflow.errors, name)(None, None, "From /job:chief/replica:0/task:0:\n...")
+    assert caught.value.problem.startswith(problem)
+
+
+def test_other_errors_of_tensorflow_are_not_about_a_task(
+    servers: FakeServers, tensorflow: Any, tmp_path: Path
+) -> None:
+    watch = watch_of(servers.peers(CHIEF), tmp_path)
+    with pytest.raises(tensorflow.errors.InvalidArgumentError), translate_losses(watch):
+        raise tensorflow.errors.InvalidArgumentError(None, None, "indices[0] = 4")
+
+
+def test_sessions_without_a_step_between_them_end_in_an_error(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    # All peers respond but no step follows: TensorFlow would create sessions forever.
+    watch = watch_of(servers.peers(CHIEF), tmp_path, start_timeout_s=0.5)
+    with pytest.raises(LostPeerError, match=r"lost its connection .* before its first step"):
+        for _ in range(100):
+            watch.before_session()
+    watch = watch_of(servers.peers(CHIEF), tmp_path)
+    watch.before_session()
+    watch.after_step(7)
+    # A synchronous task that needs a new session has lost its peers.
+    with pytest.raises(LostPeerError, match="lost its connection to the other tasks after step 7"):
+        watch.before_session()
+
+
+def test_the_reason_of_a_task_that_has_ended_is_given(servers: FakeServers, tmp_path: Path) -> None:
+    chief, worker = servers.peers(CHIEF), servers.peers(WORKER)
+    chief.publish(FACTS, "{}")
+    watch = watch_of(chief, tmp_path)
+    watch.after_step(7)
+    worker.tell(TrainingError("The disk is full."))
+    with pytest.raises(LostPeerError, match=r"worker 0 .* has ended: The disk is full\."):
+        watch.before_session()
+
+
+def test_a_worker_that_takes_long_to_end_does_not_report_a_lack_of_data(
+    servers: FakeServers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(peer_watch, "_QUIET_S", 0.0)
+    file = ProgressFile(str(tmp_path), CHIEF)
+    file.finish(file.start(0), 8)
+    for last_step, is_lost in ((8, False), (9, True), (None, True)):
+        watch = watch_of(servers.peers(WORKER), tmp_path, last_step=last_step)
+        watch.after_step(8)
+        assert watch.is_lost() == is_lost
+    assert "chief 0 ran out of data after step 8" in str(watch.verdict)
