@@ -1,15 +1,18 @@
 #' Show a training in TensorBoard
 #'
-#' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`. It
-#' listens on this machine only, unless you name another host, and ends with the R session.
+#' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`: the run
+#' `train` is the training, and `train/eval` its evaluations. It waits until TensorBoard answers, which takes a while on a
+#' busy machine; Ctrl-C ends the attempt. TensorBoard listens on this machine only, unless you name another host, and
+#' ends with the R session.
 #'
-#' @param log_dir What to show: paths, estimators, or a list of them; names are shown instead of paths. Not needed with
+#' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not needed with
 #'   `action = "stop"`, which stops every TensorBoard of this session.
 #' @param action `"start"` or `"stop"`.
 #' @param host Address to listen on, a string. There is no password: anyone who can connect can read everything below
 #'   `log_dir`.
 #' @param port Port to listen on, a count; `"auto"` for a free one.
-#' @param launch_browser TRUE to open the browser, FALSE not to, or a function that is called with the URL.
+#' @param launch_browser TRUE to open the Viewer of RStudio or VS Code, or else the browser; FALSE not to; or a function
+#'   that is called with the URL.
 #' @param reload_interval Seconds between checks of the files, a number.
 #' @param purge_orphaned_data TRUE to hide what a training wrote after the checkpoint from which it was continued.
 #' @returns Invisibly, the URL, a string; NULL for `"stop"`.
@@ -55,7 +58,8 @@ tensorboard <- function(
   if (is.function(launch_browser)) {
     launch_browser(url)
   } else if (check_flag(launch_browser)) {
-    utils::browseURL(url)
+    show <- getOption("viewer", utils::browseURL)
+    show(url)
   }
   cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
   invisible(url)
@@ -69,10 +73,11 @@ log_arguments <- function(log_dir) {
     abort_argument(log_dir, "one or more directories or estimators")
   }
   paths <- vapply(log_dir, log_path, "")
-  if (length(paths) == 1 && is.null(names(paths))) {
+  # These characters separate names and paths.
+  if (length(paths) == 1 && is.null(names(paths)) && grepl("[,:]", paths)) {
     return(c("--logdir", paths))
   }
-  names <- names(paths) %||% rep("", length(paths))
+  names <- names(paths) %||% if (length(paths) == 1) "train" else rep("", length(paths))
   named <- ifelse(nzchar(names), paste0(names, ":", paths), paths)
   c("--logdir_spec", paste(named, collapse = ","))
 }
@@ -85,7 +90,8 @@ log_path <- function(log_dir) {
   )
 }
 
-start_tensorboard <- function(arguments, timeout_s = 60) {
+# Start TensorBoard and wait until it answers or ends. Returns its URL.
+start_tensorboard <- function(arguments, say_after_s = 3) {
   python <- python_found() %||%
     abort_no_python(rlang::catch_cnd(rlang::abort("No Python was found.")))
   log <- tempfile("tensorboard-", fileext = ".log")
@@ -97,16 +103,26 @@ start_tensorboard <- function(arguments, timeout_s = 60) {
     cleanup = TRUE,
     cleanup_tree = TRUE
   )
-  deadline <- Sys.time() + timeout_s
+  url <- character()
+  on.exit(if (length(url) == 0) process$kill_tree())
+  began <- Sys.time()
+  is_silent <- TRUE
   repeat {
+    # A process that ends has written its last lines before.
+    is_alive <- process$is_alive()
     output <- readLines(log, warn = FALSE)
     url <- regmatches(output, regexpr("https?://[^ ]+", output))
     if (length(url) > 0) {
       break
     }
-    if (!process$is_alive() || Sys.time() > deadline) {
-      process$kill_tree()
-      abort_tensorboard(output)
+    if (!is_alive) {
+      abort_tensorboard(output, process$get_exit_status())
+    }
+    if (is_silent && Sys.time() - began > say_after_s) {
+      is_silent <- FALSE
+      cli::cli_inform(c(
+        i = "Waiting for TensorBoard (process {process$get_pid()}), which loads TensorFlow."
+      ))
     }
     Sys.sleep(0.1)
   }
@@ -115,11 +131,16 @@ start_tensorboard <- function(arguments, timeout_s = 60) {
   url[[1]]
 }
 
-abort_tensorboard <- function(output) {
+abort_tensorboard <- function(output, status) {
   output <- utils::tail(output[nzchar(output)], 3)
+  said <- if (length(output) > 0) {
+    paste(output, collapse = " ")
+  } else {
+    paste0("it ended with status ", status, " and no message.")
+  }
   abort_tfdistribute(
     "backend",
-    problem = "TensorBoard did not start: {paste(output, collapse = ' ')}",
+    problem = "TensorBoard did not start: {said}",
     remedy = "See tfdistribute_sitrep(), and give another `port` if this one is taken."
   )
 }
