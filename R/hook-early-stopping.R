@@ -2,7 +2,7 @@
 #'
 #' Checks a metric regularly, and ends training when its best value is `patience_steps` steps old. Training ends with a
 #' checkpoint, and `history$stopped_by` gives the best value and its step. The final weights are those of the last step,
-#' not of the best one.
+#' or, with `restore_best_weights = TRUE`, those of the best one.
 #'
 #' It works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
 #' (TensorFlow's `stop_if_no_decrease_hook()` fails under a mirrored strategy and does not take seconds.) In a cluster,
@@ -23,6 +23,9 @@
 #' @param min_steps Global step before which nothing is checked, a count.
 #' @param every_n_steps,every_secs Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
 #'   the training loss ten times in `patience_steps`.
+#' @param restore_best_weights TRUE gives the model the weights, and the global step, of the best check if this hook ends
+#'   the training: the mean loss up to that step was the lowest, or its checkpoint has the best evaluation. Each
+#'   improvement writes a checkpoint. Not in a cluster.
 #' @returns A description of class `tfdistribute_early_stopping_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range; [train()] is given a metric of
@@ -36,7 +39,7 @@
 #' hook_early_stopping(patience_steps = 500)
 #'
 #' # The accuracy of evaluations has not risen by 0.001 for 2000 steps.
-#' hook_early_stopping("accuracy", patience_steps = 2000, min_delta = 0.001)
+#' hook_early_stopping("accuracy", patience_steps = 2000, min_delta = 0.001, restore_best_weights = TRUE)
 #' @export
 hook_early_stopping <- function(
   monitor = "loss",
@@ -46,7 +49,8 @@ hook_early_stopping <- function(
   data = c("auto", "training", "evaluation"),
   min_steps = 0,
   every_n_steps = NULL,
-  every_secs = NULL
+  every_secs = NULL,
+  restore_best_weights = FALSE
 ) {
   monitor <- check_monitor(monitor)
   mode <- check_default_choice(mode, c("auto", "min", "max"))
@@ -74,7 +78,8 @@ hook_early_stopping <- function(
     min_delta = check_number(min_delta, minimum = 0),
     min_steps = check_count(min_steps, minimum = 0L),
     every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_secs = check_positive(every_secs, null = TRUE)
+    every_secs = check_positive(every_secs, null = TRUE),
+    restore_best_weights = check_flag(restore_best_weights)
   )
 }
 

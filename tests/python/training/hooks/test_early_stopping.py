@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.hooks import hook, model, source, trained
 from support.sampling import sampled
@@ -23,7 +24,7 @@ from tfdistribute.training.hooks import (
 from tfdistribute.training.hooks.early_stopping import EarlyStopping, Patience, Watch
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import global_step, variable_names
+from tfdistribute.training.variables import global_step, variable_names, variable_value
 
 
 def early(**fields: Any) -> EarlyStopping:
@@ -195,3 +196,49 @@ def test_a_training_that_improves_is_not_stopped(tmp_path: Path):
     history = trained(tmp_path, [early(patience_steps=5, every_n_steps=4)], steps=20)
     assert history.stopped_by is None
     assert global_step(str(tmp_path)) == 20
+
+
+@pytest.mark.usefixtures("tensorflow")
+@sampled("strategy", ["none", "mirrored"], check=["mirrored"])
+def test_the_best_weights_of_a_training_are_its_last_checkpoint(tmp_path: Path, strategy: str):
+    # With this learning rate, the loss grows: the first check, at step 4, is the best.
+    stopping = early(patience_steps=8, every_n_steps=4, restore_best_weights=True)
+    trainings = {
+        directory: trained(
+            tmp_path / directory,
+            hooks,
+            strategy,
+            steps=steps,
+            learning_rate=1.2,
+            save_checkpoints_steps=3,
+        )
+        for directory, hooks, steps in (("restored", [stopping], 200), ("short", [], 4))
+    }
+    assert str(trainings["restored"].stopped_by).endswith(", and its weights are restored")
+    assert global_step(str(tmp_path / "restored")) == 4
+    restored, short = (
+        variable_value(str(tmp_path / directory), "linear/linear_model/x/weights")
+        for directory in trainings
+    )
+    np.testing.assert_array_equal(restored, short)
+    assert not list((tmp_path / "restored").glob("best*"))
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_the_checkpoint_of_the_best_evaluation_is_restored(tmp_path: Path):
+    stopping = early(
+        monitor="average_loss", data="evaluation", patience_steps=20, restore_best_weights=True
+    )
+    train_and_evaluate(
+        model(tmp_path, learning_rate=1.2),
+        settings("none", save_checkpoints_steps=10, keep_checkpoint_max=1),
+        TrainSpec(source(), max_steps=500, hooks=(stopping,)),
+        EvalSpec(source(num_epochs=1), throttle_secs=0),
+    )
+    assert global_step(str(tmp_path)) == 10
+
+
+def test_best_weights_are_not_restored_in_a_cluster():
+    run = HookContext("train", tf_config=TfConfig({"worker": ("a:1", "b:1")}, "worker", 0))
+    with pytest.raises(UnsupportedError, match="restore_best_weights"):
+        early(every_n_steps=10, restore_best_weights=True).check(run)

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfdistribute.engine.hooks import fetches
+from tfdistribute.engine.hooks.best_weights import BestWeights
 from tfdistribute.engine.hooks.step_requirements import (
     EVERY_STEP,
     NO_STEPS,
@@ -30,10 +31,14 @@ class StopOnDecision(tf.estimator.SessionRunHook):
     Args:
         decide: Called with (global step, loss over all replicas) after each step. If it has the methods
             ``skippable_steps(step)`` and ``note(step, loss)``, it is not called after steps that can be skipped.
+        best: Keeps the weights of the step that ``decide.improved_at`` names, which are restored at the end; or None.
     """
 
-    def __init__(self, decide: Callable[[int, float], bool]) -> None:
+    def __init__(
+        self, decide: Callable[[int, float], bool], best: BestWeights | None = None
+    ) -> None:
         self._decide: Any = decide
+        self._best = best
 
     def begin(self) -> None:
         """Find the loss and the global step."""
@@ -51,8 +56,26 @@ class StopOnDecision(tf.estimator.SessionRunHook):
         """Ask the function."""
         # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
-        if self._decide(self._step, float(run_values.results["loss"])):
+        ends = self._decide(self._step, float(run_values.results["loss"]))
+        if self._best is not None and self._decide.improved_at is not None:
+            self._best.keep(run_context.session, self._decide.improved_at)
+        if ends:
+            if self._best is not None:
+                # Here, so that the last checkpoint has these weights and their step.
+                self._best.restore(run_context.session)
             run_context.request_stop()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Find what saves the weights."""
+        del coord
+        if self._best is not None:
+            self._best.find_saver(session.graph)
+
+    def end(self, session: Any) -> None:
+        """Delete the copy of the best weights."""
+        del session
+        if self._best is not None:
+            self._best.discard()
 
     def required_steps(self, loss: Any) -> StepRequirements:
         """Return the steps at which the function must be called."""

@@ -32,6 +32,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
         every_n_steps: Steps between two checks.
         every_secs: Seconds between two checks. Without both, every evaluation is checked, and the loss of the
             training ten times in patience_steps.
+        restore_best_weights: Whether the model gets the weights of the best step if the hook ends the training.
 
     Source:
         tensorflow_estimator/python/estimator/early_stopping.py, ``stop_if_no_decrease_hook``.
@@ -48,6 +49,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
     min_steps: int = 0
     every_n_steps: int | None = None
     every_secs: float | None = None
+    restore_best_weights: bool = False
 
     def check(self, context: HookContext) -> None:
         """Check that the metric will exist, and that all tasks would end at the same step."""
@@ -61,6 +63,14 @@ class EarlyStopping(Hook, kind="early_stopping"):
             )
         if context.is_alone or context.tf_config is None:
             return
+        if self.restore_best_weights:
+            raise UnsupportedError(
+                f"`restore_best_weights` of {self.name} is not supported in a cluster, whose tasks would have to "
+                "restore the weights together.",
+                "Leave it out, or train in one process.",
+                argument="restore_best_weights",
+                value="TRUE",
+            )
         # Only the losses are the same in all workers at the same steps.
         if (
             "ps" in context.tf_config.cluster
@@ -77,7 +87,10 @@ class EarlyStopping(Hook, kind="early_stopping"):
     def session_hook(self, context: HookContext) -> Any:
         """Make the hook."""
         watch = Watch(self, context)
-        return engine.hooks.StopOnDecision(watch)
+        best = None
+        if self.restore_best_weights and context.model_dir is not None:
+            best = engine.hooks.BestWeights(context.model_dir, self.data == "evaluation")
+        return engine.hooks.StopOnDecision(watch, best)
 
 
 class Watch:
@@ -92,16 +105,23 @@ class Watch:
         self._patience = Patience(hook.mode, hook.patience_steps, hook.min_delta)
         self._losses: list[float] = []
         self._evaluations = 0 if context.history is None else len(context.history.evaluations)
+        # The step of an improvement that the last call has found.
+        self.improved_at: int | None = None
 
     def __call__(self, step: int, loss: float) -> bool:
         """Note the loss of a step and return whether training ends; raise ArgumentError if the metric is missing."""
         self.note(step, loss)
+        self.improved_at = None
         if not self._due(step):
             return False
         for at, value in self._values(step):
-            if at >= self._hook.min_steps and self._patience.is_over(at, value):
+            if at < self._hook.min_steps:
+                continue
+            if self._patience.is_over(at, value):
                 self._context.note_stop(self._reason())
                 return True
+            if self._patience.step == at and self._patience.value is not None:
+                self.improved_at = at
         return False
 
     def note(self, step: int, loss: float) -> None:
@@ -144,7 +164,11 @@ class Watch:
             if best.value is None
             else f"was best at step {best.step} ({best.value:.4g})"
         )
-        return f"{self._hook.name}: {self._hook.monitor} ({self._hook.data}) {since}"
+        restored = self._hook.restore_best_weights and best.value is not None
+        return (
+            f"{self._hook.name}: {self._hook.monitor} ({self._hook.data}) {since}"
+            f"{', and its weights are restored' if restored else ''}"
+        )
 
 
 class Patience:

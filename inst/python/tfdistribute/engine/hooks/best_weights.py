@@ -1,0 +1,63 @@
+"""Weights of the best step of a training, kept until its end."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from typing import Any
+
+import tensorflow as tf
+
+_DIRECTORY = "best-weights"
+
+
+class BestWeights:
+    """A checkpoint outside TensorFlow's list of checkpoints, which deletes old ones.
+
+    Args:
+        model_dir: Directory of the model; the copy is below it until the training ends.
+        of_checkpoints: Whether a step is that of a checkpoint in model_dir, which is copied. Otherwise the variables of
+            the session are saved.
+    """
+
+    def __init__(self, model_dir: str, of_checkpoints: bool) -> None:
+        self._model_dir = model_dir
+        self._directory = os.path.join(model_dir, _DIRECTORY)
+        self._of_checkpoints = of_checkpoints
+        self._prefix: str | None = None
+
+    def find_saver(self, graph: Any) -> None:
+        """Use the operations that write the checkpoints of the training."""
+        savers = graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
+        definition = type(savers[0].saver_def)()
+        definition.CopyFrom(savers[0].saver_def)
+        # It must not delete the checkpoints of the other saver.
+        definition.max_to_keep = 1
+        self._saver = tf.compat.v1.train.Saver(saver_def=definition)
+
+    def keep(self, session: Any, step: int) -> None:
+        """Keep the weights of a step, and forget those kept before."""
+        self.discard()
+        os.makedirs(self._directory)
+        name = f"model.ckpt-{step}"
+        prefix = os.path.join(self._directory, name)
+        if self._of_checkpoints:
+            files = glob.glob(os.path.join(glob.escape(self._model_dir), f"{name}.*"))
+            for file in files:
+                shutil.copy(file, self._directory)
+            self._prefix = prefix if files else None
+        else:
+            self._prefix = self._saver.save(
+                session, prefix, write_meta_graph=False, write_state=False
+            )
+
+    def restore(self, session: Any) -> None:
+        """Give the variables of the session, and its global step, the values that were kept."""
+        if self._prefix is not None:
+            self._saver.restore(session, self._prefix)
+
+    def discard(self) -> None:
+        """Delete the copy."""
+        self._prefix = None
+        shutil.rmtree(self._directory, ignore_errors=True)
