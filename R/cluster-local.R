@@ -74,7 +74,7 @@ count_tasks.tfdistribute_local_cluster <- function(x) {
 format.tfdistribute_local_cluster <- function(x, ...) {
   c(
     interpolate("<local_cluster> {sum(count_tasks(x))} process{?es} on this machine"),
-    paste0("  ", toString(task_names(x))),
+    paste0("  ", show_task_names(x)),
     paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
     if (!is.null(x$memory_limit_mb)) {
       paste0("  memory     ", format(x$memory_limit_mb), " MB of each GPU at most")

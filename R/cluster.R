@@ -137,6 +137,15 @@ task_names <- function(x) {
   )
 }
 
+# "chief 0, worker 0, worker 1", or "chief 0, worker 0 to 98".
+show_task_names <- function(x) {
+  counts <- count_tasks(x)
+  if (sum(counts) <= 8) {
+    return(toString(task_names(x)))
+  }
+  toString(paste0(names(counts), " 0", ifelse(counts > 1, paste(" to", counts - 1L), "")))
+}
+
 show_task <- function(task) {
   paste(task$type, task$index)
 }

@@ -9,3 +9,9 @@ new_description <- function(family, kind, ...) {
     class = c(paste0("tfdistribute_", kind, "_", family), paste0("tfdistribute_", family))
   )
 }
+
+# The first of many texts, so that what is printed fits a screen.
+first_of <- function(texts, shown = 20) {
+  more <- length(texts) - shown
+  c(utils::head(texts, shown), if (more > 0) paste("... and", more, "more"))
+}

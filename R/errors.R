@@ -116,3 +116,11 @@ quoted <- function(strings) {
 backquoted <- function(names) {
   paste0("`", names, "`", collapse = ", ")
 }
+
+# The interrupt of a verb that has ended, after a line on what it left.
+raise_interrupt <- function(text = NULL) {
+  if (!is.null(text)) {
+    cli::cli_inform(c(i = "{text}"))
+  }
+  rlang::interrupt()
+}

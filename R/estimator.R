@@ -250,7 +250,7 @@ describe_fields <- function(x) {
 
 describe_field <- function(value) {
   if (inherits(value, "tfdistribute_feature_columns")) {
-    toString(vapply(value, column_name, ""))
+    toString(first_of(vapply(value, column_name, "")))
   } else if (inherits(value, c("tfdistribute_optimizer", "tfdistribute_warm_start"))) {
     format(value)
   } else if (is.function(value)) {

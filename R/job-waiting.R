@@ -26,11 +26,9 @@ follow_job <- function(
       if (stop_on_interrupt) {
         cli::cli_inform(c(i = "Stopping the job. The chief writes a checkpoint."))
         stop_job(job)
-        show_stop(read_job(job))
-      } else {
-        cli::cli_inform(c(i = "The job continues. {.fn stop_job} ends it."))
+        raise_interrupt(stop_text(read_job(job)))
       }
-      rlang::interrupt()
+      raise_interrupt("The job continues. `stop_job()` ends it.")
     }
   )
   state <- monitor$state()
@@ -110,13 +108,13 @@ show_tasks <- function(names) {
   if (length(names) > 4) paste(length(names), "tasks") else toString(names)
 }
 
-# The last line of a job that the user stopped.
-show_stop <- function(state) {
+# What is left of a job that the user stopped; NULL if it has trained nothing.
+stop_text <- function(state) {
   step <- state$checkpoint %||% state$global_step
   if (!is.null(step)) {
-    cli::cli_inform(c(
-      i = "Stopped at step {step}, and its checkpoint is written. The next training continues from there."
-    ))
+    interpolate(
+      "Stopped at step {step}, and its checkpoint is written. train() continues from there."
+    )
   }
 }
 

@@ -177,9 +177,6 @@ format_tasks <- function(tasks) {
     tasks$examples_per_second
   )
   process <- ifelse(is.na(tasks$pid), "", paste("pid", tasks$pid))
-  sub(
-    " +$",
-    "",
-    paste0("  ", format(tasks$task), "  ", tasks$host, "  ", format(process), "  ", facts)
-  )
+  lines <- paste0(format(tasks$task), "  ", tasks$host, "  ", format(process), "  ", facts)
+  paste0("  ", first_of(sub(" +$", "", lines)))
 }

@@ -111,9 +111,18 @@ print.tfdistribute_plan <- function(x, ...) {
     return(NextMethod())
   }
   writeLines(interpolate("<plan> {nrow(x)} task{?s}"))
-  for (row in seq_len(nrow(x))) {
-    writeLines(format_task(as.list(x)[names(x)], row))
+  for (same in split(seq_len(nrow(x)), factor(roles_of(x), unique(roles_of(x))))) {
+    shown <- if (nrow(x) > 8) same[[1]] else same
+    for (row in shown) {
+      writeLines(format_task(as.list(x)[names(x)], row))
+    }
+    if (length(shown) < length(same)) {
+      writeLines(interpolate(
+        "... and {length(same) - 1} more task{?s} like it, up to {x$task[[max(same)]]}"
+      ))
+    }
   }
+  writeLines(as.character(few_cores(x)))
   # A single task communicates with no other.
   listening <- grepl("^(chief|worker|ps) ", x$task)
   if (sum(listening) > 1) {
@@ -129,6 +138,19 @@ print.tfdistribute_plan <- function(x, ...) {
     ))
   }
   invisible(x)
+}
+
+# "chief", "worker", ...
+roles_of <- function(plan) {
+  sub(" .*", "", plan$task)
+}
+
+# A line if the processes that train share the cores of this machine.
+few_cores <- function(plan, cores = parallel::detectCores()) {
+  training <- sum(plan$host == "localhost" & roles_of(plan) %in% c("chief", "worker"))
+  if (isTRUE(training > max(cores, 1))) {
+    interpolate("! {training} processes that train share the {cores} core{?s} of this machine.")
+  }
 }
 
 format_task <- function(plan, row) {

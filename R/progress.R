@@ -128,7 +128,8 @@ start_bar <- function(event, bar) {
     ),
     format_done = "{cli::pb_extra$text}",
     extra = list(short = "", text = ""),
-    clear = FALSE,
+    # The last step stays. After batches comes the result.
+    clear = event$event == "batch",
     .auto_close = FALSE
   )
 }
@@ -164,7 +165,8 @@ progress_lines <- function(clock = Sys.time) {
     evaluation = function(event) message(evaluation_text(event)),
     note = function(text) message(text),
     finish = function() {
-      if (!is.null(state$last) && !identical(state$last$step, state$shown_step)) {
+      is_step <- identical(state$last$event, "step")
+      if (is_step && !identical(state$last$step, state$shown_step)) {
         show(state$last)
       }
       invisible()

@@ -28,10 +28,7 @@ call_backend <- function(.function, ...) {
   })
   raise_kept_warnings()
   if (!is.null(answer$interrupt)) {
-    if (!is.null(answer$text)) {
-      cli::cli_inform(c(i = "{answer$text}"))
-    }
-    rlang::interrupt()
+    raise_interrupt(answer$text)
   }
   if (!is.null(answer$error)) {
     raise_python_error(answer$error)
@@ -269,13 +266,6 @@ show_calls <- function() {
     calls <- rlang::trace_back()
     cat("Interrupted in R:", trace_text(calls), sep = "\n", file = stderr())
   }
-}
-
-# A method of pillar's type_sum(), by which rlang shows a Python object among the arguments of a call in a backtrace.
-# Without it rlang asks for the object's length. That is an error for a tensor of a graph, and would hide the error of
-# the callback.
-type_sum_of_python <- function(x, ...) {
-  sub("^.*[.]", "", class(x)[[1]])
 }
 
 # Python itself ----------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ format_setting <- function(value, name) {
     return(format(value))
   }
   if (inherits(value, "tfdistribute_cluster")) {
-    return(toString(task_names(value)))
+    return(show_task_names(value))
   }
   if (is.list(value)) {
     return(toString(format_fields(value)))

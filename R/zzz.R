@@ -40,3 +40,10 @@ register_when_loaded <- function(
     register()
   }
 }
+
+# A method of pillar's type_sum(), by which rlang shows a Python object among the arguments of a call in a backtrace.
+# Without it rlang asks for the object's length. That is an error for a tensor of a graph, and would hide the error of
+# the callback.
+type_sum_of_python <- function(x, ...) {
+  sub("^.*[.]", "", class(x)[[1]])
+}

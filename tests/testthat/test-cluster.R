@@ -214,3 +214,31 @@ test_that("a strategy that does not match the cluster's roles is an error before
   })
   expect_false(dir.exists("runs"))
 })
+
+test_that("the plan of a hundred workers fits a screen, and names what they share", {
+  row <- function(task) {
+    list(
+      task = task,
+      host = "localhost",
+      port = NULL,
+      role = "trains and shares gradients",
+      reads = "1/100 of the rows",
+      global_batch_size = 100L,
+      replica_batch_size = 1L,
+      writes = "nothing",
+      environment = NULL,
+      command = "started by launch()"
+    )
+  }
+  large <- new_plan(lapply(c("chief 0", paste("worker", 0:98), "evaluator 0"), row))
+  printed <- capture.output(print(large))
+  expect_lt(length(printed), 25)
+  expect_true("... and 98 more tasks like it, up to worker 98" %in% printed)
+  expect_identical(
+    few_cores(large, cores = 2),
+    "! 100 processes that train share the 2 cores of this machine."
+  )
+  expect_null(few_cores(large, cores = 100))
+  expect_null(few_cores(large, cores = NA))
+  expect_match(format(local_cluster(100)), "  chief 0, worker 0 to 98, evaluator 0", all = FALSE)
+})

@@ -249,3 +249,68 @@ test_that("a classifier names its predictions as the factor it was trained on", 
     class = "tfdistribute_model_error"
   )
 })
+
+test_that("coef() names the weights of a linear model as lm() does", {
+  columns <- feature_columns(
+    column_numeric("wt"),
+    column_numeric("xy", shape = 2),
+    column_indicator(column_categorical_with_vocabulary_list("cut", vocabulary_list = c("a", "b"))),
+    column_bucketized(column_numeric("age"), boundaries = c(18, 65)),
+    column_categorical_with_identity("gear", num_buckets = 2)
+  )
+  values <- list(
+    bias_weights = array(0.5, 1),
+    `wt/weights` = matrix(1),
+    `xy/weights` = matrix(2:3),
+    `cut_indicator/weights` = matrix(4:5),
+    `age_bucketized/weights` = matrix(6:8),
+    `gear/weights` = matrix(9:10)
+  )
+  local_answers(variable_value = function(arguments) {
+    values[[sub("linear/linear_model/", "", arguments$name)]]
+  })
+  expect_identical(
+    coef(linear_regressor(columns)),
+    c(
+      `(Intercept)` = 0.5,
+      wt = 1,
+      xy1 = 2,
+      xy2 = 3,
+      cuta = 4,
+      cutb = 5,
+      `age[-Inf,18)` = 6,
+      `age[18,65)` = 7,
+      `age[65,Inf)` = 8,
+      `gear[0]` = 9,
+      `gear[1]` = 10
+    )
+  )
+  expect_error(coef(dnn_regressor(4, columns[1])), class = "tfdistribute_unsupported_error")
+})
+
+test_that("summary() of a model tells its columns, parameters, step and last evaluation", {
+  facts <- list(
+    weights = list(
+      list(name = "dnn/hiddenlayer_0/bias", shape = list(16)),
+      list(name = "dnn/hiddenlayer_0/kernel", shape = list(2, 16))
+    ),
+    global_step = 200,
+    evaluation = list(average_loss = 0.25, loss = 0.25, global_step = 200)
+  )
+  local_answers(model_facts = function(arguments) facts)
+  model <- dnn_regressor(16, feature_columns(column_numeric("wt", "hp")), model_dir = "runs/cars")
+  expect_snapshot(summary(model))
+  expect_identical(sum(summary(model)$weights$parameters), 48)
+  facts <- list(weights = list(), global_step = 0, evaluation = list())
+  expect_snapshot(summary(model))
+})
+
+test_that("what has hundreds of columns still fits a screen", {
+  columns <- feature_columns(column_numeric(paste0("x", 1:300)))
+  data <- as.data.frame(matrix(0, 2, 300, dimnames = list(NULL, paste0("x", 1:300))))
+  lines <- function(x) capture.output(print(x))
+  expect_length(lines(columns), 22)
+  expect_true("  ... and 280 more" %in% lines(columns))
+  expect_lt(length(lines(linear_regressor(columns))), 10)
+  expect_lt(length(lines(input_fn(~., data))), 15)
+})

@@ -33,6 +33,9 @@ test_that("an evaluation and a prediction count batches", {
   expect_message(progress$listener(batch(20L, 40L)), "^evaluate: batch 20/40  2,000 examples/s\n$")
   progress <- new_progress(show = TRUE, dynamic = FALSE)
   expect_message(progress$listener(batch(3L, NULL, "predict", NaN)), "^predict: batch 3\\s*$")
+  # The result follows: the last batch that was reported is not the last one.
+  expect_silent(progress$listener(batch(4L, NULL, "predict", NaN)))
+  expect_silent(progress$finish())
 })
 
 test_that("without a last step a line comes after ten seconds", {

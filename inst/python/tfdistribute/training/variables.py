@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from tfdistribute import engine
@@ -46,3 +47,23 @@ def variable_value(model_dir: str, name: str) -> Any:
             value=name,
         )
     return engine.tf.train.load_variable(checkpoint, name)
+
+
+def weights(model_dir: str) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a model's variables, without those of the optimizer and the step."""
+    prefix = newest_checkpoint(model_dir)
+    if prefix is None:
+        return {}
+    shapes = dict(engine.tf.train.list_variables(prefix))
+    return {
+        name: tuple(shape)
+        for name, shape in shapes.items()
+        if name != "global_step" and not _is_of_optimizer(name, shapes)
+    }
+
+
+def _is_of_optimizer(name: str, names: Container[str]) -> bool:
+    # Optimizers call a slot of a variable "variable/Adam", or "training/Adam/variable/m".
+    parts = name.split("/")
+    is_slot = any("/".join(parts[:end]) in names for end in range(1, len(parts)))
+    return is_slot or parts[0] == "training" or name in ("beta1_power", "beta2_power")

@@ -1,0 +1,72 @@
+#' Coefficients of a linear model
+#'
+#' Reads the weights of a trained [linear_regressor()] or [linear_classifier()] from its newest checkpoint, under the
+#' names that [lm()] gives coefficients. A column with `center` and `scale` has the coefficient of the standardized
+#' number.
+#'
+#' @param object A linear model.
+#' @param ... Not used.
+#' @returns A named vector: `(Intercept)`, and a weight for each number and each category (`cutIdeal`); categories of
+#'   columns without labels are numbered from 0 (`word[0]`). For several responses or more than two classes, a matrix
+#'   with a column for each.
+#' @section Errors:
+#' * `tfdistribute_model_directory_error`: the model has not been trained.
+#' * `tfdistribute_unsupported_error`: the model is not linear; [variable_value()] reads the weights of any model.
+#' @references The generic function is that of R's stats package.
+#' @seealso [variable_value()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' coef(model)
+#' @importFrom stats coef
+#' @export
+coef.tfdistribute_estimator <- function(object, ...) {
+  check_no_more(..., verb = "coef")
+  if (!object$kind %in% c("linear_regressor", "linear_classifier")) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = "coef() reads the weights of linear models, and `object` is a {object$kind}.",
+      remedy = "Use variable_names() and variable_value().",
+      argument = "object",
+      value = object$kind
+    )
+  }
+  weights <- c(
+    list(read_weights(object, "bias_weights", "(Intercept)")),
+    lapply(object$feature_columns, function(column) {
+      variable <- paste0(safe_key(column_name(column)), "/weights")
+      read_weights(object, variable, column)
+    })
+  )
+  weights <- do.call(rbind, weights)
+  if (ncol(weights) == 1) weights[, 1] else weights
+}
+
+# A matrix with a row for each weight of a column, and a column for each output of the model.
+read_weights <- function(object, variable, column) {
+  value <- call_backend(
+    "variable_value",
+    model_dir = object$model_dir,
+    name = paste0("linear/linear_model/", variable)
+  )
+  outputs <- if (is.null(dim(value))) 1 else utils::tail(dim(value), 1)
+  value <- matrix(as.vector(value), ncol = outputs)
+  rownames(value) <- if (is.character(column)) column else weight_names(column, nrow(value))
+  colnames(value) <- if (ncol(value) == length(object$label_vocabulary)) object$label_vocabulary
+  value
+}
+
+weight_names <- function(column, count) {
+  categories <- column$categorical_column %||% column
+  labels <- categories$vocabulary_list
+  if (column$kind == "numeric") {
+    paste0(column$key, if (count > 1) seq_len(count))
+  } else if (length(labels) == count) {
+    paste0(categories$key, labels)
+  } else if (column$kind == "bucketized" && length(column$boundaries) + 1 == count) {
+    bounds <- c(-Inf, column$boundaries, Inf)
+    paste0(column_name(column$source_column), "[", utils::head(bounds, -1), ",", bounds[-1], ")")
+  } else {
+    paste0(column_name(column), "[", seq_len(count) - 1, "]")
+  }
+}

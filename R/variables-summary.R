@@ -1,0 +1,82 @@
+#' Summarise a model
+#'
+#' Tells what a model is and how far it is trained: its columns or layers, the number of its parameters, the global step,
+#' and its last evaluation. Sizes and results are those of its newest checkpoint.
+#'
+#' @param object An estimator, such as [dnn_regressor()] makes.
+#' @param ... Not used.
+#' @returns A list of class `tfdistribute_model_summary`:
+#' * `kind`, `columns` (names, strings), `model_dir`;
+#' * `weights`: a tibble with `variable`, `shape` (strings) and `parameters` (counts), without the optimizer's variables;
+#' * `global_step`: a count, 0 before the training;
+#' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
+#' @references The generic function is that of base R.
+#' @seealso [training_history()], [variable_value()]
+#' @examplesIf tfdistribute_available()
+#' model <- dnn_regressor(c(16, 8), feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' summary(model)
+#' @export
+summary.tfdistribute_estimator <- function(object, ...) {
+  check_no_more(..., verb = "summary")
+  facts <- call_backend("model_facts", model_dir = object$model_dir)
+  shapes <- lapply(facts$weights, function(weight) as.integer(unlist(weight$shape)))
+  columns <- c(object$feature_columns, object$linear_feature_columns, object$dnn_feature_columns)
+  structure(
+    list(
+      kind = object$kind,
+      columns = unique(vapply(columns, column_name, "")),
+      weights = tibble::tibble(
+        variable = vapply(facts$weights, function(weight) weight$name, ""),
+        shape = vapply(shapes, function(shape) paste(shape, collapse = " x "), ""),
+        parameters = vapply(shapes, prod, 0)
+      ),
+      global_step = as.integer(facts$global_step),
+      evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
+      model_dir = object$model_dir
+    ),
+    class = "tfdistribute_model_summary"
+  )
+}
+
+#' @export
+print.tfdistribute_model_summary <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
+
+#' @export
+format.tfdistribute_model_summary <- function(x, ...) {
+  weights <- x$weights
+  metrics <- x$evaluation[setdiff(names(x$evaluation), "global_step")]
+  c(
+    paste0(
+      "<",
+      x$kind,
+      "> ",
+      if (x$global_step == 0) "not trained" else paste("step", x$global_step)
+    ),
+    if (length(x$columns) > 0) {
+      strwrap(
+        toString(first_of(x$columns)),
+        width = 78,
+        initial = "  columns: ",
+        prefix = "    "
+      )
+    },
+    if (nrow(weights) > 0) {
+      total <- format_count(sum(weights$parameters))
+      counts <- format(vapply(weights$parameters, format_count, ""), justify = "right")
+      lines <- paste0(format(weights$variable), "  ", format(weights$shape), "  ", counts)
+      c(
+        interpolate("  parameters: {total} in {nrow(weights)} variable{?s}"),
+        paste0("    ", first_of(lines))
+      )
+    },
+    if (length(metrics) > 0) {
+      values <- toString(paste(names(metrics), "=", vapply(metrics, format_number, "")))
+      paste0("  evaluation at step ", x$evaluation$global_step, ": ", values)
+    },
+    paste("  model_dir:", x$model_dir)
+  )
+}
