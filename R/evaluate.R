@@ -5,8 +5,9 @@
 #' is the mean over all rows. With weights, and for your own model function, it is TensorFlow's mean over batches.
 #'
 #' @inheritParams train
-#' @param input_fn Data for the evaluation: an [input_fn()] with a response, or a function that returns a
-#'   `tf.data.Dataset`.
+#' @param input_fn Data for the evaluation: a data frame with the columns that the model was trained on, an [input_fn()]
+#'   with a response, or a function that returns a `tf.data.Dataset`.
+#' @param ... With a data frame: other arguments of [input_fn()], such as `batch_size`. Otherwise not used.
 #' @param steps Batches to evaluate, a count; NULL for all.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param name Name of the evaluation, to distinguish several data sets; a string or NULL.
@@ -18,8 +19,8 @@
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
-#' evaluate(model, input_fn(mpg ~ wt + hp, mtcars))
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' evaluate(model, mtcars)
 #' @export
 evaluate <- function(object, ...) {
   UseMethod("evaluate")
@@ -37,8 +38,10 @@ evaluate.tfdistribute_estimator <- function(
   simplify = TRUE,
   ...
 ) {
-  check_given(input_fn, "Make an input with input_fn().")
-  check_no_more(..., verb = "evaluate")
+  check_given(input_fn, "Give a data frame, or an input that input_fn() makes.")
+  if (!takes_rows(input_fn)) {
+    check_no_more(..., verb = "evaluate")
+  }
   simplify <- check_flag(simplify)
   hooks <- check_hooks(hooks)
   progress <- new_progress(show = shows_progress(hooks))
@@ -46,7 +49,7 @@ evaluate.tfdistribute_estimator <- function(
   metrics <- call_backend(
     "evaluate",
     estimator = object,
-    input = as_input(input_fn),
+    input = input_of_verb(input_fn, object, "evaluate", ...),
     steps = check_count(steps, null = TRUE),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     name = check_string(name, null = TRUE),

@@ -4,7 +4,9 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 
 #' Numeric column
 #'
-#' Passes the numbers of a feature to the model. It does not scale them unless `normalizer_fn` does.
+#' Passes the numbers of a feature to the model. They are not scaled unless `center` and `scale`, or `normalizer_fn`, say
+#' so. Networks learn best from numbers of about one size; [feature_columns()] can standardize all columns of a data
+#' frame.
 #'
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
 #'   Several names give several columns.
@@ -14,6 +16,8 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 #' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
 #' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
+#' @param center,scale Numbers: the column becomes `(x - center) / scale`, as by [scale()]. One for all, or one per number
+#'   of a row; NULL for none. Not together with `normalizer_fn`.
 #' @returns A description of class `tfdistribute_feature_column`, and of a class for its kind, such as
 #'   `tfdistribute_numeric_feature_column`. Several columns are returned as a list of class
 #'   `tfdistribute_feature_columns`.
@@ -23,6 +27,7 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 #' @examples
 #' column_numeric("wt")
 #' column_numeric("wt", "hp")
+#' column_numeric("wt", center = mean(mtcars$wt), scale = sd(mtcars$wt))
 #' feature_columns(column_numeric(everything(), -mpg), names = mtcars)
 #' @export
 column_numeric <- function(
@@ -30,14 +35,21 @@ column_numeric <- function(
   shape = c(1L),
   default_value = NULL,
   dtype = "float32",
-  normalizer_fn = NULL
+  normalizer_fn = NULL,
+  center = NULL,
+  scale = NULL
 ) {
-  known <- c("shape", "default_value", "dtype", "normalizer_fn")
+  known <- c("shape", "default_value", "dtype", "normalizer_fn", "center", "scale")
   names <- select_features(rlang::quos(...), "column_numeric", known)
   shape <- check_counts(shape)
   default_value <- check_default_numbers(default_value, prod(shape))
   dtype <- check_dtype(dtype, number_dtypes)
   normalizer_fn <- check_callable(normalizer_fn)
+  center <- check_default_numbers(center, prod(shape))
+  scale <- check_scale(scale, prod(shape))
+  if (!is.null(normalizer_fn) && !(is.null(center) && is.null(scale))) {
+    check_one_given(list(normalizer_fn = normalizer_fn, center = center %||% scale))
+  }
   columns_of(names, function(name) {
     new_feature_column(
       "numeric",
@@ -45,9 +57,19 @@ column_numeric <- function(
       shape = shape,
       default_value = default_value,
       dtype = dtype,
-      normalizer_fn = normalizer_fn
+      normalizer_fn = normalizer_fn,
+      center = center,
+      scale = scale
     )
   })
+}
+
+check_scale <- function(scale, width) {
+  scale <- check_default_numbers(scale, width)
+  if (any(scale <= 0)) {
+    abort_argument(scale, "numbers above 0, or NULL")
+  }
+  scale
 }
 
 #' Bucketized column: numbers as ranges
@@ -94,15 +116,15 @@ column_bucketized <- function(source_column, boundaries) {
   })
 }
 
-check_default_numbers <- function(default_value, width) {
-  if (is.null(default_value)) {
+check_default_numbers <- function(value, width, argument = rlang::caller_arg(value)) {
+  if (is.null(value)) {
     return(NULL)
   }
-  fits <- is.numeric(default_value) && !anyNA(default_value)
-  if (!fits || !length(default_value) %in% c(1L, width)) {
-    abort_argument(default_value, "a number, as many numbers as `shape` has, or NULL")
+  fits <- is.numeric(value) && all(is.finite(value))
+  if (!fits || !length(value) %in% c(1L, width)) {
+    abort_argument(value, "a number, as many numbers as `shape` has, or NULL", argument)
   }
-  as.double(default_value)
+  as.double(value)
 }
 
 # An R or Python function.
@@ -116,7 +138,12 @@ format.tfdistribute_numeric_feature_column <- function(x, ...) {
     "numeric",
     if (!identical(x$shape, 1L)) paste0(" of shape ", paste(x$shape, collapse = " x ")),
     if (x$dtype != "float32") paste0(" (", x$dtype, ")"),
-    if (!is.null(x$normalizer_fn)) ", normalized"
+    if (!is.null(x$normalizer_fn)) ", normalized",
+    if (!is.null(x$center) || !is.null(x$scale)) {
+      center <- if (is.null(x$center)) "x" else paste0("x - ", show_numbers(x$center))
+      scale <- if (!is.null(x$scale)) paste0(" / ", show_numbers(x$scale))
+      paste0(", ", if (is.null(scale)) center else paste0("(", center, ")", scale))
+    }
   )
 }
 
@@ -124,6 +151,11 @@ format.tfdistribute_numeric_feature_column <- function(x, ...) {
 format.tfdistribute_bucketized_feature_column <- function(x, ...) {
   ranges <- length(x$boundaries) + 1
   paste0("bucketized into ", ranges, " ranges at ", show_several(x$boundaries))
+}
+
+show_numbers <- function(numbers) {
+  text <- show_several(signif(numbers, 4))
+  if (length(numbers) == 1) text else paste0("c(", text, ")")
 }
 
 # "1, 2, 3, ..." without quotes, for printing.

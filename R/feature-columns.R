@@ -11,10 +11,16 @@
 #' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep
 #' models: [column_indicator()], [column_embedding()].
 #'
-#' @param ... Feature columns, or lists of them.
+#' @param ... Feature columns, or lists of them. Or a formula and a data frame: see "From data".
 #' @param names Names of features for tidyselect helpers such as [starts_with()]: a character vector, or an object with
 #'   names or column names, such as the data frame. See [scoped_columns()].
+#' @param standardize With a formula and data: TRUE makes each numeric column `(x - mean(x)) / sd(x)`, with the mean and
+#'   the standard deviation of this data.
 #' @returns A list of class `tfdistribute_feature_columns`.
+#' @section From data:
+#' `feature_columns(y ~ ., data)` makes a column for each feature of the formula: [column_numeric()] for numbers and
+#' logical values, and [column_indicator()] of the levels for factors and strings. Dates and times are always
+#' standardized. The columns are plain values, and do not keep the data.
 #' @section Names:
 #' Features may have any name ("petal length"), including letters outside ASCII. In the names of a model's variables,
 #' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
@@ -29,8 +35,12 @@
 #'   column_indicator(column_categorical_with_identity("gear", num_buckets = 6))
 #' )
 #' feature_columns(column_numeric(starts_with("d")), names = mtcars)
+#' feature_columns(Sepal.Length ~ ., iris, standardize = TRUE)
 #' @export
-feature_columns <- function(..., names = NULL) {
+feature_columns <- function(..., names = NULL, standardize = FALSE) {
+  if (...length() == 2 && rlang::is_formula(..1) && is_data(..2)) {
+    return(columns_from_data(..., standardize = standardize))
+  }
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
@@ -187,7 +197,7 @@ print.tfdistribute_feature_columns <- function(x, ...) {
   names <- encodeString(vapply(x, column_name, ""), width = NA)
   kinds <- vapply(x, format, "")
   if (length(x) > 0) {
-    cat(paste0("  ", names, "  ", kinds, "\n"), sep = "")
+    cat(paste0("  ", first_of(paste0(names, "  ", kinds)), "\n"), sep = "")
   }
   invisible(x)
 }

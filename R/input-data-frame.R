@@ -93,7 +93,7 @@ select_response <- function(selection, data, argument = "response") {
       "input",
       problem = "`{argument}` selects {length(chosen)} columns: {backquoted(chosen)}.",
       remedy = if (argument == "response") {
-        "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2)."
+        "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2), or use a formula cbind(y1, y2) ~ x."
       } else {
         "Choose one column."
       },

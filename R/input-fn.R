@@ -207,7 +207,7 @@ print.tfdistribute_input <- function(x, ...) {
 format.tfdistribute_in_memory_input <- function(x, ...) {
   shown <- vapply(x$columns, show_column, "")
   is_response <- names(x$columns) %in% x$response
-  features <- strwrap(toString(shown[!is_response]), width = 66)
+  features <- strwrap(toString(first_of(shown[!is_response])), width = 66)
   format_input(
     x,
     paste(x$source, "of", count_rows(x$rows)),

@@ -19,22 +19,68 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
       argument = "features"
     )
   }
-  response <- if (length(object) == 3) formula_name(object[[2]])
-  available <- column_names(data)
-  weights <- if (length(available) > 0) select_response(rlang::enquo(weights), data, "weights")
-  others <- setdiff(available, c(response, weights))
-  features <- formula_features(object[[length(object)]], others)
-  unknown <- setdiff(c(response, features), available)
-  if (length(unknown) > 0 && length(available) > 0) {
-    abort_unknown_column(unknown, available, "object", subject = "The formula")
+  weights <- if (length(column_names(data)) > 0) {
+    select_response(rlang::enquo(weights), data, "weights")
   }
+  read <- read_formula(object, data, weights)
   input_fn(
-    data,
-    features = tidyselect::all_of(features),
-    response = tidyselect::all_of(response),
+    read$data,
+    features = tidyselect::all_of(read$features),
+    response = tidyselect::all_of(read$response),
     weights = tidyselect::all_of(weights),
     ...
   )
+}
+
+# Names of the `features` and the `response` of a formula, and the `data`, to which a response of several columns is
+# added.
+read_formula <- function(formula, data, weights = NULL) {
+  left <- if (length(formula) == 3) formula[[2]]
+  available <- column_names(data)
+  several <- response_parts(left)
+  data <- bind_response(data, several, available)
+  response <- if (length(several) > 0) {
+    deparse1(left)
+  } else if (!is.null(left)) {
+    formula_name(left)
+  }
+  others <- setdiff(available, c(response, several, weights))
+  features <- formula_features(formula[[length(formula)]], others)
+  unknown <- setdiff(c(response, features), c(available, if (length(several) > 0) response))
+  if (length(unknown) > 0 && length(available) > 0) {
+    abort_unknown_column(unknown, available, "object", subject = "The formula")
+  }
+  list(features = features, response = response, data = data)
+}
+
+# The columns of cbind(y1, y2); none for another response.
+response_parts <- function(expression) {
+  if (is.call(expression) && identical(expression[[1]], quote(cbind))) {
+    vapply(as.list(expression)[-1], formula_name, "")
+  }
+}
+
+bind_response <- function(data, parts, available) {
+  if (length(parts) == 0) {
+    return(data)
+  }
+  unknown <- setdiff(parts, available)
+  if (length(unknown) > 0) {
+    abort_unknown_column(unknown, available, "object", subject = "The formula")
+  }
+  data <- if (is.matrix(data)) as.data.frame(data) else data
+  name <- deparse1(as.call(c(quote(cbind), lapply(parts, as.name))))
+  data[[name]] <- do.call(cbind, lapply(parts, function(part) data[[part]]))
+  data
+}
+
+# The data with the response that a formula named, which may be cbind(y1, y2).
+with_response <- function(data, response) {
+  if (is.null(response) || response %in% column_names(data)) {
+    return(data)
+  }
+  parts <- response_parts(tryCatch(str2lang(response), error = function(error) NULL))
+  bind_response(data, parts, column_names(data))
 }
 
 ...names_of <- function(...) {

@@ -3,7 +3,8 @@
 #' Returns one row of predictions for each row of the input, in the same order. A response in the input is ignored.
 #'
 #' @inheritParams evaluate
-#' @param input_fn Data to predict for: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param input_fn,newdata Data to predict for: a data frame with the features that the model was trained on, an
+#'   [input_fn()], or a function that returns a `tf.data.Dataset`. Give one of the two.
 #' @param predict_keys Names of outputs, strings; those that the model has are returned. NULL for all outputs. If
 #'   missing: all but `all_classes` and `all_class_ids`, which are the same in every row.
 #' @param as_iterable TRUE for a function that returns the next predictions as a tibble with each call, and NULL after
@@ -20,8 +21,8 @@
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
-#' predict(model, input_fn(mtcars, features = c(wt, hp)))
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' predict(model, newdata = head(mtcars))
 #' @importFrom stats predict
 #' @export
 predict.tfdistribute_estimator <- function(
@@ -40,10 +41,16 @@ predict.tfdistribute_estimator <- function(
   as_iterable = FALSE,
   simplify = TRUE,
   yield_single_examples = TRUE,
+  newdata,
   ...
 ) {
-  check_given(input_fn, "Make an input with input_fn().")
-  check_no_more(..., verb = "predict")
+  if (missing(input_fn) && !missing(newdata)) {
+    input_fn <- newdata
+  }
+  check_given(input_fn, "Give `newdata`, or an input that input_fn() makes.")
+  if (!takes_rows(input_fn)) {
+    check_no_more(..., verb = "predict")
+  }
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
   # The default names the outputs of canned models; models with other outputs must not fail on it.
@@ -55,7 +62,7 @@ predict.tfdistribute_estimator <- function(
   answer <- call_backend(
     "predict",
     estimator = object,
-    input = as_input(input_fn),
+    input = input_of_verb(input_fn, object, "predict", ...),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     predict_keys = asked,
     hooks = hooks,

@@ -13,3 +13,35 @@
 #' @keywords internal
 #' @importFrom rlang %||%
 "_PACKAGE"
+
+#' Functions with the same names in other packages
+#'
+#' R finds a function in the package that was attached last. Where names clash, say which one you mean, with `::` or with
+#' the package conflicted:
+#'
+#' ```r
+#' future::plan(future::multisession, workers = 2)   # one call
+#' conflicted::conflicts_prefer(tfdistribute::plan)  # every call from here on
+#' ```
+#'
+#' Functions of this package that other packages have, too:
+#'
+#' | Name | Also in | What happens |
+#' |---|---|---|
+#' | `plan()`, `cluster()` | future | use `::` |
+#' | `cluster()` | survival | use `::` |
+#' | `train()` | caret | use `::` |
+#' | `train()`, `evaluate()` | tensorflow, generics, tfestimators | either order works with this package's models |
+#' | `shape()`, `tf`, `tensorboard()`, `use_python()` | tensorflow, reticulate | use `::` |
+#' | `evaluate()` | evaluate | use `::` |
+#' | `flags()`, `run_dir()` | tfruns | either order works |
+#' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
+#' | `matches()` | testthat | use `::` |
+#'
+#' `predict()`, `plot()`, `summary()` and `coef()` are R's own generic functions and never clash.
+#'
+#' @references <https://conflicted.r-lib.org>
+#' @examples
+#' tfdistribute::cluster(worker = c("192.0.2.1:2222", "192.0.2.2:2222"))
+#' @name name_clashes
+NULL

@@ -11,12 +11,15 @@
 #' to train; see [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`. Or a formula such as
+#'   `y ~ x`, followed by a data frame or with one as `data`. `model_dir` keeps the names of these columns, so that [evaluate()] and
+#'   [predict()][predict.tfdistribute_estimator] take a data frame alone.
 #' @param steps Steps to train, a count; NULL until the input ends.
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
-#' @param ... For methods; not used otherwise.
+#' @param ... With a formula: `data`, and other arguments of [input_fn()], such as `batch_size` and `num_epochs` (also
+#'   as `epochs`). Otherwise not used.
 #' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -31,7 +34,7 @@
 #' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()], [launch()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' history <- train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' history
 #' @export
 train <- function(object, ...) {
@@ -49,9 +52,16 @@ train.tfdistribute_estimator <- function(
   saving_listeners = NULL,
   ...
 ) {
-  check_given(input_fn, "Make an input with input_fn().")
-  check_no_more(..., verb = "train")
-  input <- as_input(input_fn)
+  check_given(input_fn, "Give a formula and `data`, or an input that input_fn() makes.")
+  if (rlang::is_formula(input_fn) && is_data(steps)) {
+    # As in lm(), data follows the formula.
+    rest <- list(hooks = hooks, max_steps = max_steps, saving_listeners = saving_listeners)
+    return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
+  }
+  if (!takes_rows(input_fn)) {
+    check_no_more(..., verb = "train")
+  }
+  input <- input_of_verb(input_fn, object, "train", ...)
   steps <- check_count(steps, null = TRUE)
   max_steps <- check_count(max_steps, null = TRUE)
   hooks <- check_hooks(hooks)
@@ -63,6 +73,9 @@ train.tfdistribute_estimator <- function(
     max_steps = max_steps,
     saving_listeners = saving_listeners
   )
+  if (shows_progress(hooks)) {
+    note_large_features(object, input)
+  }
   history <- perform_by_job(object, "train", arguments)
   if (!is.null(history)) {
     return(invisible(history))

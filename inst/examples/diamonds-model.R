@@ -1,22 +1,14 @@
 # What the scripts about diamonds have in common: the data, the model, and the comparison with lm().
 library(tfdistribute)
 
-# Real prices of 53,940 diamonds, four fifths for training. Numbers are scaled as the training rows say; prices are in
-# thousands of dollars, so that the loss is near one.
-diamonds <- as.data.frame(ggplot2::diamonds)
-numbers <- c("carat", "depth", "table", "x", "y", "z")
+# Real prices of 53,940 diamonds, four fifths for training. Prices are in thousands of dollars, so that the loss is near
+# one.
+diamonds <- transform(as.data.frame(ggplot2::diamonds), price = price / 1000)
 qualities <- c("cut", "color", "clarity")
 set.seed(2)
 in_training <- sample(nrow(diamonds)) <= 0.8 * nrow(diamonds)
-
-prepared <- diamonds
-for (name in numbers) {
-  known <- diamonds[[name]][in_training]
-  prepared[[name]] <- (diamonds[[name]] - mean(known)) / sd(known)
-}
-prepared$price <- diamonds$price / 1000
-training <- prepared[in_training, ]
-test <- prepared[!in_training, ]
+training <- diamonds[in_training, ]
+test <- diamonds[!in_training, ]
 
 # Qualities and their pairs in the wide part, everything in the deep part.
 wide_and_deep <- function(config) {
@@ -28,10 +20,8 @@ wide_and_deep <- function(config) {
       vocabularies,
       column_crossed(c("color", "clarity"), hash_bucket_size = 100L)
     ),
-    dnn_feature_columns = feature_columns(
-      column_numeric("carat", "depth", "table", "x", "y", "z"),
-      lapply(vocabularies, column_indicator)
-    ),
+    # Numbers are scaled as the training rows say.
+    dnn_feature_columns = feature_columns(price ~ ., training, standardize = TRUE),
     dnn_hidden_units = c(64, 32),
     linear_optimizer = list("ftrl", learning_rate = 0.01),
     dnn_optimizer = list("adam", learning_rate = 0.01),
@@ -42,8 +32,7 @@ wide_and_deep <- function(config) {
 # Both models on the same rows, which neither has seen. A model that has not beaten lm() ends the script with status 1.
 compare_with_lm <- function(model, history, picture) {
   rmse <- function(predicted) 1000 * sqrt(mean((predicted - test$price)^2))
-  features <- input_fn(test, features = all_of(c(numbers, qualities)))
-  ours <- rmse(predict(model, features)$predictions)
+  ours <- rmse(predict(model, newdata = test)$predictions)
   theirs <- rmse(stats::predict(lm(price ~ ., training), test))
 
   # Beside R's own temporary directory, which goes when the script ends.

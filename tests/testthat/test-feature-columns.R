@@ -185,3 +185,46 @@ test_that("settings that TensorFlow would refuse are refused", {
     column_embedding(listed(), 2, tensor_name_in_ckpt = "v")
   })
 })
+
+test_that("a formula and a data frame make a column per feature, by its type", {
+  data <- data.frame(
+    y = 1:4,
+    number = c(1, 2, 3, NA),
+    whole = 5:8,
+    flag = c(TRUE, FALSE, TRUE, TRUE),
+    level = factor(c("low", "high", "low", "low"), levels = c("low", "mid", "high")),
+    text = c("b", "a", NA, "b"),
+    day = as.Date("2020-01-01") + c(0, 10, 20, 30),
+    same = 7
+  )
+  data$matrix <- cbind(1:4, 11:14)
+  expect_snapshot(feature_columns(y ~ ., data, standardize = TRUE))
+  plain <- feature_columns(~ number + level, data)
+  expect_identical(
+    plain,
+    feature_columns(
+      column_numeric("number"),
+      column_indicator(column_categorical_with_vocabulary_list(
+        "level",
+        vocabulary_list = c("low", "mid", "high")
+      ))
+    )
+  )
+  scaled <- feature_columns(~ number + same, data, standardize = TRUE)
+  expect_identical(c(scaled[[1]]$center, scaled[[1]]$scale), c(2, 1))
+  # A constant column must not divide by 0.
+  expect_identical(c(scaled[[2]]$center, scaled[[2]]$scale), c(7, 1))
+  expect_error(feature_columns(y ~ nothing, data), class = "tfdistribute_input_error")
+})
+
+test_that("`center` and `scale` are plain values, and exclude a function", {
+  column <- column_numeric("x", center = 2, scale = 4)
+  expect_identical(format(column), "numeric, (x - 2) / 4")
+  expect_identical(column, unserialize(serialize(column, NULL)))
+  expect_error(column_numeric("x", scale = 0), "above 0", class = "tfdistribute_argument_error")
+  expect_error(column_numeric("x", center = c(1, 2)), class = "tfdistribute_argument_error")
+  expect_error(
+    column_numeric("x", center = 1, normalizer_fn = function(x) x),
+    class = "tfdistribute_argument_error"
+  )
+})

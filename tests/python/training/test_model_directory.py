@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from support.checkpoints import flip, write_checkpoints
 
-from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError, ModelDirectoryError
+from tfdistribute.training import model_directory
 from tfdistribute.training.model_directory import (
     SIGNATURE,
     ModelDirectory,
     require_checkpoint,
+    trained_columns,
 )
 
 STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
@@ -106,3 +109,20 @@ def test_another_optimizer_matters_for_training_only(tmp_path: Path):
     ModelDirectory(str(tmp_path)).check_owner(other, for_training=False)
     with pytest.raises(ModelDirectoryError, match="its optimizer is"):
         ModelDirectory(str(tmp_path)).check_owner(other, for_training=True)
+
+
+def test_data_without_a_formula_has_the_columns_of_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(model_directory, "require_checkpoint", lambda *arguments: "model.ckpt-1")
+    with pytest.raises(InputError, match="did not name its columns"):
+        trained_columns(str(tmp_path), "evaluate")
+    x, y = ColumnFacts("x", "float", ()), ColumnFacts("y", "float", ())
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE, InputFacts(features={"x": x}, label=y))
+    # A later training with a function of the user keeps what is known.
+    ModelDirectory(str(tmp_path)).sign(STRUCTURE, InputFacts())
+    assert trained_columns(str(tmp_path), "evaluate") == {
+        "features": ["x"],
+        "response": "y",
+        "weights": None,
+    }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tfdistribute import engine
+from tfdistribute import engine, history_file
 from tfdistribute.bridge import clusters, jobs, rows
 from tfdistribute.bridge.doctor import report
 from tfdistribute.checkpoints.newest import newest_checkpoint
@@ -33,8 +33,10 @@ from tfdistribute.training import (
     read_history,
     train,
     train_and_evaluate,
+    trained_columns,
     variable_names,
     variable_value,
+    weights,
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
@@ -79,6 +81,16 @@ def _train_and_evaluate(
 
 def _training_history(model_dir: str) -> dict[str, Any]:
     return _as_vectors({**read_history(model_dir), "model_dir": model_dir})
+
+
+def _model_facts(model_dir: str) -> dict[str, Any]:
+    evaluations = history_file.read_evaluations(model_dir)
+    shapes = weights(model_dir)
+    return {
+        "weights": [{"name": name, "shape": list(shapes[name])} for name in sorted(shapes)],
+        "global_step": global_step(model_dir),
+        "evaluation": evaluations[-1] if evaluations else {},
+    }
 
 
 def _history(history: History, model: Model) -> dict[str, Any]:
@@ -235,6 +247,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": job_handle.job_news,
     "job_state": job_handle.job_state,
     "latest_checkpoint": newest_checkpoint,
+    "model_facts": _model_facts,
     "next_batch": _next_batch,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
@@ -251,6 +264,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
+    "trained_columns": trained_columns,
     "training_history": _training_history,
     "variable_names": variable_names,
     "variable_value": variable_value,

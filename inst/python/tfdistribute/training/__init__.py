@@ -4,12 +4,13 @@ from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.history import History, read_history
+from tfdistribute.training.model_directory import trained_columns
 from tfdistribute.training.predict import concatenated, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import global_step, variable_names, variable_value
+from tfdistribute.training.variables import global_step, variable_names, variable_value, weights
 
 __all__ = [
     "EvalSpec",
@@ -24,7 +25,9 @@ __all__ = [
     "read_history",
     "train",
     "train_and_evaluate",
+    "trained_columns",
     "translate_errors",
     "variable_names",
     "variable_value",
+    "weights",
 ]

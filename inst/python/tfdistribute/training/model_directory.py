@@ -12,8 +12,8 @@ from typing import Any
 
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
-from tfdistribute.columns import ColumnFacts
-from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError, ModelDirectoryError
 
 SIGNATURE = "tfdistribute-model.json"
 
@@ -60,6 +60,27 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     return found
 
 
+def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
+    """Return the columns that a model was trained on, for data without a formula.
+
+    Returns:
+        Names of the ``features``, the ``response`` and the ``weights``.
+
+    Raises:
+        ModelDirectoryError: the model was not trained.
+        InputError: its training did not know names of columns.
+    """
+    require_checkpoint(model_dir, None, verb)
+    columns = ModelDirectory(model_dir).trained_columns
+    if columns is None:
+        raise InputError(
+            f"{verb} was given data without a formula, and the training of this model did not name its columns.",
+            "Give an input, such as input_fn(y ~ x, data).",
+            argument="input_fn",
+        )
+    return columns
+
+
 class ModelDirectory:
     """The directory of one model, with the signature of the model whose checkpoints it holds."""
 
@@ -81,6 +102,15 @@ class ModelDirectory:
             return None
         features = [ColumnFacts(each["name"], each["type"], tuple(each["shape"])) for each in noted]
         return {feature.name: feature for feature in features}
+
+    @property
+    def trained_columns(self) -> dict[str, Any] | None:
+        """Names of ``features``, ``response`` and ``weights`` of the training; None if it did not know them."""
+        features = self.features
+        if features is None:
+            return None
+        named = {name: self._signed.get(name) for name in ("response", "weights")}
+        return {"features": list(features), **named}
 
     def check_writable(self) -> None:
         """Create the directory and check that files can be written there."""
@@ -115,17 +145,19 @@ class ModelDirectory:
                     value=self.path,
                 )
 
-    def sign(
-        self, structure: Mapping[str, Any], features: Mapping[str, ColumnFacts] | None = None
-    ) -> None:
-        """Write the signature of the model that trains here; None keeps the features that are known."""
+    def sign(self, structure: Mapping[str, Any], facts: InputFacts | None = None) -> None:
+        """Write the signature of the model that trains here; without ``facts``, the known columns are kept."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
-        known = features if features is not None else self.features
-        if known is not None:
+        if facts is None or facts.features is None:
+            kept = ("features", "response", "weights")
+            signed |= {name: self._signed[name] for name in kept if name in self._signed}
+        else:
             signed["features"] = [
                 {"name": each.name, "type": each.type, "shape": list(each.shape)}
-                for each in known.values()
+                for each in facts.features.values()
             ]
+            signed["response"] = facts.label and facts.label.name
+            signed["weights"] = facts.weights and facts.weights.name
         text = json.dumps(signed, indent=1, sort_keys=True)
         with tempfile.NamedTemporaryFile(
             "w", dir=self.path, delete=False, encoding="utf-8"

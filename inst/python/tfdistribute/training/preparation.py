@@ -132,7 +132,7 @@ def prepare_training(
     _check_warm_start(model)
     prepared = _build(verb, model, directory, settings, facts, member)
     if writes:
-        directory.sign(model.structure(), facts.features)
+        directory.sign(model.structure(), facts)
     return prepared
 
 

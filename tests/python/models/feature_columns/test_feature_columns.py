@@ -140,6 +140,7 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
     [
         ({**RANGES, "boundaries": [1, 1]}, "`boundaries` of x_bucketized must increase"),
         ({**RANGES, "source_column": {**X, "shape": [2, 2]}}, "has shape"),
+        ({**X, "scale": 0}, "`scale` of column x is 0"),
         ({**RANGES, "source_column": LISTED}, "is not a field|numeric|Numeric|kind"),
         ({**LISTED, "vocabulary_list": ["a", "a"]}, "lists 'a' twice"),
         ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` of word is empty"),
@@ -172,6 +173,31 @@ def test_a_function_from_r_normalizes(tensorflow: Any) -> None:
     assert isinstance(described.normalizer_fn, Callback)
     layer = tensorflow.keras.layers.DenseFeatures([described.build()])
     np.testing.assert_array_equal(layer({"x": np.array([2.0, 4.0])}), [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "fields", "expected"),
+    [
+        ([[3.0], [5.0]], "float32", {"center": 3, "scale": 2}, [[0.0], [1.0]]),
+        ([[3], [5]], "int32", {"scale": 2}, [[1.5], [2.5]]),
+        # Single precision would round these seconds to multiples of 128.
+        ([[1.6e9], [1.6e9 + 1]], "float64", {"center": 1.6e9}, [[0.0], [1.0]]),
+        (
+            [[1.0, 10.0]],
+            "float32",
+            {"shape": [2], "center": [1, 8], "scale": [1, 4]},
+            [[0.0, 0.5]],
+        ),
+    ],
+)
+def test_center_and_scale_are_plain_values(
+    tensorflow: Any, values: Any, dtype: str, fields: dict[str, Any], expected: Any
+) -> None:
+    tf = tensorflow
+    built = column({**X, **fields}).build()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        layer = tf.compat.v1.feature_column.input_layer({"x": tf.constant(values, dtype)}, [built])
+        assert session.run(layer).tolist() == expected
 
 
 @pytest.mark.parametrize("name", NAMES)

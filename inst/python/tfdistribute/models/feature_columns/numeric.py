@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError, ModelError
@@ -30,6 +32,11 @@ class Numeric(FeatureColumn, kind="numeric"):
         default_value: Numbers for parsed examples without the feature; None makes them an error.
         dtype: "float32", "float64", "int32" or "int64".
         normalizer_fn: Function of a tensor that returns a tensor, or None.
+        center: What is subtracted from the numbers: one for all, or one per number of a row; None for nothing.
+        scale: What the rest is divided by, likewise.
+
+    Raises:
+        ArgumentError: a scale is 0, or there is also a normalizer_fn.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/feature_column/numeric_column
@@ -40,9 +47,24 @@ class Numeric(FeatureColumn, kind="numeric"):
     default_value: tuple[float, ...] | None = None
     dtype: str = "float32"
     normalizer_fn: Callable[..., Any] | None = None
+    center: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, NUMBER_DTYPES)
+        if self.scale is not None and 0 in self.scale:
+            raise ArgumentError(
+                f"`scale` of column {self.name} is 0.",
+                "Give the standard deviation, or leave a constant column out.",
+                argument="scale",
+                value="0",
+            )
+        if self.normalizer_fn is not None and (self.center or self.scale):
+            raise ArgumentError(
+                f"Column {self.name} has `normalizer_fn` as well as `center` or `scale`.",
+                "Compute everything in `normalizer_fn`, or leave it out.",
+                argument="normalizer_fn",
+            )
 
     @property
     def name(self) -> str:
@@ -65,8 +87,25 @@ class Numeric(FeatureColumn, kind="numeric"):
             shape=self.shape,
             default_value=values[0] if values is not None and len(values) == 1 else values,
             dtype=engine.tf.as_dtype(self.dtype),
-            normalizer_fn=self.normalizer_fn,
+            normalizer_fn=self.normalizer_fn or self._standardizer(),
         )
+
+    def _standardizer(self) -> Callable[[Any], Any] | None:
+        center, scale, shape = self.center, self.scale, self.shape
+        if center is None and scale is None:
+            return None
+
+        def standardize(values: Any) -> Any:
+            # Times are 64-bit numbers, which must not be rounded before the center is subtracted.
+            values = values if values.dtype.is_floating else engine.tf.cast(values, "float32")
+            for numbers, change in ((center, "subtract"), (scale, "divide")):
+                if numbers is not None:
+                    constant = numbers[0] if len(numbers) == 1 else np.reshape(numbers, shape)
+                    constant = engine.tf.constant(constant, values.dtype)
+                    values = getattr(engine.tf, change)(values, constant)
+            return values
+
+        return standardize
 
     def structure(self) -> dict[str, Any]:
         """Describe the shape, and whether the numbers are normalised."""
@@ -74,6 +113,11 @@ class Numeric(FeatureColumn, kind="numeric"):
             **super().structure(),
             "shape": list(self.shape),
             "normalized": self.normalizer_fn is not None,
+            **{
+                name: list(numbers)
+                for name, numbers in (("center", self.center), ("scale", self.scale))
+                if numbers is not None
+            },
         }
 
 

@@ -1,0 +1,36 @@
+# Data where a verb takes an input: a formula with a data frame, or a data frame alone, whose columns are those that the
+# model was trained on.
+
+# The input of a verb. `...` are the verb's arguments for input_fn(). Predicting needs no response.
+input_of_verb <- function(x, object, verb, ..., data = NULL) {
+  if (rlang::is_formula(x)) {
+    return(if (is.null(data)) input_fn(x) else describe_rows(x, data, ...))
+  }
+  x <- x %||% data
+  if (!is_data(x)) {
+    return(as_input(x, "input_fn"))
+  }
+  known <- call_backend("trained_columns", model_dir = object$model_dir, verb = verb)
+  response <- if (verb != "predict") known$response
+  describe_rows(
+    with_response(x, response),
+    features = tidyselect::all_of(as.character(unlist(known$features))),
+    response = tidyselect::all_of(response),
+    weights = tidyselect::all_of(if (verb != "predict") known$weights),
+    ...
+  )
+}
+
+is_data <- function(x) {
+  is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))
+}
+
+# TRUE if the verb's other arguments describe the data: a formula, a data frame or a matrix is given.
+takes_rows <- function(x) {
+  rlang::is_formula(x) || is_data(x)
+}
+
+# input_fn() with Keras's name for the passes over the rows.
+describe_rows <- function(x, ..., epochs) {
+  if (missing(epochs)) input_fn(x, ...) else input_fn(x, ..., num_epochs = epochs)
+}

@@ -1,0 +1,37 @@
+# A note on features that a network learns badly from.
+
+# Standard deviation from which on a feature is noted.
+large_spread <- 1000
+
+note_large_features <- function(object, input) {
+  deep <- if (startsWith(object$kind, "dnn_linear")) {
+    object$dnn_feature_columns
+  } else if (startsWith(object$kind, "dnn")) {
+    object$feature_columns
+  }
+  raw <- Filter(is_raw_number, deep)
+  keys <- vapply(raw, function(column) column$key, "")
+  data <- source_of(input)$data
+  spreads <- lapply(rlang::set_names(intersect(keys, column_names(data))), function(name) {
+    values <- input_column(data, name)
+    if (is.numeric(values) && !is.object(values)) stats::sd(utils::head(values, 1e5), na.rm = TRUE)
+  })
+  large <- names(Filter(function(spread) isTRUE(spread >= large_spread), spreads))
+  if (length(large) > 0) {
+    text <- interpolate(c(
+      "{backquoted(utils::head(large, 5))}{cli::qty(length(large))} spread{?s/} over thousands, ",
+      "and networks learn best from numbers near 1."
+    ))
+    cli::cli_inform(c(
+      "!" = "{text}",
+      i = "Standardize with feature_columns(y ~ ., data, standardize = TRUE), or {.arg center} and {.arg scale} of column_numeric()."
+    ))
+  }
+}
+
+is_raw_number <- function(column) {
+  identical(column$kind, "numeric") &&
+    is.null(column$normalizer_fn) &&
+    is.null(column$center) &&
+    is.null(column$scale)
+}

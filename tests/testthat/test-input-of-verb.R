@@ -1,0 +1,100 @@
+# Data frames and formulas where a verb takes an input.
+
+a_model <- function() {
+  linear_regressor(feature_columns(column_numeric("wt", "hp")), model_dir = "/runs/cars")
+}
+
+answer_training <- function(asked, frame = parent.frame()) {
+  keep <- function(verb, answer) {
+    function(arguments) {
+      asked[[verb]] <- arguments
+      answer
+    }
+  }
+  history <- list(
+    training = list(step = 1, loss = 3, seconds = 0, examples_per_second = NaN),
+    evaluation = list(),
+    examples_per_second = NaN,
+    global_step = 1,
+    model_dir = "/runs/cars"
+  )
+  columns <- list(features = list("wt", "hp"), response = "mpg", weights = NULL)
+  local_answers(
+    train = keep("train", history),
+    trained_columns = keep("trained_columns", columns),
+    evaluate = keep("evaluate", list(loss = 1)),
+    predict = keep("predict", list(predictions = array(1:2))),
+    frame = frame
+  )
+}
+
+names_sent <- function(input) vapply(input$columns, function(column) column$name, "")
+
+test_that("train() takes a formula, data, and the arguments of input_fn()", {
+  asked <- new.env()
+  answer_training(asked)
+  train(a_model(), mpg ~ wt + hp, data = mtcars, batch_size = 8, epochs = 3)
+  sent <- asked$train$input
+  expect_identical(names_sent(sent), c("wt", "hp", "mpg"))
+  expect_identical(c(sent$batch_size, sent$num_epochs), c(8L, 3L))
+  train(a_model(), mpg ~ wt, mtcars, num_epochs = 2, max_steps = 5)
+  expect_identical(asked$train$max_steps, 5L)
+  expect_identical(asked$train$input$num_epochs, 2L)
+  expect_invisible(train(a_model(), mpg ~ wt, mtcars))
+  train(a_model(), mpg ~ wt + hp, data = mtcars, weights = cyl, steps = 5)
+  expect_identical(asked$train$steps, 5L)
+  expect_identical(asked$train$input$weights, "cyl")
+  expect_error(
+    train(a_model(), mpg ~ wt),
+    "`data` was not given",
+    class = "tfdistribute_input_error"
+  )
+  expect_error(
+    train(a_model(), input_fn(mpg ~ wt, mtcars), epochs = 2),
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("a data frame alone has the columns that the model was trained on", {
+  asked <- new.env()
+  answer_training(asked)
+  evaluate(a_model(), mtcars, batch_size = 4)
+  expect_identical(asked$trained_columns, list(model_dir = "/runs/cars", verb = "evaluate"))
+  expect_identical(names_sent(asked$evaluate$input), c("wt", "hp", "mpg"))
+  expect_identical(asked$evaluate$input$batch_size, 4L)
+  predict(a_model(), newdata = mtcars[c("hp", "wt")])
+  expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
+  predict(a_model(), head(mtcars))
+  expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
+  expect_error(
+    evaluate(a_model(), mtcars["wt"]),
+    "but the data has no such column",
+    class = "tfdistribute_input_error"
+  )
+  expect_error(predict(a_model()), "missing", class = "tfdistribute_input_error")
+})
+
+test_that("cbind(a, b) in a formula is a response of two columns", {
+  input <- input_fn(cbind(mpg, qsec) ~ wt, mtcars)
+  expect_identical(input$response, "cbind(mpg, qsec)")
+  expect_identical(dim(input$data[["cbind(mpg, qsec)"]]), c(32L, 2L))
+  expect_identical(names(input_fn(cbind(mpg, qsec) ~ ., mtcars)$columns)[1:2], c("cyl", "disp"))
+  expect_identical(dim(with_response(mtcars, "cbind(mpg, qsec)")), c(32L, 12L))
+  expect_error(
+    input_fn(cbind(mpg, nothing) ~ wt, mtcars),
+    "names `nothing`",
+    class = "tfdistribute_input_error"
+  )
+})
+
+test_that("a network that gets large numbers is told so, once they are not standardized", {
+  data <- data.frame(y = 1:3, income = c(1000, 50000, 90000), small = 1:3)
+  network <- function(...) dnn_regressor(4, feature_columns(...), model_dir = "/runs/income")
+  input <- input_fn(y ~ ., data)
+  expect_message(
+    note_large_features(network(y ~ ., data), input),
+    "`income` spreads over thousands, and networks learn best"
+  )
+  expect_silent(note_large_features(network(y ~ ., data, standardize = TRUE), input))
+  expect_silent(note_large_features(linear_regressor(feature_columns(y ~ ., data)), input))
+})
