@@ -14,7 +14,7 @@ from typing import Any, cast
 LOSSES = "tfdistribute-losses.jsonl"
 EVALUATIONS = "tfdistribute-evaluations.jsonl"
 
-COLUMNS = ("step", "loss", "seconds", "examples_per_second")
+COLUMNS: tuple[str, ...] = ("step", "loss", "seconds", "examples_per_second")
 
 Row = dict[str, float | None]
 

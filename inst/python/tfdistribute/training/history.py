@@ -182,8 +182,7 @@ class History:
         if self.model_dir is not None:
             columns = (self.steps, self.losses, self.seconds, self.speeds)
             new = zip(*(column[self._saved :] for column in columns), strict=True)
-            names: tuple[str, ...] = history_file.COLUMNS
-            rows = [dict(zip(names, row, strict=True)) for row in new]
+            rows = [dict(zip(history_file.COLUMNS, row, strict=True)) for row in new]
             history_file.append(self.model_dir, history_file.LOSSES, rows)
         self._saved = len(self.steps)
 
