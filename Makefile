@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs check check-all bench bench-quick clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all bench bench-quick clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test-r: install ## Run the R tests (FILTER=name runs the files whose name contai
 
 test-python: environment ## Run the Python tests (ARGS='-k name' goes to pytest)
 	@tools/env python -m pytest $(ARGS)
+
+test-tf: install ## Run chosen tests with another TensorFlow (VERSION=2.18; PYTHON=path of a Python; ARGS for pytest)
+	@PYTHON="$(PYTHON)" tools/test-tensorflow "$(VERSION)" $(ARGS)
 
 lint: environment ## Run all linters; silent when all is well
 	@tools/lint

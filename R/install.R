@@ -1,12 +1,23 @@
 #' Install the Python packages that tfdistribute needs
 #'
-#' Makes a virtual environment with reticulate and installs TensorFlow 2.15 with its Estimators. Nothing is installed
-#' unless you call this function, and an interactive session asks first. With reticulate 1.41 or newer it is not needed:
-#' tfdistribute declares its packages when it loads, and reticulate provides them.
+#' Makes a virtual environment with reticulate and installs TensorFlow into it, with Estimators and Keras 2. Nothing is
+#' installed unless you call this function, and an interactive session asks first. With reticulate 1.41 or newer it is
+#' not needed: tfdistribute declares its packages when it loads, and reticulate provides them.
+#'
+#' TensorFlow contains Estimators and Keras 2 up to version 2.15. With a newer version, the packages tensorflow-estimator
+#' and tf_keras are installed beside it; they compute the same. Keras 3 (`import keras`, or the R package keras3) is not
+#' affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with those between.
+#'
+#' @section Choosing a version without this function:
+#' Set `options(tfdistribute.tensorflow = "2.21")` before the package is loaded, for example in `.Rprofile`: reticulate
+#' 1.41 or newer then provides that version, and `install_tfdistribute()` takes it as its default.
 #'
 #' @param envname Name or path of the virtual environment.
+#' @param version Version of TensorFlow: `"2.15"` to `"2.21"`, with a third number if you wish, or `"newest"` for 2.21.
+#'   NULL for 2.15, or for 2.21 if this machine only has a Python that is too new for 2.15.
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
-#' @param python Path of a Python 3.10 or 3.11 (TensorFlow 2.15 has no builds for newer versions); NULL to look for one.
+#' @param python Path of a Python: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to 2.19, up to 3.13 for 2.20
+#'   and 2.21. NULL to look for one.
 #' @param ask TRUE to ask before anything is installed.
 #' @returns Invisibly, the path of the environment's Python, or NULL if you declined.
 #' @section Errors:
@@ -17,60 +28,127 @@
 #' @examples
 #' \dontrun{
 #' install_tfdistribute()
+#' install_tfdistribute(version = "newest")
 #' }
 #' @export
 install_tfdistribute <- function(
   envname = "r-tfdistribute",
+  version = getOption("tfdistribute.tensorflow"),
   gpu = "auto",
   python = NULL,
   ask = interactive()
 ) {
   envname <- check_string(envname)
+  chosen <- if (!is.null(version)) check_tensorflow_version(version)
   python <- check_string(python, null = TRUE)
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
-  packages <- python_packages(gpu)
+  found <- find_python(python, chosen %||% c(default_tensorflow, newest_tensorflow))
+  packages <- python_packages(found$version, gpu)
   if (check_flag(ask) && !confirm_installation(envname, packages)) {
     return(invisible(NULL))
   }
-  python <- find_python(python)
-  path <- make_python_environment(envname, packages, python)
+  path <- make_python_environment(envname, packages, found$python)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
 }
 
-# TensorFlow removed Estimators after 2.15. That version needs NumPy 1, and a pyarrow of its time.
-python_packages <- function(gpu = FALSE) {
-  tensorflow <- if (gpu) "tensorflow[and-cuda]==2.15.1" else "tensorflow-cpu==2.15.1"
-  c(tensorflow, "tensorflow-estimator==2.15.0", "numpy<2", "pyarrow<21", "google-crc32c")
+# The same versions stand in inst/python/tfdistribute/versions.py and pyproject.toml; tests compare them.
+default_tensorflow <- "2.15"
+newest_tensorflow <- "2.21"
+
+# The newest Python that each TensorFlow has builds for.
+newest_python <- c(
+  "2.15" = 11,
+  "2.16" = 12,
+  "2.17" = 12,
+  "2.18" = 12,
+  "2.19" = 12,
+  "2.20" = 13,
+  "2.21" = 13
+)
+
+minor_version <- function(version) {
+  sub("^([0-9]+[.][0-9]+).*$", "\\1", version)
 }
 
-# A Python that TensorFlow 2.15 has builds for, and that can create environments and download packages.
-find_python <- function(python = NULL) {
-  names <- c("python3.11", "python3.10", "python3")
-  candidates <- python %||%
-    c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))
-  test <- "import sys, ssl, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 11))"
-  for (candidate in unique(candidates[nzchar(candidates)])) {
-    works <- file.exists(candidate) &&
-      suppressWarnings(system2(
-        candidate,
-        c("-c", shQuote(test)),
-        stdout = FALSE,
-        stderr = FALSE
-      )) ==
-        0
-    if (works) {
-      return(candidate)
+check_tensorflow_version <- function(version, argument = rlang::caller_arg(version)) {
+  version <- check_string(version, argument = argument)
+  if (version == "newest") {
+    return(newest_tensorflow)
+  }
+  if (
+    !grepl("^2[.][0-9]+([.][0-9]+)?$", version) || !minor_version(version) %in% names(newest_python)
+  ) {
+    abort_argument(version, "\"newest\", or a version from \"2.15\" to \"2.21\"", argument)
+  }
+  version
+}
+
+# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time. tf_keras requires the package tensorflow: beside
+# tensorflow-cpu, both would be installed over each other.
+python_packages <- function(version = default_tensorflow, gpu = FALSE) {
+  minor <- minor_version(version)
+  exact <- if (version == minor) paste0(minor, ".*") else version
+  tensorflow <- if (gpu) {
+    "tensorflow[and-cuda]"
+  } else if (minor == "2.15") {
+    "tensorflow-cpu"
+  } else {
+    "tensorflow"
+  }
+  c(
+    paste0(tensorflow, "==", exact),
+    if (minor == "2.15") {
+      c("numpy<2", "pyarrow<21")
+    } else {
+      c(paste0("tf_keras==", minor, ".*"), "tensorboard", "numpy", "pyarrow")
+    },
+    "tensorflow-estimator==2.15.0",
+    "google-crc32c"
+  )
+}
+
+# The range of Python versions for a TensorFlow, as pip writes it.
+python_range <- function(version = default_tensorflow) {
+  sprintf(">=3.10,<3.%d", newest_python[[minor_version(version)]] + 1)
+}
+
+# A Python that one of some versions of TensorFlow has builds for, and that can create environments and download
+# packages. The first version for which there is one is taken.
+find_python <- function(python = NULL, versions = default_tensorflow) {
+  for (version in versions) {
+    newest <- newest_python[[minor_version(version)]]
+    names <- c(sprintf("python3.%d", seq(newest, 10)), "python3")
+    candidates <- python %||%
+      c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))
+    for (candidate in unique(candidates[nzchar(candidates)])) {
+      if (is_suitable_python(candidate, newest)) {
+        return(list(python = candidate, version = version))
+      }
     }
   }
+  abort_no_suitable_python(python, version, newest)
+}
+
+is_suitable_python <- function(python, newest) {
+  test <- sprintf(
+    "import sys, ssl, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, %d))",
+    newest
+  )
+  file.exists(python) &&
+    suppressWarnings(system2(python, c("-c", shQuote(test)), stdout = FALSE, stderr = FALSE)) == 0
+}
+
+abort_no_suitable_python <- function(python, version, newest) {
+  range <- if (newest == 11) "3.10 or 3.11" else sprintf("3.10 to 3.%d", newest)
   abort_tfdistribute(
     "backend",
     problem = if (is.null(python)) {
-      "No Python 3.10 or 3.11 with the modules ssl and venv was found; TensorFlow 2.15 needs one."
+      "No Python {range} with the modules ssl and venv was found; TensorFlow {version} needs one."
     } else {
-      "`python` \"{python}\" is not Python 3.10 or 3.11 with the modules ssl and venv."
+      "`python` \"{python}\" is not Python {range} with the modules ssl and venv, which TensorFlow {version} needs."
     },
-    remedy = "Install one (on Debian: apt-get install python3.11-venv) and give its path as `python`.",
+    remedy = "Install one (on Debian 12: apt-get install python3.11-venv) and give its path as `python`.",
     argument = "python",
     value = show_value(python)
   )

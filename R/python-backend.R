@@ -292,10 +292,18 @@ tfdistribute_available <- function() {
 }
 
 # reticulate 1.41 or newer installs declared packages when Python starts.
-declare_python_packages <- function() {
-  declare <- get0("py_require", envir = asNamespace("reticulate"))
+declare_python_packages <- function(
+  declare = get0("py_require", envir = asNamespace("reticulate"))
+) {
   if (!is.null(declare)) {
-    declare(python_packages(has_nvidia_driver()), python_version = ">=3.10,<3.12")
+    version <- check_tensorflow_version(
+      getOption("tfdistribute.tensorflow", default_tensorflow),
+      "options(tfdistribute.tensorflow)"
+    )
+    declare(
+      python_packages(version, has_nvidia_driver()),
+      python_version = python_range(version)
+    )
   }
 }
 
@@ -329,6 +337,11 @@ python_found <- function() {
 make_python_environment <- function(envname, packages, python) {
   tryCatch(
     {
+      if (reticulate::virtualenv_exists(envname)) {
+        # Another version may be there under another of these names; both would be over each other.
+        names <- c("tensorflow", "tensorflow-cpu")
+        reticulate::virtualenv_remove(envname, packages = names, confirm = FALSE)
+      }
       reticulate::virtualenv_create(envname, python = python, packages = NULL)
       reticulate::virtualenv_install(envname, packages = packages)
       reticulate::virtualenv_python(envname)
@@ -337,7 +350,7 @@ make_python_environment <- function(envname, packages, python) {
       abort_tfdistribute(
         "backend",
         problem = "`envname` \"{envname}\" could not be created: {conditionMessage(error)}",
-        remedy = "Install Python 3.11 with its venv module, then call install_tfdistribute() again.",
+        remedy = "Install a Python with its venv module, or give another `envname`, then call it again.",
         argument = "envname",
         value = envname,
         parent = error

@@ -1,7 +1,7 @@
 #' Situation report: versions, devices and problems
 #'
-#' Prints the versions of R, reticulate, Python and TensorFlow, the devices, and a fix for everything that is missing.
-#' It never fails, and installs nothing.
+#' Prints the versions of R, reticulate, Python and TensorFlow, which Estimators, Keras 2 and Keras 3 are used, the
+#' devices, and a fix for everything that is missing or does not fit together. It never fails, and installs nothing.
 #'
 #' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts) and
 #'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well).
@@ -57,9 +57,15 @@ sitrep_versions <- function(report) {
 }
 
 sitrep_problems <- function(report) {
-  problem <- c(report$error, unlist(report$problems), report$tensorflow_error)
-  fix <- rep("Run install_tfdistribute(), then restart R.", length(problem))
-  tibble::tibble(problem = as.character(problem), fix = fix)
+  known <- report$problems
+  other <- c(report$error, report$tensorflow_error)
+  tibble::tibble(
+    problem = c(vapply(known, function(each) each$problem, ""), as.character(other)),
+    fix = c(
+      vapply(known, function(each) each$fix, ""),
+      rep("Run install_tfdistribute(), then restart R.", length(other))
+    )
+  )
 }
 
 #' @export

@@ -1,13 +1,20 @@
-#' Distributed training of TensorFlow Estimators
+#' Distributed training of TensorFlow models
 #'
-#' Describe a training with plain R values: a strategy ([strategy_mirrored()]), a run configuration ([run_config()]),
-#' feature columns ([feature_columns()]), an estimator ([dnn_regressor()]) and an input ([input_fn()]). Then call a
-#' verb: [train()], [evaluate()], `predict()`, [train_and_evaluate()] or [export_savedmodel()].
+#' Describe a training with plain R values: a model ([dnn_regressor()], [keras_model_to_estimator()], [estimator()]), its
+#' feature columns ([feature_columns()]), an input ([input_fn()]), a strategy ([strategy_mirrored()]) and a run
+#' configuration ([run_config()]). Then call a verb: [train()], [evaluate()], `predict()`, [train_and_evaluate()] or
+#' [export_savedmodel()].
 #'
 #' Python starts when a verb needs it. [install_tfdistribute()] makes the Python environment, and
 #' [tfdistribute_sitrep()] reports what is missing.
 #'
+#' @section Versions of TensorFlow:
+#' Models train as Estimators, which TensorFlow removed in version 2.16. With a newer version, tfdistribute puts back what
+#' the Python package tensorflow-estimator needs: scripts, checkpoints and numbers stay the same. See
+#' [install_tfdistribute()].
+#'
 #' @section Options:
+#' * `tfdistribute.tensorflow`: the version of TensorFlow that reticulate provides; see [install_tfdistribute()].
 #' * `tfdistribute.progress`: FALSE hides the progress display.
 #'
 #' @keywords internal

@@ -41,21 +41,21 @@ use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL) {
 
 #' Install TensorFlow
 #'
-#' Calls [install_tfdistribute()], which installs the last TensorFlow with Estimators into a virtual environment. It is
-#' for scripts written for tfestimators.
+#' Calls [install_tfdistribute()], which installs TensorFlow with Estimators into a virtual environment. It is for
+#' scripts written for tfestimators.
 #'
 #' @param method `"auto"` or `"virtualenv"`.
-#' @param version `"default"`, `"2.15"` or `"2.15.1"`, optionally followed by `"-gpu"` or `"-cpu"`; or just `"gpu"` or
-#'   `"cpu"`.
+#' @param version `"default"`, or a version as in [install_tfdistribute()], optionally followed by `"-gpu"` or `"-cpu"`;
+#'   or just `"gpu"` or `"cpu"`.
 #' @param envname Name or path of the virtual environment; NULL for `"r-tfdistribute"`.
 #' @param conda,conda_python_version,restart_session,pip_ignore_installed,python_version,... Ignored; accepted for
 #'   scripts written for tfestimators.
 #' @param extra_packages Must be NULL.
 #' @returns As [install_tfdistribute()].
 #' @section Errors:
-#' * `tfdistribute_unsupported_error`: conda, another version of TensorFlow or extra packages were requested.
+#' * `tfdistribute_unsupported_error`: conda, an unsupported version of TensorFlow or extra packages were requested.
 #' * Those of [install_tfdistribute()].
-#' @references Estimators left TensorFlow after 2.15: <https://www.tensorflow.org/guide/migrate/migrating_estimator>.
+#' @references <https://tensorflow.rstudio.com/install/>
 #' @examples
 #' \dontrun{
 #' install_tensorflow()
@@ -76,14 +76,14 @@ install_tensorflow <- function(
   method <- check_default_choice(method, c("auto", "virtualenv", "conda"))
   check_installation_option(method == "conda", "method", method, "Use `method = \"virtualenv\"`.")
   known <- grepl(
-    "^((default|2[.]15([.]1)?)(-(gpu|cpu))?|gpu|cpu)$",
+    "^((default|newest|2[.](1[5-9]|2[01])([.][0-9]+)?)(-(gpu|cpu))?|gpu|cpu)$",
     check_string(version)
   )
   check_installation_option(
     !known,
     "version",
     version,
-    "Leave `version` out: 2.15 is the last version with Estimators."
+    "Use \"default\", or a version from \"2.15\" to \"2.21\"."
   )
   check_installation_option(
     length(extra_packages) > 0,
@@ -98,7 +98,11 @@ install_tensorflow <- function(
   } else {
     "auto"
   }
-  install_tfdistribute(envname %||% "r-tfdistribute", gpu = gpu)
+  number <- sub("-?([cg]pu)?$", "", version)
+  if (number %in% c("", "default")) {
+    number <- getOption("tfdistribute.tensorflow")
+  }
+  install_tfdistribute(envname %||% "r-tfdistribute", version = number, gpu = gpu)
 }
 
 check_installation_option <- function(refused, argument, value, remedy) {

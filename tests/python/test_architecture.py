@@ -52,9 +52,10 @@ PLAIN = (
     "rules",
     "sharding",
     "task_events",
+    "versions",
 )
 
-TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras")
+TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras", "tf_keras")
 
 
 def contracts() -> dict[str, Any]:

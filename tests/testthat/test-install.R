@@ -1,26 +1,102 @@
-test_that("the versions that Estimators need are installed", {
-  expect_true("tensorflow-cpu==2.15.1" %in% python_packages(gpu = FALSE))
-  expect_true("tensorflow[and-cuda]==2.15.1" %in% python_packages(gpu = TRUE))
-  expect_true("tensorflow-estimator==2.15.0" %in% python_packages())
+test_that("the packages that a version of TensorFlow needs are installed", {
+  expect_identical(
+    python_packages(),
+    c(
+      "tensorflow-cpu==2.15.*",
+      "numpy<2",
+      "pyarrow<21",
+      "tensorflow-estimator==2.15.0",
+      "google-crc32c"
+    )
+  )
+  expect_identical(
+    python_packages("2.18.1"),
+    c(
+      "tensorflow==2.18.1",
+      "tf_keras==2.18.*",
+      "tensorboard",
+      "numpy",
+      "pyarrow",
+      "tensorflow-estimator==2.15.0",
+      "google-crc32c"
+    )
+  )
+})
+
+test_that("no list installs two TensorFlows over each other", {
+  for (version in names(newest_python)) {
+    for (gpu in c(TRUE, FALSE)) {
+      packages <- python_packages(version, gpu)
+      tensorflow <- grep("^tensorflow(-cpu)?(\\[.*\\])?==", packages, value = TRUE)
+      expect_length(tensorflow, 1)
+      expect_identical(startsWith(tensorflow, "tensorflow[and-cuda]"), gpu)
+      # tf_keras requires the package of the name tensorflow.
+      expect_false(startsWith(tensorflow, "tensorflow-cpu") && any(grepl("^tf_keras", packages)))
+    }
+  }
+})
+
+test_that("the range of Python versions follows TensorFlow's builds", {
+  expect_identical(python_range(), ">=3.10,<3.12")
+  expect_identical(python_range("2.18.1"), ">=3.10,<3.13")
+  expect_identical(python_range("2.21"), ">=3.10,<3.14")
+})
+
+test_that("reticulate is told the packages of the version in the options", {
+  declared <- NULL
+  declare <- function(packages, python_version) {
+    declared <<- list(packages = packages, python_version = python_version)
+  }
+  withr::local_options(tfdistribute.tensorflow = "2.21")
+  declare_python_packages(declare)
+  expect_identical(declared$packages, python_packages("2.21", has_nvidia_driver()))
+  expect_identical(declared$python_version, ">=3.10,<3.14")
+  withr::local_options(tfdistribute.tensorflow = "2.9")
+  expect_error(
+    declare_python_packages(declare),
+    "`options(tfdistribute.tensorflow)` must be \"newest\", or a version from",
+    fixed = TRUE,
+    class = "tfdistribute_argument_error"
+  )
 })
 
 test_that("arguments are checked before anything is installed", {
   expect_error(install_tfdistribute(envname = ""), class = "tfdistribute_argument_error")
+  expect_error(install_tfdistribute(version = "2.9"), class = "tfdistribute_argument_error")
   expect_error(install_tfdistribute(gpu = "maybe"), class = "tfdistribute_argument_error")
   expect_error(install_tfdistribute(python = 3), class = "tfdistribute_argument_error")
 })
 
-test_that("a Python that TensorFlow 2.15 cannot use is refused with its path", {
-  error <- tryCatch(
-    install_tfdistribute(envname = "unused", gpu = FALSE, python = "/no/such/python", ask = FALSE),
-    error = identity
+test_that("a Python that TensorFlow cannot use is refused with its path and the versions that fit", {
+  expect_snapshot(error = TRUE, {
+    install_tfdistribute("unused", "2.15", gpu = FALSE, python = "/no/such/python", ask = FALSE)
+    install_tfdistribute("unused", "newest", gpu = FALSE, python = "/no/such/python", ask = FALSE)
+  })
+})
+
+# A program that answers as a Python of this minor version.
+fake_python <- function(minor, folder = withr::local_tempdir(.local_envir = parent.frame())) {
+  path <- file.path(folder, sprintf("python3.%d", minor))
+  # The upper limit is the last number of the test.
+  writeLines(
+    c("#!/bin/sh", sprintf("limit=${2##*, }; [ ${limit%%%%)*} -ge %d ]", minor)),
+    path
   )
-  expect_s3_class(error, "tfdistribute_backend_error")
-  expect_identical(error$argument, "python")
-  expect_match(conditionMessage(error), "/no/such/python", fixed = TRUE)
+  Sys.chmod(path, "755")
+  path
+}
+
+test_that("a machine with a newer Python only gets a newer TensorFlow", {
+  versions <- c(default_tensorflow, newest_tensorflow)
+  expect_identical(find_python(fake_python(11), versions)$version, default_tensorflow)
+  expect_identical(find_python(fake_python(13), versions)$version, newest_tensorflow)
+  expect_error(
+    find_python(fake_python(14), versions),
+    class = "tfdistribute_backend_error"
+  )
 })
 
 test_that("a suitable Python is found where there is one", {
   skip_if_no_tensorflow()
-  expect_true(file.exists(find_python()))
+  expect_true(file.exists(find_python(versions = c(default_tensorflow, newest_tensorflow))$python))
 })

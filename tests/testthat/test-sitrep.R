@@ -2,7 +2,8 @@ test_that("the report names versions, devices and nothing missing on this machin
   skip_if_no_tensorflow()
   output <- capture.output(report <- tfdistribute_sitrep())
   expect_identical(nrow(report$problems), 0L)
-  expect_match(report$versions[["tensorflow"]], "^2\\.15")
+  expect_match(report$versions[["tensorflow"]], "^2\\.(15|18|21)")
+  expect_match(report$versions[["Keras 2"]], "(keras)|(tf_keras)", fixed = FALSE)
   expect_gte(report$devices[["CPU"]], 1)
   expect_match(paste(output, collapse = "\n"), "Nothing is missing", fixed = TRUE)
 })
@@ -25,7 +26,7 @@ test_that("what is missing is told with its fix", {
         python = "3.11.2",
         executable = "/usr/bin/python3",
         packages = list(tensorflow = NULL, numpy = "1.26.4"),
-        problems = list("tensorflow is missing"),
+        problems = list(list(problem = "TensorFlow is missing.", fix = "Run `pip install it`.")),
         cpus = NULL,
         gpus = NULL,
         tensorflow_error = NULL
@@ -33,10 +34,10 @@ test_that("what is missing is told with its fix", {
     )
   })
   output <- capture.output(report <- tfdistribute_sitrep())
-  expect_identical(report$problems$problem, "tensorflow is missing")
+  expect_identical(report$problems$problem, "TensorFlow is missing.")
   expect_match(
     paste(output, collapse = "\n"),
-    "! tensorflow is missing\n  -> Run install_tfdistribute()",
+    "! TensorFlow is missing.\n  -> Run `pip install it`.",
     fixed = TRUE
   )
 })

@@ -1,7 +1,7 @@
 test_that("install_tensorflow() installs only what has Estimators", {
   expect_snapshot(error = TRUE, {
     install_tensorflow(method = "conda")
-    install_tensorflow(version = "2.20")
+    install_tensorflow(version = "2.22")
     install_tensorflow(extra_packages = "keras")
   })
 })

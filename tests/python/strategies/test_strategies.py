@@ -43,6 +43,7 @@ def test_every_strategy_has_an_example_in_the_contract_test():
     assert set(EXAMPLES) == set(Strategy.kinds)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("kind", Strategy.kinds)
 def test_contract_of_every_strategy(kind: str, tensorflow: Any):
     """Guarantees of every strategy that the package relies on."""
@@ -356,7 +357,7 @@ def _model_with_new_variables(features: Any, labels: Any, mode: str) -> Any:
 
 MIRRORED = """
 import sys, tempfile
-import tensorflow as tf
+from tfdistribute.engine import tf
 from tfdistribute.run_config import RunSettings, build, resolve_devices
 from tfdistribute.strategies import Mirrored
 
@@ -393,6 +394,7 @@ ENOUGH_CPUS = (
 )
 
 
+@pytest.mark.versions
 @sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
 def test_mirrored_training_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str

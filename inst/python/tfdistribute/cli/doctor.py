@@ -18,10 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the report."""
     report = doctor.report(start_tensorflow=arguments.devices)
-    problems = [
-        *report["problems"],
-        *([report["tensorflow_error"]] if report["tensorflow_error"] else []),
-    ]
+    problems = [f"{each['problem']} {each['fix']}" for each in report["problems"]]
+    problems += [report["tensorflow_error"]] if report["tensorflow_error"] else []
     if arguments.json:
         print(json.dumps(report, indent=2))
     else:

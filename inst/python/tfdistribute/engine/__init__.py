@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import versions
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
 
@@ -65,20 +66,34 @@ def _import_tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if not is_started():
         _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
+    # Newer versions of TensorFlow need a choice before they are imported, and additions afterwards.
+    newer = importlib.import_module("tfdistribute.engine.newer_tensorflow")
     try:
         # What is half imported cannot be imported again.
         with defer_interrupt():
-            tensorflow = importlib.import_module("tensorflow")
+            with newer.keras_2_chosen():
+                tensorflow = importlib.import_module("tensorflow")
+            newer.complete(tensorflow)
             importlib.import_module("tensorflow_estimator")
     except ImportError as error:
-        raise BackendError(
-            f"TensorFlow cannot be imported by {sys.executable}: {error}.",
-            "Run install_tfdistribute() in R, or `pip install tensorflow==2.15.1 tensorflow-estimator==2.15.0`.",
-        ) from error
+        raise _unusable(error) from error
     _noted["pid"] = str(os.getpid())
     importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
     importlib.import_module("tfdistribute.engine.repairs.call_location").install()
     return tensorflow
+
+
+def _unusable(error: ImportError) -> BackendError:
+    problems = versions.problems()
+    if problems:
+        return BackendError(
+            f"TensorFlow's Estimators cannot be used by {sys.executable}: {problems[0].message}",
+            f"Run install_tfdistribute() in R and restart it. Outside R: {problems[0].fix}",
+        )
+    return BackendError(
+        f"TensorFlow {versions.tensorflow()} cannot be imported by {sys.executable}: {error}.",
+        f"Run install_tfdistribute() in R and restart it. Outside R: `{versions.pip_line(versions.DEFAULT)}`.",
+    )
 
 
 def __getattr__(name: str) -> Any:

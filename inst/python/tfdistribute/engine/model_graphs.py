@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from keras.src import backend as keras_backend
 from tensorflow.python.autograph.impl import api as autograph
 
-from tfdistribute.engine import placement
+from tfdistribute.engine import keras2, placement
 from tfdistribute.engine.repairs import all_reduce, gradient_scale, replicated_variables
 from tfdistribute.errors import ModelError
 
@@ -54,7 +53,7 @@ def layer_seeds(seed: int | None) -> Iterator[None]:
     if seed is None:
         yield
         return
-    store = keras_backend._SEED_GENERATOR
+    store = keras2.backend._SEED_GENERATOR
     before = getattr(store, "generator", None)
     store.generator = random.Random(seed)  # noqa: S311 - as Keras itself does
     try:

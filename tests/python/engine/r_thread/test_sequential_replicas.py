@@ -113,6 +113,7 @@ def trained(tensorflow, tmp_path_factory):
     return run
 
 
+@pytest.mark.versions
 @every_case
 def test_variables_equal_those_of_tensorflows_threads_bit_for_bit(trained, model, strategy):
     variables, _, _ = trained(model, strategy, sequential=True)
@@ -133,6 +134,7 @@ def test_evaluation_equals_that_of_tensorflows_threads(trained, model, strategy)
     )
 
 
+@pytest.mark.versions
 @every_case
 def test_model_fn_is_called_on_the_calling_thread_only(trained, model, strategy):
     _, _, threads = trained(model, strategy, sequential=True)

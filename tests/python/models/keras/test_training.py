@@ -60,6 +60,7 @@ def fitted_by_keras(saved: Path) -> Any:
     return fitted(keras.models.load_model(saved), STEPS)
 
 
+@pytest.mark.versions
 @sampled(
     ("strategy", "steps_per_run"),
     [*((each, 1) for each in KINDS), ("mirrored", "auto")],

@@ -29,7 +29,7 @@ def lead():
 
 def work(directory, index):
     import numpy as np
-    import tensorflow as tf
+    from tfdistribute.engine import tf
     from tfdistribute.training.history import History
     from tfdistribute.training.hooks import HookContext, as_hooks
 

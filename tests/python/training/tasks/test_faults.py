@@ -64,6 +64,7 @@ def test_a_lost_worker_is_named_and_a_restart_gives_the_same_weights(
     assert_alike(found, expected)
 
 
+@pytest.mark.versions
 def test_every_task_reports_a_loss_that_becomes_nan_during_a_run(tmp_path: Path) -> None:
     config = {**MULTI_WORKER, "steps_per_run": 100}
     options = {"models": ["custom"], "epochs": 1, "config": config, "nan_row": 40}

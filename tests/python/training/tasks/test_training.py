@@ -108,6 +108,7 @@ def assert_that_the_tasks_took_the_same_runs(
         assert notes == [f"This training takes one step per run: {reason}."]
 
 
+@pytest.mark.versions
 @sampled(
     ("workers", "steps_per_run", "looks_at_every_step"),
     [(2, 1, None), (2, "auto", None), (3, "auto", "worker-1")],

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-from keras.src import backend
-from keras.src import metrics as keras_metrics
-from keras.src.engine import compile_utils
 
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.features.packed_features import Features
 from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.engine.keras2 import backend, compile_utils
+from tfdistribute.engine.keras2 import metrics as keras_metrics
 from tfdistribute.engine.model_graphs import layer_seeds
 from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 from absl import logging
-from keras.src import backend
 from tensorflow.python.eager import context
 
+from tfdistribute.engine.keras2 import backend
 from tfdistribute.engine.model_graphs import layer_seeds
 from tfdistribute.errors import ModelError, TfdistributeError
 

@@ -27,6 +27,7 @@ from tensorflow.python.eager import context, def_function
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import variable_scope
 
+from tfdistribute import versions
 from tfdistribute.engine.r_thread import graph_state, merge_calls
 from tfdistribute.engine.r_thread.graph_state import GraphState
 from tfdistribute.engine.r_thread.merge_calls import MergeCalls
@@ -78,7 +79,7 @@ def adopt(strategy: Any) -> Any:
     if missing:
         raise UnsupportedError(
             f"{name} cannot run a function of R: TensorFlow has no {', '.join(missing)} here.",
-            "Use TensorFlow 2.15.",
+            f"Use a version of TensorFlow that tfdistribute is tested with: {', '.join(versions.TESTED)}.",
             argument="strategy",
             value=name,
         )

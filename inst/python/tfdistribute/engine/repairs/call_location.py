@@ -1,7 +1,7 @@
 """Repair of TensorFlow's deprecation warnings in calls without a Python caller.
 
 A deprecated TensorFlow function writes the caller's file and line into its warning. If R calls it directly, there is no
-Python frame above it, and TensorFlow 2.15 fails with "'NoneType' object has no attribute 'f_code'".
+Python frame above it, and TensorFlow fails with "'NoneType' object has no attribute 'f_code'".
 """
 
 from __future__ import annotations

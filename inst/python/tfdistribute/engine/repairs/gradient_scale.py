@@ -11,8 +11,8 @@ import functools
 from typing import Any
 
 import tensorflow as tf
-from keras.src.optimizers import utils as keras_optimizers
 
+from tfdistribute.engine.keras2 import optimizer_utils
 from tfdistribute.errors import ModelError
 
 _FLAG = "_tfdistribute_averages_gradients"
@@ -42,7 +42,7 @@ def install() -> None:
     def averaging(self: Any, grads_and_vars: Any) -> Any:
         if (
             _averages()
-            and self.gradient_aggregator is keras_optimizers.all_reduce_sum_gradients
+            and self.gradient_aggregator is optimizer_utils.all_reduce_sum_gradients
             and tf.compat.v1.distribute.get_loss_reduction() == tf.distribute.ReduceOp.MEAN
         ):
             share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync

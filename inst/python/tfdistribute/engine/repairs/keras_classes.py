@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from keras.src.engine import base_layer
+from tfdistribute.engine.keras2 import base_layer
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import distribute_coordinator, estimator_training
+from tensorflow.python.distribute import distribute_coordinator
 from tensorflow.python.distribute import multi_worker_util as util
 
 from tfdistribute.cluster.member import Member
@@ -68,12 +68,37 @@ def assign_task(config: Any, member: Member) -> Any:
     ``train()`` is refused.
 
     Source:
-        ``_init_run_config_from_worker_context`` in tensorflow/python/distribute/estimator_training.py.
+        ``_init_run_config_from_worker_context`` in tensorflow/python/distribute/estimator_training.py of TensorFlow
+        2.15, which is the last version that has it.
     """
     context = worker_context(member, config.train_distribute, config.session_config)
-    estimator_training._init_run_config_from_worker_context(config, context)
-    config._distribute_coordinator_mode = None
+    cluster = context.cluster_spec
+    evaluates = member.task.type == "evaluator"
+    sizes = {} if evaluates else {job: cluster.num_tasks(job) for job in cluster.jobs}
+    settled = {
+        "service": None,
+        # An evaluator does not know the other tasks.
+        "cluster_spec": tf.train.ClusterSpec({}) if evaluates else cluster,
+        "task_type": member.task.type,
+        "task_id": member.task.index,
+        "master": context.master_target,
+        "evaluation_master": context.master_target,
+        "is_chief": context.is_chief,
+        "num_ps_replicas": sizes.get("ps", 0),
+        "num_worker_replicas": sizes.get("worker", 0) + sizes.get("chief", 0),
+        "global_id_in_cluster": None if evaluates else _global_id(sizes, member),
+        "distribute_coordinator_mode": None,
+    }
+    for name, value in settled.items():
+        setattr(config, f"_{name}", value)
     return config
+
+
+def _global_id(sizes: dict[str, int], member: Member) -> int:
+    """Number the tasks of a cluster: the chief first, parameter servers last."""
+    ordered = sorted(sizes, key=lambda job: (job != "chief", job == "ps", job))
+    before = ordered[: ordered.index(member.task.type)]
+    return sum(sizes[job] for job in before) + member.task.index
 
 
 def start_server(member: Member, strategy: Any, session_config: Any) -> Any:

@@ -1,0 +1,179 @@
+"""What TensorFlow 2.16 and newer lack of what tensorflow-estimator 2.15 uses, put back.
+
+TensorFlow 2.16 removed ``tf.estimator``, the module that ties Estimators to its distribution strategies, the name of
+their API, and embeddings on TPUs. Its Keras became Keras 3, which knows no graphs of TensorFlow 1; Keras 2 lives on as
+the package ``tf_keras``. Nothing of this changes TensorFlow 2.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from tfdistribute import versions
+from tfdistribute.errors import UnsupportedError
+
+_VARIABLE = "TF_USE_LEGACY_KERAS"
+
+# The Keras names of TensorFlow's modules, and where Keras 2 has them.
+_KERAS_2 = {
+    "": {
+        "keras": "tf_keras.api._v2.keras",
+        "losses": "tf_keras.api._v2.keras.losses",
+        "metrics": "tf_keras.api._v2.keras.metrics",
+        "optimizers": "tf_keras.api._v2.keras.optimizers",
+        "initializers": "tf_keras.api._v2.keras.initializers",
+    },
+    "compat.v1": {
+        "keras": "tf_keras.api._v1.keras",
+        "layers": "tf_keras.api._v1.keras.__internal__.legacy.layers",
+    },
+    "compat.v1.nn": {"rnn_cell": "tf_keras.api._v1.keras.__internal__.legacy.rnn_cell"},
+}
+_KERAS_2["compat.v2"] = _KERAS_2[""]
+
+
+@contextlib.contextmanager
+def keras_2_chosen() -> Iterator[None]:
+    """Let TensorFlow choose Keras 2 if it is imported in the block.
+
+    TensorFlow reads an environment variable. It is reset at the end: processes that the user starts choose for
+    themselves.
+    """
+    if not versions.is_newer(versions.tensorflow()):
+        yield
+        return
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_VARIABLE]
+        else:
+            os.environ[_VARIABLE] = before
+
+
+def complete(tensorflow: Any) -> None:
+    """Put back what a newer TensorFlow lacks; on TensorFlow 2.15, and in a second call, nothing changes.
+
+    ``tf.keras`` becomes Keras 2, as ``TF_USE_LEGACY_KERAS=1`` makes it. Keras 3 is not touched: it is ``import keras``.
+
+    Raises:
+        ImportError: tf_keras or tensorflow_estimator is missing, or TensorFlow lacks something else.
+    """
+    api_names = importlib.import_module("tensorflow.python.util.tf_export")
+    if hasattr(api_names, "ESTIMATOR_API_NAME"):
+        return
+    _use_keras_2(tensorflow)
+    _add_api_name(api_names)
+    _add_module(
+        "tensorflow.python.distribute.estimator_training",
+        init_run_config=_init_run_config,
+        should_run_distribute_coordinator=_should_run_distribute_coordinator,
+        train_and_evaluate=_refused,
+        estimator_train=_refused,
+        estimator_evaluate=_refused,
+    )
+    # tensorflow_estimator imports these when it is imported itself, and uses them on TPUs only.
+    _add_module("tensorflow.python.tpu.session_support")
+    _add_module("tensorflow.python.tpu.tpu_embedding", __getattr__=_absent_class)
+    _add_module("tensorflow.python.tpu.tpu_embedding_gradient")
+    _add_estimators(tensorflow)
+
+
+def _use_keras_2(tensorflow: Any) -> None:
+    if _was_used(tensorflow.keras):
+        warnings.warn(
+            "tf.keras was Keras 3 so far in this process, and is Keras 2 from now on, because Estimators need it. "
+            "Models that exist stay as they are; Keras 3 is `import keras`.",
+            stacklevel=2,
+        )
+    for owner, names in _KERAS_2.items():
+        module = tensorflow
+        for part in owner.split(".") if owner else ():
+            module = getattr(module, part)
+        for name, source in names.items():
+            setattr(module, name, importlib.import_module(source))
+    # `import tensorflow.keras` and `from tensorflow.keras import layers` look here first.
+    for name in [name for name in sys.modules if f"{name}.".startswith("tensorflow.keras.")]:
+        del sys.modules[name]
+    sys.modules["tensorflow.keras"] = tensorflow.keras
+
+
+def _was_used(keras: Any) -> bool:
+    """Return whether ``tf.keras`` has been Keras 3 for someone: until its first use, it is a loader."""
+    loader = importlib.import_module("tensorflow.python.util.lazy_loader").KerasLazyLoader
+    return not isinstance(keras, loader) and not keras.__name__.startswith("tf_keras.")
+
+
+def _add_api_name(api_names: Any) -> None:
+    """Add the attributes that the decorator ``estimator_export`` writes to its functions and classes."""
+    api_names.ESTIMATOR_API_NAME = "estimator"
+    tables = {"": api_names.API_ATTRS, "_v1": api_names.API_ATTRS_V1}
+    for suffix, table in tables.items():
+        table["estimator"] = type(table[api_names.TENSORFLOW_API_NAME])(
+            f"_estimator_api_names{suffix}", f"_estimator_api_constants{suffix}"
+        )
+
+
+def _add_module(name: str, **members: Any) -> None:
+    module = types.ModuleType(name)
+    vars(module).update(members)
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    setattr(importlib.import_module(parent), last, module)
+
+
+def _add_estimators(tensorflow: Any) -> None:
+    for owner, version in (
+        (tensorflow, "_v2"),
+        (tensorflow.compat.v2, "_v2"),
+        (tensorflow.compat.v1, "_v1"),
+    ):
+        owner.estimator = importlib.import_module(
+            f"tensorflow_estimator.python.estimator.api.{version}.estimator"
+        )
+    sys.modules["tensorflow.estimator"] = tensorflow.estimator
+
+
+def _init_run_config(config: Any, tf_config: Any) -> None:
+    """Set the task of a ``tf.estimator.RunConfig`` that has a strategy, from TF_CONFIG.
+
+    A task of a cluster is settled again by ``engine.tasks.assign_task``.
+
+    Source:
+        ``init_run_config`` in tensorflow/python/distribute/estimator_training.py of TensorFlow 2.15.
+    """
+    train = importlib.import_module("tensorflow").train
+    cluster = train.ClusterSpec(tf_config.get("cluster", {}))
+    coordinated = cluster and config._train_distribute and "master" not in cluster.jobs
+    config._init_distributed_setting_from_environment_var({} if coordinated else tf_config)
+    if coordinated:
+        config._cluster_spec = cluster
+    else:
+        config._maybe_overwrite_session_config_for_distributed_training()
+    config._distribute_coordinator_mode = "independent_worker" if coordinated else None
+
+
+def _should_run_distribute_coordinator(config: Any) -> bool:
+    return bool(getattr(config, "_distribute_coordinator_mode", None) and config.cluster_spec)
+
+
+def _refused(*_args: Any, **_kwargs: Any) -> None:
+    raise UnsupportedError(
+        "TensorFlow's own coordinator of Estimators in a cluster was removed in TensorFlow 2.16.",
+        "Train with train_and_evaluate() of tfdistribute, or with TensorFlow 2.15.",
+    )
+
+
+def _absent_class(name: str) -> type:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return type(name, (), {})

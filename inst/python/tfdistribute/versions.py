@@ -1,0 +1,165 @@
+"""Supported versions of TensorFlow, the packages that each needs, and what is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+from tfdistribute.rules import Finding
+
+# The versions that the tests run with. Those between them are supported too.
+TESTED = ("2.15", "2.18", "2.21")
+# Installed by install_tfdistribute() unless the user asks for another.
+DEFAULT = "2.15"
+# The last TensorFlow with Estimators and Keras 2 of its own.
+LAST_COMPLETE = (2, 15)
+
+ESTIMATOR = "2.15.0"
+
+# TensorFlow's distributions. They write into the same folder.
+_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")
+
+
+def installed(package: str) -> str | None:
+    """Return the installed version of a package; None if it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def tensorflow() -> str | None:
+    """Return the installed version of TensorFlow, of whichever distribution."""
+    return next((found for name in _TENSORFLOWS if (found := installed(name))), None)
+
+
+def is_newer(version: str | None) -> bool:
+    """Return whether a TensorFlow lacks Estimators and has Keras 3, as from 2.16 on; None counts as newer."""
+    return version is None or _minor(version) > LAST_COMPLETE
+
+
+def packages() -> dict[str, str | None]:
+    """Return the versions of what Estimators need, by a name that says its part; None for what is missing."""
+    found = tensorflow()
+    keras = {name: installed(name) for name in ("keras", "tf_keras")}
+    keras_2 = "tf_keras" if is_newer(found) else "keras"
+    answer: dict[str, str | None] = {
+        "tensorflow": found,
+        "tensorflow-estimator": installed("tensorflow-estimator"),
+        "Keras 2": _named(keras_2, keras[keras_2]),
+    }
+    if keras["keras"] is not None and _minor(keras["keras"]) >= (3, 0):
+        answer["Keras 3"] = _named("keras", keras["keras"])
+    return {**answer, "numpy": installed("numpy")}
+
+
+def problems() -> list[Finding]:
+    """List what is missing or does not fit together, each with the command that repairs it."""
+    found = tensorflow()
+    if found is None:
+        return [_finding("tensorflow", "TensorFlow is not installed.", pip_line(DEFAULT))]
+    return [*_tensorflow_problems(found), *_estimator_problems(), *_keras_problems(found)]
+
+
+def requirements(version: str) -> list[str]:
+    """Return what pip must install for a version of TensorFlow on CPUs.
+
+    Args:
+        version: "2.15" to "2.21".
+
+    Source:
+        ``tf_keras`` requires ``tensorflow``: beside ``tensorflow-cpu``, pip would install both over each other.
+    """
+    if not is_newer(version):
+        pinned = [f"tensorflow-cpu=={version}.*", "numpy<2", "pyarrow<21"]
+    else:
+        pinned = [
+            f"tensorflow=={version}.*",
+            f"tf_keras=={version}.*",
+            "tensorboard",
+            "numpy",
+            "pyarrow",
+        ]
+    return [*pinned, f"tensorflow-estimator=={ESTIMATOR}", "google-crc32c"]
+
+
+def pip_line(version: str) -> str:
+    """Return the command that installs a version of TensorFlow with all that it needs."""
+    return f"pip install {' '.join(_quoted(item) for item in requirements(version))}"
+
+
+def _tensorflow_problems(found: str) -> list[Finding]:
+    several = {name: version for name in _TENSORFLOWS if (version := installed(name))}
+    answer: list[Finding] = []
+    if len(set(several.values())) > 1:
+        listed = " and ".join(f"{name} {version}" for name, version in several.items())
+        remove = f"pip uninstall {' '.join(several)}"
+        answer.append(
+            Finding(
+                "tensorflow",
+                f"{listed} are installed over each other.",
+                f"Run `{remove}`, then `{pip_line(TESTED[-1])}`.",
+            )
+        )
+    oldest, newest = _minor(TESTED[0]), _minor(TESTED[-1])
+    if not oldest <= _minor(found) <= newest:
+        which = (
+            f"older than {TESTED[0]}, the oldest version that tfdistribute supports"
+            if _minor(found) < oldest
+            else f"newer than {TESTED[-1]}, the newest version that tfdistribute is tested with"
+        )
+        answer.append(
+            _finding("tensorflow", f"TensorFlow {found} is {which}.", pip_line(TESTED[-1]))
+        )
+    numpy = installed("numpy")
+    if not is_newer(found) and numpy is not None and _minor(numpy) >= (2, 0):
+        problem = f"numpy {numpy} is installed, and TensorFlow {found} needs numpy 1."
+        answer.append(_finding("numpy", problem, 'pip install "numpy<2"'))
+    return answer
+
+
+def _estimator_problems() -> list[Finding]:
+    found = installed("tensorflow-estimator")
+    if found is not None and _minor(found) == _minor(ESTIMATOR):
+        return []
+    state = "not installed" if found is None else f"installed in version {found}"
+    return [
+        _finding(
+            "tensorflow-estimator",
+            f"tensorflow-estimator is {state}, and tfdistribute needs {ESTIMATOR}.",
+            f"pip install --no-deps tensorflow-estimator=={ESTIMATOR}",
+        )
+    ]
+
+
+def _keras_problems(tensorflow_version: str) -> list[Finding]:
+    name = "tf_keras" if is_newer(tensorflow_version) else "keras"
+    found, wanted = installed(name), _minor(tensorflow_version)
+    if found is not None and _minor(found) == wanted:
+        return []
+    needed = ".".join(str(part) for part in wanted)
+    state = "not installed" if found is None else f"installed in version {found}"
+    return [
+        _finding(
+            name,
+            f"{name} is {state}, and the Estimators of TensorFlow {tensorflow_version} need {name} {needed} (Keras 2).",
+            # --no-deps: tf_keras would bring the distribution tensorflow over tensorflow-cpu.
+            f'pip install --no-deps "{name}=={needed}.*"',
+        )
+    ]
+
+
+def _finding(package: str, problem: str, command: str) -> Finding:
+    return Finding(package, problem, f"Run `{command}`.")
+
+
+def _quoted(requirement: str) -> str:
+    return f'"{requirement}"' if set("*<>[") & set(requirement) else requirement
+
+
+def _named(package: str, version: str | None) -> str | None:
+    return None if version is None else f"{version} ({package})"
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, _, rest = version.partition(".")
+    return int(major), int(rest.partition(".")[0] or 0)
