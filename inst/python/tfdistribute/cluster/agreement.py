@@ -23,6 +23,7 @@ class TaskFacts:
         task: Name of the task, such as "worker 0".
         host: Name of its machine.
         process: Random name of its process.
+        training: Number of the training in its process, from 1.
         cluster: Addresses by role.
         package: Version of this package.
         tensorflow: Version of TensorFlow.
@@ -42,6 +43,7 @@ class TaskFacts:
     task: str
     host: str
     process: str
+    training: int = 1
     cluster: dict[str, list[str]] | None = None
     package: str | None = None
     tensorflow: str | None = None
@@ -176,6 +178,17 @@ def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> Cl
         "Give each process its own `task` in TF_CONFIG, and each task its own address.",
         argument="TF_CONFIG",
         value=address,
+    )
+
+
+def other_training(own: TaskFacts, found: TaskFacts) -> ClusterError:
+    """Make the error for a task whose process has begun more trainings than this one."""
+    return ClusterError(
+        f"{found.where} is in training {found.training} since its process was started, and {own.where} in training "
+        f"{own.training}.",
+        "Restart R (or Python) in every task: processes that train together are started together.",
+        argument="cluster",
+        value=found.task,
     )
 
 

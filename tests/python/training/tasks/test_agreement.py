@@ -113,10 +113,23 @@ def test_two_processes_that_are_the_same_task_are_named(servers: FakeServers) ->
     chief = servers.peers(member("chief"))
     second = servers.peers(member("chief"), "another process")
     # The second one runs on the host of worker 0.
-    servers.texts["b:1"] = {f"{FACTS}/1": facts_of(second).as_text()}
+    servers.texts["b:1"] = {FACTS: facts_of(second).as_text()}
     error = conclude(chief)
     assert isinstance(error, ClusterError)
     assert "The process that answers at b:1 is chief 0" in error.problem
+
+
+def test_a_process_that_has_trained_more_often_is_named(servers: FakeServers) -> None:
+    chief, worker = (servers.peers(each) for each in (member("chief"), member("worker")))
+    # Only the worker was started again after a training of both.
+    chief.training = 2
+    for each in (chief, worker):
+        agreement_of(each).announce(facts_of(each))
+    found = at_once(lambda: conclude(chief), lambda: conclude(worker))
+    for each in found:
+        assert isinstance(each, ClusterError), found
+        assert "chief 0 (on host-a) is in training 2 since its process was started" in each.problem
+        assert "Restart R" in str(each.remedy)
 
 
 @pytest.mark.parametrize("state", ["away", "frozen"])

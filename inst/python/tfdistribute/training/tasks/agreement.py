@@ -14,7 +14,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import TasksWithAddresses, format_tasks
 from tfdistribute.cluster.spec import START_PATIENCE, Task
 from tfdistribute.errors import LostPeerError, TfdistributeError
-from tfdistribute.training.tasks.peers import AGREED, FACTS, Peers
+from tfdistribute.training.tasks.peers import FACTS, Peers
 
 _POLL_S = 0.2
 # A network file system may show another host's files this much later.
@@ -97,11 +97,11 @@ class Agreement:
         if not self._member.is_chief:
             self.compare(self.facts_of_chief())
             if self._member.in_step:
-                self._wait(others, AGREED)
+                self._wait(others, self._peers.agreed)
             return
         for facts in self._facts_of(others, complete=True).values():
             self.compare(facts)
-        self._peers.publish(AGREED, "yes")
+        self._peers.publish(self._peers.agreed, "yes")
 
     def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
         """Wait until tasks answer, and return those that do not in time."""
@@ -134,6 +134,11 @@ class Agreement:
             wrong = agreement.wrong_task(self.own, facts, task, address)
             if wrong is not None:
                 self._refuse(wrong)
+            if facts.training < self._peers.training:
+                return False
+            # A task that was restarted alone begins to count again.
+            if facts.training > self._peers.training and task_events.attempt() == 0:
+                self._refuse(agreement.other_training(self.own, facts), in_any_training=True)
             found[task] = facts
             if complete and task.trains and facts.variables is None:
                 # What is known already may differ.
@@ -187,8 +192,8 @@ class Agreement:
         if report is not None:
             raise report
 
-    def _refuse(self, error: TfdistributeError) -> None:
-        self._peers.tell(error, is_shared=True)
+    def _refuse(self, error: TfdistributeError, in_any_training: bool = False) -> None:
+        self._peers.tell(error, is_shared=True, in_any_training=in_any_training)
         raise error
 
     def _never_came(

@@ -41,6 +41,8 @@ def learn_from_chief(
 ) -> TaskFacts:
     """Wait for the chief, check that its model_dir is this task's, and learn where the training begins."""
     member, model_dir = assignment.member, prepared.model.model_dir
+    # The others see that an earlier training of this process is over.
+    agreement.announce(agreement.own)
     chief = agreement.facts_of_chief()
     agreement.compare(chief)
     agreement.check_directory(chief, ProgressFile(model_dir, member).mark)

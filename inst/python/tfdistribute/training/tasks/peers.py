@@ -27,8 +27,8 @@ _TELL_S = 3.0
 _trainings = itertools.count(1)
 _process = secrets.token_hex(8)
 
-# Keys of the records, each with the number of the training.
-FACTS, AGREED, REPORT = "facts", "agreed", "report"
+# Keys of the records.
+FACTS, REPORT = "facts", "report"
 
 
 class RecordsOfServer(Protocol):
@@ -72,6 +72,7 @@ class Peers:
             task=str(self.member.task),
             host=socket.gethostname(),
             process=self.process,
+            training=self.training,
             cluster=cluster_of(self.member),
             package=__version__,
             tensorflow=engine.tf.__version__,
@@ -81,12 +82,18 @@ class Peers:
     def publish(self, key: str, text: str) -> None:
         """Write a record on this task's own server, which must be running."""
         self._has_server = True
-        self._records_at(self.member.address).write({self._name(key): text})
+        self._records_at(self.member.address).write({key: text})
 
     def facts_of(self, task: Task, address: str) -> TaskFacts | None:
-        """Return what a peer is about to do; None if it does not answer or has not said so."""
+        """Return what a peer is about to do; None if it does not answer or has not begun this training."""
         text = self.read(task, address, FACTS)
-        return TaskFacts.from_text(text) if text else None
+        facts = TaskFacts.from_text(text) if text else None
+        return None if facts is None or facts.training < self.training else facts
+
+    @property
+    def agreed(self) -> str:
+        """Key of the chief's record that all tasks agree on this training."""
+        return f"agreed/{self.training}"
 
     def read(self, task: Task, address: str, key: str) -> str | None:
         """Read a record of a peer: "" if it is not written, None if the peer does not answer."""
@@ -95,7 +102,7 @@ class Peers:
             # TensorFlow would try until its deadline.
             self._records.pop(address, None)
             return None
-        answer = self._records_at(address).read([self._name(key)])
+        answer = self._records_at(address).read([key])
         return None if answer is None else answer[0]
 
     def unanswering(
@@ -128,12 +135,15 @@ class Peers:
             )
         return {task: self._silent_s[task] for task, _ in tasks}
 
-    def tell(self, error: BaseException, is_shared: bool = False) -> None:
+    def tell(
+        self, error: BaseException, is_shared: bool = False, in_any_training: bool = False
+    ) -> None:
         """Tell the tasks that depend on this one why it ends; only the first call does. Never raises.
 
         Args:
             error: Why it ends.
             is_shared: Whether it is the others' error as well, such as a disagreement.
+            in_any_training: Whether it matters to a task that counts its trainings differently.
         """
         by_supervisor = bool(self.member.servers) and task_events.is_supervised()
         if self._has_told or by_supervisor or not engine.is_started():
@@ -142,14 +152,20 @@ class Peers:
         self._has_told = True
         known = isinstance(error, TfdistributeError)
         values = errors.as_values(error) if known else {"problem": "It was asked to stop."}
-        about = {"traceback": None, "task": str(self.member.task), "host": socket.gethostname()}
-        text = json.dumps({**values, **about, "shared": is_shared}, default=str)
+        about: dict[str, Any] = {
+            "traceback": None,
+            "task": str(self.member.task),
+            "host": socket.gethostname(),
+        }
+        training = None if in_any_training else self.training
+        about |= {"shared": is_shared, "training": training}
+        text = json.dumps({**values, **about}, default=str)
 
         def write(task: Task, address: str) -> None:
             del task
             if is_listening(address):
                 records = self._new_records(address, _TELL_S)
-                records.write({self._name(REPORT): text})
+                records.write({REPORT: text})
                 records.close()
 
         _in_parallel(write, self.member.dependents, _TELL_S)
@@ -158,10 +174,10 @@ class Peers:
         """Return the error for a peer that has told why it ends; None if none has."""
         if not self._has_server:
             return None
-        answer = self._records_at(self.member.address).read([self._name(REPORT)])
-        if not answer or not answer[0]:
+        answer = self._records_at(self.member.address).read([REPORT])
+        values: dict[str, Any] = json.loads(answer[0]) if answer and answer[0] else {}
+        if values.get("training", 0) not in (None, self.training):
             return None
-        values: dict[str, Any] = json.loads(answer[0])
         if values.get("shared"):
             error = errors.from_values(values)
             self.tell(error, is_shared=True)
@@ -177,9 +193,6 @@ class Peers:
         """Close all connections. Idempotent."""
         while self._records:
             self._records.popitem()[1].close()
-
-    def _name(self, key: str) -> str:
-        return f"{key}/{self.training}"
 
     def _records_at(self, address: str) -> RecordsOfServer:
         if address not in self._records:
