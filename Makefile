@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all bench bench-quick clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all chaos bench bench-quick clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ check: install ## Lint, test, and R CMD check; says how long each took
 
 check-all: install ## The same with every test: all pairs of model and strategy, all faults
 	@tools/check --all
+
+chaos: environment ## Disturb jobs by faults drawn from a seed (RUNS=20 SEED=1)
+	@CHAOS_RUNS="$(or $(RUNS),20)" CHAOS_SEED="$(or $(SEED),1)" tools/env python -m pytest -q -m "" \
+		tests/python/launch/test_chaos.py
 
 bench: install ## Measure against plain Estimators, Keras and PyTorch (about 10 minutes)
 	@tools/bench
