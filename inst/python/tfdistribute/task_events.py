@@ -41,6 +41,11 @@ def is_supervised() -> bool:
     return bool(os.environ.get(EVENTS))
 
 
+def is_in_job() -> bool:
+    """Return whether this process is a task of a job."""
+    return bool(os.environ.get(JOB))
+
+
 def attempt() -> int:
     """Return how often the job was restarted before this process started: 0 at first, and outside a job."""
     text = os.environ.get(ATTEMPT, "")

@@ -183,7 +183,7 @@ def test_a_task_that_ends_tells_the_others_why(servers: FakeServers) -> None:
     assert report.value == "worker 0"
 
 
-def test_a_worker_of_parameter_servers_ends_alone(
+def test_a_worker_of_parameter_servers_and_a_task_of_a_job_end_alone(
     servers: FakeServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_servers = {"ps": ("d:1",)}
@@ -194,9 +194,9 @@ def test_a_worker_of_parameter_servers_ends_alone(
         "worker 1",
     ]
     chief = servers.peers(member("chief", **with_servers))
-    monkeypatch.setenv(task_events.EVENTS, "somewhere")
+    monkeypatch.setenv(task_events.JOB, "somewhere")
     chief.tell(TrainingError("It failed."))
-    # The supervisor restarts the chief alone.
+    # The supervisor of a job decides what happens to the others.
     assert servers.texts == {}
 
 

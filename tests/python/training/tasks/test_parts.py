@@ -176,6 +176,17 @@ def test_a_process_that_does_not_know_its_task_does_not_train_alone(
         current_member(RunSettings())
 
 
+def test_an_address_that_would_abort_the_process_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # gRPC aborts on it, and R with it.
+    cluster = {"chief": ["$(touch x):1"], "worker": ["b:1"]}
+    task = {"type": "chief", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    with pytest.raises(ClusterError, match="is not an address"):
+        current_member(RunSettings())
+
+
 def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def deadlines(**settings: Any) -> tuple[float, float]:
         model = read(Model, {"kind": "baseline_regressor", "model_dir": "m"})

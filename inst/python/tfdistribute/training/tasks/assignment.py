@@ -53,7 +53,7 @@ class TaskAssignment:
         """Seconds to wait for a task that does not answer."""
         seconds = self._timeout_s("start_timeout_s", START_TIMEOUT_S)
         # A supervisor sees which tasks still compute, and ends a job in which none does.
-        return seconds * (START_PATIENCE if os.environ.get(task_events.JOB) else 1)
+        return seconds * (START_PATIENCE if task_events.is_in_job() else 1)
 
     @property
     def stall_timeout_s(self) -> float:

@@ -145,9 +145,8 @@ class Peers:
             is_shared: Whether it is the others' error as well, such as a disagreement.
             in_any_training: Whether it matters to a task that counts its trainings differently.
         """
-        by_supervisor = bool(self.member.servers) and task_events.is_supervised()
-        if self._has_told or by_supervisor or not engine.is_started():
-            # Under a supervisor, a task that parameter servers outlive is restarted alone.
+        if self._has_told or task_events.is_in_job() or not engine.is_started():
+            # The supervisor of a job ends or restarts the others, and soon ends this one.
             return
         self._has_told = True
         known = isinstance(error, TfdistributeError)
