@@ -116,7 +116,9 @@ class StepLoop:
 
         def body(done: Any, loss: Any) -> Any:
             del loss
-            trained, new = step.copy()
+            # An operation without a device stays without one: TensorFlow places it as it places the original.
+            with tf.device(None):
+                trained, new = step.copy()
             with tf.device("/cpu:0"):
                 new = tf.cast(tf.reshape(new, []), tf.float64)
                 kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
