@@ -8,12 +8,14 @@
 #' @param model An estimator.
 #' @param input Data to train on, such as an [input_fn()].
 #' @param cluster A cluster on this machine, such as [local_cluster()]; its evaluator is not started.
-#' @param steps Steps to train, a count.
+#' @param steps Steps to train, a count; fewer if the data ends before.
 #' @param x A result of `verify_distribution()`.
 #' @param ... Ignored.
 #' @returns A list of class `tfdistribute_verification`:
 #' * `agrees`: TRUE if all numbers agree to six digits. (32-bit sums depend on their order, so a correct training cannot
 #'   agree to more.)
+#' * `steps`: the steps that were trained, a count.
+#' * `ended_early`: TRUE if the data ended before `steps`.
 #' * `losses`: a tibble with one row per step and one column per training (`one_process`, `devices`, `processes`).
 #' * `differences`: a tibble with `training`, `name` (a variable, or `"loss"`), `difference` (the largest, relative to
 #'   the largest value or to 1) and `agrees`.
@@ -68,12 +70,16 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
       differing = unique(differences$name[!differences$agrees])
     )
   }
+  compared <- runs[c("one_process", "devices", "processes")]
+  # Each run starts at step 0.
+  trained <- min(vapply(compared, function(run) max(run$losses$step, 0L), 0L))
   structure(
     list(
       agrees = all(differences$agrees),
-      steps = steps,
+      steps = trained,
+      ended_early = trained < steps,
       workers = workers,
-      losses = losses_of(runs[c("one_process", "devices", "processes")]),
+      losses = losses_of(compared),
       differences = differences,
       reasons = reasons %||% character()
     ),
@@ -165,7 +171,7 @@ format.tfdistribute_verification <- function(x, ...) {
   c(
     interpolate(c(
       "<verification> the trainings {if (x$agrees) 'agree to six digits' else 'differ'} ",
-      "after {x$steps} step{?s}"
+      "after {x$steps} step{?s}{if (x$ended_early) ', where the data ended'}"
     )),
     unname(lines),
     if (!x$agrees) paste0("  ! ", x$reasons)

@@ -10,6 +10,7 @@ a_verification <- function(...) {
   values <- list(
     agrees = FALSE,
     steps = 30L,
+    ended_early = FALSE,
     workers = 2L,
     losses = tibble::tibble(
       step = c(1L, 30L),
@@ -33,9 +34,27 @@ test_that("a verification prints whether numbers agree, and why not", {
   expect_snapshot(a_verification(
     agrees = TRUE,
     steps = 1L,
+    ended_early = TRUE,
     differences = agreeing,
     reasons = character()
   ))
+})
+
+test_that("a verification claims the steps that were trained, not those that were asked for", {
+  local_answers(
+    prepare_job = function(arguments) NULL,
+    train = function(arguments) {
+      losses <- list(step = c(1, 2), loss = c(3, 2), seconds = c(0, 1), examples_per_second = c(1, 1))
+      list(training = losses, evaluation = list(), global_step = 2L, notes = list())
+    },
+    compare_runs = function(arguments) list(list(name = "loss", size = 0, agrees = TRUE))
+  )
+  model <- linear_regressor(feature_columns(column_numeric("wt")))
+  input <- input_fn(mpg ~ wt, mtcars, batch_size = 16)
+  found <- verify_distribution(model, input, steps = 3)
+  expect_identical(found$steps, 2L)
+  expect_true(found$ended_early)
+  expect_false(verify_distribution(model, input, steps = 2)$ended_early)
 })
 
 test_that("what differs is explained by what is known of model, input and strategy", {
