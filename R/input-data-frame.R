@@ -87,6 +87,7 @@ vector_of_names <- function(selection, names) {
 }
 
 select_response <- function(selection, data, argument = "response") {
+  check_names_column(selection, data, argument)
   chosen <- select_columns(selection, data, argument)
   if (length(chosen) > 1) {
     abort_tfdistribute(
@@ -101,6 +102,50 @@ select_response <- function(selection, data, argument = "response") {
     )
   }
   if (length(chosen) == 0) NULL else chosen
+}
+
+# lm() takes a vector as `weights`. tidyselect would take its numbers for the positions of columns.
+check_names_column <- function(selection, data, argument) {
+  names <- column_names(data)
+  env <- rlang::quo_get_env(selection)
+  values <- values_in_selection(rlang::quo_get_expr(selection), env, names)
+  if (is.null(values)) {
+    return(invisible())
+  }
+  is_position <- length(values) == 1 && is.numeric(values) && values %in% seq_along(names)
+  column <- c(weights = "w", response = "y")[[argument]]
+  vector <- rlang::as_label(selection)
+  abort_tfdistribute(
+    "input",
+    problem = "`{argument}` must name a column, not hold values: {show_value(values)}.",
+    remedy = if (is_position) {
+      "Name the column: {argument} = {backquoted(names[[values]])}."
+    } else if (is.matrix(data)) {
+      "Put the vector into the data: data <- cbind(data, {column} = {vector}); then {argument} = {column}."
+    } else {
+      "Put the vector into the data: data${column} <- {vector}; then {argument} = {column}."
+    },
+    argument = argument,
+    value = show_value(values)
+  )
+}
+
+# The first vector in a selection that is not made of names, such as numbers; NULL if there is none.
+values_in_selection <- function(expression, env, names) {
+  combines <- c("c", "(", "-", "!", ":", "&", "|")
+  if (rlang::is_call(expression, combines)) {
+    found <- lapply(as.list(expression)[-1], values_in_selection, env, names)
+    return(Find(Negate(is.null), found))
+  }
+  if (rlang::is_symbol(expression, names)) {
+    return(NULL)
+  }
+  # Helpers such as everything() fail outside a selection.
+  value <- tryCatch(
+    suppressWarnings(rlang::eval_tidy(expression, env = env)),
+    error = function(error) NULL
+  )
+  if (is.atomic(value) && !is.character(value)) value
 }
 
 abort_selection <- function(error, names, argument) {

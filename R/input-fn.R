@@ -24,7 +24,7 @@
 #'   identity columns).
 #' @param seed Seed of the shuffle, a whole number; NULL for `tf_random_seed` of the run configuration.
 #' @param weights Column that holds the weight of each row, selected like `response`; NULL for equal weights. See
-#'   [input_transform].
+#'   [input_transform]. Unlike in [lm()], a vector of weights has to be put into the data first.
 #' @param transform Function of `features` and `labels` that changes whole batches in TensorFlow, or NULL. See
 #'   [input_transform].
 #' @param ... For formulas: the arguments from `batch_size` on. Otherwise not used.
@@ -42,6 +42,7 @@
 #' | integer64 (bit64) | int64, exactly |
 #' | matrix or array of these, list of numeric vectors of equal length | the same, one row per example |
 #'
+#' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0: TensorFlow does not compute with them.
 #' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error.
 #' @section Last batch:
 #' Rows are neither dropped nor padded. Batches continue across epochs. The rows left at the end form a smaller step,

@@ -54,6 +54,29 @@ test_that("what are no weights and no transform is refused", {
   )
 })
 
+test_that("a vector or a position in place of a column's name is refused with a remedy that works", {
+  cars <- mtcars
+  own <- rep(2, 32)
+  expect_snapshot(error = TRUE, {
+    input_fn(mpg ~ wt, cars, weights = own)
+    input_fn(cars, wt, mpg, weights = rep(2, 32))
+    input_fn(cars, wt, mpg, weights = 2)
+    input_fn(as.matrix(cars), wt, mpg, weights = own)
+    input_fn(iris[, 1:4], tidyselect::everything(), response = as.integer(iris$Species))
+    input_fn(cars, wt, response = cars$mpg > 20)
+  })
+  data <- cars
+  data$w <- own
+  expect_identical(input_fn(mpg ~ wt, data, weights = w)$weights, "w")
+  data <- cbind(as.matrix(cars), w = own)
+  expect_identical(input_fn(data, wt, mpg, weights = w)$weights, "w")
+  # A column's name is a name, whatever else has it.
+  hp <- own
+  expect_identical(input_fn(cars, wt, mpg, weights = hp)$weights, "hp")
+  name <- "qsec"
+  expect_identical(input_fn(cars, wt, mpg, weights = tidyselect::all_of(name))$weights, "qsec")
+})
+
 test_that("R code changes examples for every verb, on one device and on two", {
   skip_if_no_tensorflow()
   withr::local_options(tfdistribute.progress = FALSE)
