@@ -18,8 +18,9 @@
 #'
 #'   It returns an [estimator_spec()], or a named list with `loss`, `predictions`, `optimizer` (as in [optimizers], or
 #'   one of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in the modes
-#'   that use them.
-#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one.
+#'   that use them. `loss` is one number.
+#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one. A
+#'   relative path is that of the current working directory, also after [setwd()].
 #' @param config What [run_config()] returns, or NULL.
 #' @param params List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
 #' @param class Names that identify this model, strings. They become the first classes of the object, so that you can
@@ -39,8 +40,14 @@
 #' (`tf$keras$optimizers$Adam()`) have no effect in a graph and are refused. Use `tf$keras$optimizers$legacy$Adam()`, or
 #' return the optimizer instead of calling it.
 #'
+#' @section Shapes in the loss:
+#' Labels have the shape (batch), and layers such as `tf$keras$layers$Dense(1L)` give (batch, 1). TensorFlow would combine
+#' each label with each prediction, so such a loss is refused; `tf$squeeze(output, 1L)` gives both one shape.
+#'
 #' @section Parts of the model on different devices:
 #' `with(tf$device("CPU:1"), ...)` places the operations built inside it. Sessions get as many CPU devices as are named.
+#' TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history] name it. [plan()]
+#' does not, because it does not build the model.
 #'
 #' @section Numbers in R:
 #' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as

@@ -75,6 +75,29 @@ def test_devices_named_in_the_body_of_a_loop_are_provided_too():
     assert config.session_config.device_count["CPU"] == 4
 
 
+def test_a_device_that_is_not_there_is_noted_in_the_history(tmp_path: Path):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        with tf.device("GPU:7"):
+            output, _ = line(features)
+        return {"loss": mean_square(labels, output), "optimizer": "sgd"}
+
+    function = described(as_model_fn(model_fn), tmp_path)
+    (note,) = train(function, settings("none", steps_per_run=1), source(), steps=1).notes
+    assert note.startswith("The model names the device GPU:7, which this process does not have")
+
+
+def test_devices_that_are_there_and_those_of_other_tasks_are_not_noted():
+    with tf.Graph().as_default() as graph:
+        for device in ("CPU:2", "/job:ps/task:0/device:GPU:3", ""):
+            with tf.device(device):
+                tf.constant(1.0)
+    config = SimpleNamespace(cluster_spec=SimpleNamespace(jobs=["ps"]), task_type="worker")
+    assert engine.placement.missing_devices(graph, config) == []
+    with graph.as_default(), tf.device("/job:worker/task:1/device:GPU:3"):
+        tf.constant(1.0)
+    assert engine.placement.missing_devices(graph, config) == ["GPU:3"]
+
+
 def test_devices_that_a_clusters_tasks_do_not_have_are_refused():
     with tf.Graph().as_default() as graph, tf.device("/job:worker/task:0/device:CPU:1"):
         tf.constant(1.0)

@@ -17,7 +17,7 @@ These and ``predict`` leave Keras's classes as they found them. Each calls the m
 3. Features are renamed to the model's own names.
 4. A baseline model gets a single feature, to count rows.
 5. A classifier's labels become whole numbers.
-6. The model function is called, a user's with the repairs of ``model_graphs.repaired``.
+6. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
 7. The reported loss is the mean over replicas.
 8. Variables that a strategy has wrapped are dropped from the graph's collections.
 """
@@ -34,7 +34,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
-from tfdistribute.engine import model_graphs, model_inputs
+from tfdistribute.engine import losses, model_graphs, model_inputs
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
 from tfdistribute.engine.repairs import keras_classes, replicated_variables
@@ -186,6 +186,8 @@ class DistributedEstimator(estimator_lib.Estimator):
             repairs = model_graphs.repaired(self._config, options.loss_is_mean)
         with repairs:
             spec = super()._call_model_fn(features, labels, mode, config)
+        if options.loss_is_mean is not None and mode != ModeKeys.PREDICT:
+            losses.check_rows_apart(spec.loss, features, labels)
         if options.reports_mean_loss:
             _report_mean_loss()
         if options.keeps_one_variable:

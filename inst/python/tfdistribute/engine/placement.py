@@ -34,6 +34,25 @@ def provide_named_cpus(graph: Any, config: Any) -> None:
     config.session_config.device_count["CPU"] = named
 
 
+def missing_devices(graph: Any, config: Any) -> list[str]:
+    """List the devices, such as "GPU:1", that a graph names and this process does not have.
+
+    TensorFlow places their operations on other devices, without a message.
+
+    Source:
+        ``allow_soft_placement``, as above; sessions of Estimators set it.
+    """
+    found: set[str] = set()
+    for device in set(_devices(graph)):
+        named = tf.DeviceSpec.from_string(device)
+        elsewhere = config.cluster_spec.jobs and named.job not in (None, config.task_type)
+        if elsewhere or named.device_type in (None, "CPU"):
+            continue
+        if (named.device_index or 0) >= len(tf.config.list_physical_devices(named.device_type)):
+            found.add(f"{named.device_type}:{named.device_index or 0}")
+    return sorted(found)
+
+
 def _devices(graph: Any) -> Iterator[str]:
     for operation in graph.get_operations():
         yield operation.device

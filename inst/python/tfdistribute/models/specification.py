@@ -90,6 +90,8 @@ def _check(fields: Mapping[str, Any], mode: str) -> None:
             argument=needed,
             value="NULL",
         )
+    if mode != "infer":
+        engine.losses.check_one_number(fields["loss"])
 
 
 def _train_op(fields: Mapping[str, Any], optimizer: Any) -> Any:

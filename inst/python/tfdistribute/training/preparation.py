@@ -34,9 +34,15 @@ from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, recor
 from tfdistribute.training.model_directory import (
     ModelDirectory,
     require_checkpoint,
+    was_temporary,
 )
 
 RECORD_EVERY_N_STEPS = 10
+
+AFRESH = (
+    '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
+    "Give the estimator a `model_dir` to keep its checkpoints."
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ class Prepared:
             *self.session_hooks("train"),
             engine.hooks.RecordTraining(history.note_step, every_n_steps, REPORT_EVERY_S),
             engine.hooks.StopOnRequest(stop),
+            engine.hooks.NoteMissingDevices(history.note, self.estimator.config),
             *as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history)),
         ]
 
@@ -124,8 +131,9 @@ def prepare_training(
     model.check(facts)
     writes = member is None or member.is_chief
     if writes:
+        news = [AFRESH.format(model.model_dir)] if was_temporary(model.model_dir) else []
         directory.check_writable()
-        for text in repair(model.model_dir):
+        for text in [*news, *repair(model.model_dir)]:
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import placement
 from tfdistribute.engine.hooks.step_requirements import NO_STEPS, StepRequirements
 
 
@@ -56,6 +57,28 @@ class ReportBatches(tf.estimator.SessionRunHook):
             raise KeyboardInterrupt
         self._batches += 1
         self._report(self._batches)
+
+
+class NoteMissingDevices(tf.estimator.SessionRunHook):
+    """Note each device that the model names and this process does not have.
+
+    Args:
+        note: Called with one sentence for each.
+        config: The Estimator's run configuration.
+    """
+
+    def __init__(self, note: Callable[[str], Any], config: Any) -> None:
+        self._note = note
+        self._config = config
+
+    def begin(self) -> None:
+        """Look through the finished graph."""
+        graph = tf.compat.v1.get_default_graph()
+        for device in placement.missing_devices(graph, self._config):
+            self._note(
+                f"The model names the device {device}, which this process does not have: TensorFlow placed its "
+                "operations on another device."
+            )
 
 
 class RecordTraining(tf.estimator.SessionRunHook):
