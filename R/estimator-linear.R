@@ -5,7 +5,7 @@
 #'
 #' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
 #' @param model_dir Directory of the model's checkpoints, a string; NULL for `config$model_dir`, or else a temporary
-#'   one. See [estimators].
+#'   one. A relative path is that of the current working directory, also after [setwd()]. See [estimators].
 #' @param label_dimension Numbers per row of the response, a count.
 #' @param n_classes Number of classes, a count of at least 2.
 #' @param weight_column Feature that holds the weight of each row in the loss, a string; NULL for equal weights.

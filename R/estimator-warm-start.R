@@ -53,7 +53,7 @@ warm_start_path <- function(warm_start_from) {
   if (!is.character(path)) {
     abort_argument(warm_start_from, "a path, an estimator, or a list")
   }
-  path.expand(check_string(path, argument = "warm_start_from"))
+  absolute_path(check_string(path, argument = "warm_start_from"))
 }
 
 check_variable_names <- function(var_name_to_prev_var_name) {

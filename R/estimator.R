@@ -45,12 +45,13 @@ new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   structure(estimator, temporary = is.null(directory))
 }
 
+# Absolute, so that it does not depend on the working directory of the verbs; or NULL.
 chosen_model_dir <- function(model_dir, configured) {
-  model_dir <- check_string(model_dir, null = TRUE)
+  model_dir <- absolute_path(check_string(model_dir, null = TRUE))
+  configured <- absolute_path(configured)
   if (is.null(model_dir)) {
     return(configured)
   }
-  model_dir <- path.expand(model_dir)
   if (!is.null(configured) && !identical(plain_path(model_dir), plain_path(configured))) {
     abort_tfdistribute(
       "argument",
@@ -61,6 +62,15 @@ chosen_model_dir <- function(model_dir, configured) {
     )
   }
   model_dir
+}
+
+# The absolute path, or NULL; a path on remote storage, such as "gs://bucket/model", stays as it is.
+absolute_path <- function(path) {
+  if (is.null(path) || grepl("^[A-Za-z][A-Za-z0-9+.-]*:", path)) {
+    return(path)
+  }
+  path <- path.expand(path)
+  if (startsWith(path, "/")) path else file.path(getwd(), path)
 }
 
 plain_path <- function(path) {

@@ -156,7 +156,3 @@ show_processes <- function(cluster, verb) {
   )
   cli::format_inline("{texts}")
 }
-
-absolute_path <- function(path) {
-  if (grepl("^(/|[A-Za-z][A-Za-z0-9+.-]*:)", path)) path else file.path(getwd(), path)
-}

@@ -16,8 +16,8 @@
 #'   that do not begin with `--` are left to the script.
 #' @returns `flags()`: a named list of values. `flag_*()`: a description of one flag.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or a given `file` does not
-#'   exist.
+#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or `file` does not exist or does
+#'   not hold names and values.
 #' * `tfdistribute_unsupported_error`: there is a file but yaml is not installed, or its sections inherit from each
 #'   other but tfruns is not installed.
 #' @references The functions of the same names in tfruns.
@@ -99,7 +99,7 @@ new_flag <- function(type, name, default, description) {
 }
 
 flag_value <- function(flag, value) {
-  converted <- if (length(value) == 1 && !is.na(value)) {
+  converted <- if (is.atomic(value) && length(value) == 1 && !is.na(value)) {
     switch(
       flag$type,
       numeric = suppressWarnings(as.double(value)),
@@ -167,7 +167,7 @@ flags_in_file <- function(file, config) {
       value = file
     )
   }
-  read <- yaml::read_yaml(file)
+  read <- read_flags(file)
   if (!all(vapply(read, is.list, NA))) {
     return(read)
   }
@@ -181,6 +181,35 @@ flags_in_file <- function(file, config) {
     )
   }
   utils::modifyList(as.list(read$default), as.list(read[[config]]))
+}
+
+# The values in a YAML file, a list with names.
+read_flags <- function(file) {
+  text <- readLines(file, warn = FALSE, encoding = "UTF-8")
+  # The time that yaml takes grows with the square of the depth.
+  if (sum(nchar(gsub("[^[{]", "", text, useBytes = TRUE))) > 1000) {
+    abort_flags_file(file, "it is nested too deeply")
+  }
+  read <- tryCatch(
+    yaml::yaml.load(paste(text, collapse = "\n"), eval.expr = FALSE),
+    error = function(error) {
+      abort_flags_file(file, strsplit(conditionMessage(error), "\n")[[1]][[1]])
+    }
+  )
+  if (length(read) > 0 && !(is.list(read) && has_own_names(read))) {
+    abort_flags_file(file, "it is not a list of names and values")
+  }
+  as.list(read)
+}
+
+abort_flags_file <- function(file, reason) {
+  abort_tfdistribute(
+    "argument",
+    problem = "`file` \"{file}\" cannot be read: {substr(reason, 1, 200)}.",
+    remedy = "Write one line for each flag, such as steps: 100.",
+    argument = "file",
+    value = file
+  )
 }
 
 flags_in_command_line <- function(arguments) {

@@ -3,11 +3,11 @@ line <- function(features, labels, mode, params) {
 }
 
 test_that("a model of one's own is a plain value that starts no Python", {
-  model <- estimator(line, model_dir = "runs/line", params = list(rate = 0.1, units = c(4, 2)))
+  model <- estimator(line, model_dir = "/runs/line", params = list(rate = 0.1, units = c(4, 2)))
   expect_s3_class(model, c("tfdistribute_custom_estimator", "tfdistribute_estimator"), exact = TRUE)
   expect_identical(model$model_fn, line)
   expect_identical(model$params, list(rate = 0.1, units = c(4, 2)))
-  expect_identical(model_dir(model), "runs/line")
+  expect_identical(model_dir(model), "/runs/line")
   file <- withr::local_tempfile()
   saveRDS(model, file)
   read <- readRDS(file)
@@ -26,10 +26,10 @@ test_that("a class goes before the package's own", {
 
 test_that("printing shows the function's arguments and the parameters' names", {
   expect_snapshot({
-    estimator(line, model_dir = "runs/line", params = list(rate = 0.1, units = 3))
+    estimator(line, model_dir = "/runs/line", params = list(rate = 0.1, units = 3))
     estimator(
       function(features, ...) NULL,
-      "runs/line",
+      "/runs/line",
       config = run_config(strategy_mirrored(2)),
       loss_reduction = "sum"
     )

@@ -7,17 +7,17 @@ saved_file <- function(env = parent.frame()) {
 test_that("a function or a file is a plain value that can be saved", {
   file <- saved_file()
   models <- list(
-    keras_model_to_estimator(builder, model_dir = "runs/m"),
+    keras_model_to_estimator(builder, model_dir = "/runs/m"),
     keras_model_to_estimator(
       keras_model_path = file,
       custom_objects = list(twice = function(x) 2 * x),
-      model_dir = "runs/m",
+      model_dir = "/runs/m",
       config = run_config(strategy_mirrored(devices = 2))
     )
   )
   for (model in models) {
     expect_s3_class(model, c("tfdistribute_keras_estimator", "tfdistribute_estimator"))
-    expect_identical(model_dir(model), "runs/m")
+    expect_identical(model_dir(model), "/runs/m")
     copy <- withr::local_tempfile(fileext = ".rds")
     saveRDS(model, copy)
     expect_equal(readRDS(copy), model, ignore_function_env = TRUE)
@@ -41,7 +41,7 @@ test_that("Keras estimators print what they are", {
       keras_model_to_estimator(
         keras_model_path = file,
         custom_objects = list(twice = builder, half = builder),
-        model_dir = "runs/m",
+        model_dir = "/runs/m",
         config = run_config(strategy_mirrored(devices = 2))
       )
     },

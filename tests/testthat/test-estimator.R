@@ -1,6 +1,6 @@
 gear <- function() column_categorical_with_identity("gear", num_buckets = 6)
 
-estimators <- function(model_dir = "runs/m") {
+estimators <- function(model_dir = "/runs/m") {
   list(
     linear_regressor(numbers(), model_dir = model_dir),
     linear_classifier(numbers(), model_dir = model_dir, n_classes = 3),
@@ -23,7 +23,7 @@ test_that("every estimator has its kind, its classes, its directory and its conf
       model,
       c(paste0("tfdistribute_", model$kind, "_estimator"), "tfdistribute_estimator")
     )
-    expect_identical(model_dir(model), "runs/m")
+    expect_identical(model_dir(model), "/runs/m")
     expect_true("config" %in% names(model))
   }
 })
@@ -119,13 +119,26 @@ test_that("a directory is chosen once, when the estimator is made", {
 })
 
 test_that("the directory may stand in the configuration", {
-  config <- run_config(model_dir = "runs/c")
-  expect_identical(model_dir(baseline_regressor(config = config)), "runs/c")
-  expect_identical(model_dir(baseline_regressor("runs/c/", config = config)), "runs/c/")
+  config <- run_config(model_dir = "/runs/c")
+  expect_identical(model_dir(baseline_regressor(config = config)), "/runs/c")
+  expect_identical(model_dir(baseline_regressor("/runs/c/", config = config)), "/runs/c/")
   expect_error(
-    baseline_regressor("runs/d", config = config),
+    baseline_regressor("/runs/d", config = config),
     class = "tfdistribute_argument_error"
   )
+})
+
+test_that("the directory does not follow the working directory", {
+  withr::local_dir(withr::local_tempdir())
+  here <- getwd()
+  model <- baseline_regressor("runs/m")
+  from_config <- baseline_regressor(config = run_config(model_dir = "runs/c"))
+  started <- linear_regressor(numbers(), warm_start_from = "runs/m")
+  withr::local_dir(withr::local_tempdir())
+  expect_identical(model_dir(model), file.path(here, "runs/m"))
+  expect_identical(model_dir(from_config), file.path(here, "runs/c"))
+  expect_identical(started$warm_start_from$ckpt_to_initialize_from, file.path(here, "runs/m"))
+  expect_identical(model_dir(baseline_regressor("gs://bucket/m")), "gs://bucket/m")
 })
 
 test_that("estimators are plain values that can be saved", {
@@ -150,7 +163,7 @@ test_that("estimators print what they are", {
     dnn_classifier(
       c(64, 32),
       feature_columns(column_numeric("wt"), column_indicator(gear())),
-      model_dir = "runs/cars",
+      model_dir = "/runs/cars",
       n_classes = 3,
       label_vocabulary = c("a", "b", "c"),
       optimizer = list("adam", learning_rate = 0.01),

@@ -57,6 +57,30 @@ test_that("what does not fit is refused by name", {
   expect_match(refused$problem, "only tfruns reads")
 })
 
+test_that("a file that does not hold names and values is refused soon", {
+  skip_if_not_installed("yaml")
+  texts <- list(
+    "steps: [1",
+    "steps:\t1\n\tb",
+    "steps: 1\nsteps: 2",
+    "- 1\n- 2",
+    "3",
+    paste0("steps: ", strrep("[", 20000), strrep("]", 20000)),
+    "steps: {b: 1}\nother: 1",
+    paste0("steps: ", strrep("9", 5000))
+  )
+  for (text in texts) {
+    file <- withr::local_tempfile(lines = text, fileext = ".yml")
+    error <- expect_error(
+      flags(described(), file = file, arguments = character()),
+      class = "tfdistribute_argument_error"
+    )
+    expect_lt(nchar(conditionMessage(error)), 2000)
+  }
+  file <- withr::local_tempfile(lines = character(), fileext = ".yml")
+  expect_identical(flags(described(), file = file, arguments = character())$steps, 100L)
+})
+
 test_that("flags() is that of tfruns where tfruns is installed", {
   local_stand_in(
     "tfruns",

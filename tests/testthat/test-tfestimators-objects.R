@@ -108,14 +108,14 @@ test_that("distribute() takes an Estimator of Python, and one of this package", 
 })
 
 test_that("distribute() gives an estimator the configuration and its model_dir", {
-  model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "runs/a")
+  model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "/runs/a")
   config <- run_config(strategy_mirrored(devices = 2))
   expect_identical(distribute(model, config)$config, config)
-  expect_identical(model_dir(distribute(model, config)), "runs/a")
+  expect_identical(model_dir(distribute(model, config)), "/runs/a")
   temporary <- linear_regressor(feature_columns(column_numeric("wt")))
-  expect_identical(model_dir(distribute(temporary, run_config(model_dir = "runs/b"))), "runs/b")
+  expect_identical(model_dir(distribute(temporary, run_config(model_dir = "/runs/b"))), "/runs/b")
   expect_snapshot(error = TRUE, {
-    distribute(model, run_config(model_dir = "runs/b"))
+    distribute(model, run_config(model_dir = "/runs/b"))
     distribute(model, NULL)
     distribute(mtcars, config)
     distribute(structure(list(estimator = 3), class = "tf_estimator"), config)

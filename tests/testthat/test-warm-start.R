@@ -1,12 +1,12 @@
 columns <- function() feature_columns(column_numeric("wt"))
 
 test_that("a warm start is a path, an estimator or a list", {
-  trained <- linear_regressor(columns(), model_dir = "runs/a")
+  trained <- linear_regressor(columns(), model_dir = "/runs/a")
   start <- function(value) {
     unclass(linear_regressor(columns(), warm_start_from = value)$warm_start_from)
   }
-  expect_identical(start("runs/a"), list(ckpt_to_initialize_from = "runs/a"))
-  expect_identical(start(trained), start("runs/a"))
+  expect_identical(start("/runs/a"), list(ckpt_to_initialize_from = "/runs/a"))
+  expect_identical(start(trained), start("/runs/a"))
   chosen <- list(
     ckpt_to_initialize_from = trained,
     vars_to_warm_start = ".*wt.*",
@@ -15,19 +15,19 @@ test_that("a warm start is a path, an estimator or a list", {
   expect_identical(
     start(chosen),
     list(
-      ckpt_to_initialize_from = "runs/a",
+      ckpt_to_initialize_from = "/runs/a",
       vars_to_warm_start = ".*wt.*",
       var_name_to_prev_var_name = list(a = "b")
     )
   )
-  expect_snapshot(dnn_regressor(4, columns(), model_dir = "runs/b", warm_start_from = chosen))
+  expect_snapshot(dnn_regressor(4, columns(), model_dir = "/runs/b", warm_start_from = chosen))
 })
 
 test_that("something that is not a warm start is refused", {
   expect_snapshot(error = TRUE, {
     linear_regressor(columns(), warm_start_from = 3)
-    linear_regressor(columns(), warm_start_from = list("runs/a"))
-    linear_regressor(columns(), warm_start_from = list(checkpoint = "runs/a"))
+    linear_regressor(columns(), warm_start_from = list("/runs/a"))
+    linear_regressor(columns(), warm_start_from = list(checkpoint = "/runs/a"))
     linear_regressor(
       columns(),
       warm_start_from = list(ckpt_to_initialize_from = "a", var_name_to_prev_var_name = "b")

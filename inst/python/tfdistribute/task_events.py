@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tfdistribute import errors
+from tfdistribute.files import parse_json
 
 # Environment variables that the supervisor sets for each task: the job's private directory, the file of the task's
 # events, the number of restarts before, the SHA-256 of the job's description, and the model_dir that is locked.
@@ -154,7 +155,7 @@ def number(value: object) -> float | None:
 
 def _parse_event(line: bytes) -> dict[str, Any] | None:
     try:
-        found: object = json.loads(line)
+        found = parse_json(line)
     except ValueError:
         return None
     if not isinstance(found, dict):

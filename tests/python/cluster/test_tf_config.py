@@ -58,6 +58,22 @@ def test_broken_json_is_refused_with_its_place():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '{"cluster": ' * 100_000,
+        "[" * 900 + "]" * 900,
+        '{"task": {"type": "worker", "index": ' + "9" * 5000 + "}}",
+        '{"task": {"type": "worker", "index": "' + "9" * 5000 + '"}}',
+        json.dumps(["a" * 100_000]),
+    ],
+)
+def test_json_that_no_cluster_needs_is_refused_in_few_words(text: str):
+    with pytest.raises(ClusterError, match="TF_CONFIG") as caught:
+        read_tf_config({"TF_CONFIG": text})
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ([1], "TF_CONFIG must be an object in braces, not [1]."),
@@ -85,7 +101,7 @@ def test_what_is_no_cluster_is_refused_by_name(content: Any, message: str):
     ("text", "message"),
     [
         ('{"cluster": {"chief": ["a:1"]}, "cluster": {}}', 'TF_CONFIG has "cluster" twice.'),
-        ('{"cluster": ' + "[" * 100_000, "TF_CONFIG is nested too deeply."),
+        ('{"cluster": ' + "[" * 100_000, "it is nested too deeply"),
         ('{"task": {"type": "chief", "index": ' + "9" * 5_000 + "}}", "TF_CONFIG cannot be read"),
         (json.dumps({"cluster": ["a:1"] * 100_000}), 'TF_CONFIG["cluster"] must be an object'),
     ],

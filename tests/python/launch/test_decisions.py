@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, from_values
 from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
+from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.hardware import VISIBLE, assign_cores, assign_gpus, available_gpus
 from tfdistribute.launch.host.logs import LogReader, level_of
 from tfdistribute.launch.job import Job, read_job, write_job
@@ -301,6 +303,26 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
     for host in ("a;b:1", "$(id):1", "a b:1", "`id`:1", "a|b", "-a:1"):
         with pytest.raises(ClusterError, match="not an address"):
             ClusterSpec(chief=(host,))
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[1]", "3", "{}", '{"id": ' + "9" * 5000 + "}", "{"]
+)
+def test_a_file_that_is_not_a_job_is_refused(text: str, tmp_path: Path):
+    (tmp_path / "job.json").write_text(text)
+    with pytest.raises(ArgumentError) as caught:
+        read_job(str(tmp_path / "job.json"))
+    assert len(str(caught.value)) < 2000
+
+
+def test_a_pipe_in_place_of_a_file_of_a_job_is_refused_at_once(tmp_path: Path):
+    tmp_path.chmod(0o700)
+    pipe = str(tmp_path / "task.rds")
+    os.mkfifo(pipe)
+    with pytest.raises(ArgumentError, match="is not a job"):
+        read_job(pipe)
+    with pytest.raises(ArgumentError, match="is not what was written for this job"):
+        private_directory.check_digest(pipe, "0" * 64)
 
 
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():

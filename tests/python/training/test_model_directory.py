@@ -16,6 +16,7 @@ from tfdistribute.training.model_directory import (
     ModelDirectory,
     require_checkpoint,
     trained_columns,
+    was_temporary,
 )
 
 STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
@@ -25,6 +26,24 @@ def test_a_verb_without_a_trained_model_is_refused(tmp_path: Path):
     with pytest.raises(ModelDirectoryError, match="predict needs a trained model") as caught:
         require_checkpoint(str(tmp_path), None, "predict")
     assert "train()" in (caught.value.remedy or "")
+
+
+def test_a_temporary_directory_that_went_with_its_session_is_said_to_have(tmp_path: Path):
+    gone = str(tmp_path / "RtmpAb12" / "tfdistribute-model-1a2b")
+    assert was_temporary(gone)
+    with pytest.raises(ModelDirectoryError, match="was deleted when its R session ended") as caught:
+        require_checkpoint(gone, None, "predict")
+    assert "Give the estimator a `model_dir`" in str(caught.value.remedy)
+    # The session lives, and the model was not trained yet.
+    (tmp_path / "RtmpAb12").mkdir()
+    assert not was_temporary(gone)
+    assert not was_temporary(str(tmp_path / "elsewhere" / "model"))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[1]", "9" * 5000, "{"])
+def test_a_signature_that_cannot_be_read_is_none(text: str, tmp_path: Path):
+    (tmp_path / SIGNATURE).write_text(text)
+    assert ModelDirectory(str(tmp_path)).structure is None
 
 
 def test_a_chosen_checkpoint_must_be_whole(tensorflow: Any, tmp_path: Path):

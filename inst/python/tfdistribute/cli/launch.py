@@ -14,9 +14,10 @@ from tfdistribute.cli.arguments import count
 from tfdistribute.cli.job_console import JobConsole
 from tfdistribute.cluster.spec import NETWORKS, LocalCluster
 from tfdistribute.errors import TfdistributeError
+from tfdistribute.files import absolute_path
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import LEVELS
-from tfdistribute.launch.job import Job, is_remote
+from tfdistribute.launch.job import Job
 from tfdistribute.launch.start import CODES
 from tfdistribute.launch.supervisor import supervise
 
@@ -84,9 +85,7 @@ def _command(script: Path, for_script: list[str]) -> list[str] | str:
 
 
 def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> Job:
-    model_dir = arguments.model_dir
-    if model_dir is not None and not is_remote(model_dir):
-        model_dir = os.path.abspath(model_dir)
+    model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
     # The tasks of a Python script import this package from the same place.
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     root = str(Path(__file__).parents[2])

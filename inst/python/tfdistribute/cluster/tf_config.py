@@ -9,12 +9,16 @@ from typing import Any, cast
 
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
 from tfdistribute.errors import ClusterError
+from tfdistribute.files import parse_json
 
 _MOST_CHARACTERS = 200
 REMEDY = (
     'Write it as {"cluster": {"chief": ["host:port"], "worker": ["host:port"]}, '
     '"task": {"type": "chief", "index": 0}}, or unset TF_CONFIG to train on this machine alone.'
 )
+
+# An index with more digits is not one.
+_MOST_DIGITS = 20
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,7 @@ def parse_tf_config(text: str) -> TfConfig | None:
     if not text:
         return None
     try:
-        content: object = json.loads(text, object_pairs_hook=_without_duplicates)
-    except RecursionError as error:
-        raise ClusterError(
-            "TF_CONFIG is nested too deeply.", REMEDY, argument="TF_CONFIG"
-        ) from error
+        content = parse_json(text, _without_duplicates)
     except json.JSONDecodeError as error:
         near = " ".join(text[max(error.pos - 15, 0) : error.pos + 15].split())
         raise ClusterError(
@@ -123,7 +123,7 @@ def _with_task(cluster: dict[str, tuple[str, ...]], task: dict[str, Any]) -> TfC
     role, index = task.get("type"), task.get("index", 0)
     if role is None:
         return TfConfig(cluster)
-    if isinstance(index, str) and index.isdecimal():
+    if isinstance(index, str) and index.isdecimal() and len(index) < _MOST_DIGITS:
         index = int(index)
     if not isinstance(role, str) or isinstance(index, bool) or not isinstance(index, int):
         raise _misfit('TF_CONFIG["task"]', "a type and an index from 0", task)
@@ -183,7 +183,10 @@ def _addresses(value: object, name: str) -> tuple[str, ...]:
 
 
 def _misfit(name: str, expected: str, value: object) -> ClusterError:
-    shown = json.dumps(value)
+    try:
+        shown = json.dumps(value)
+    except RecursionError:
+        shown = "deeply nested values"
     if len(shown) > _MOST_CHARACTERS:
         shown = f"{shown[: _MOST_CHARACTERS - 3]}..."
     return ClusterError(

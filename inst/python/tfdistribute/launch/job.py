@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tfdistribute.cluster.addresses import (
     Address,
@@ -27,6 +27,7 @@ from tfdistribute.cluster.spec import (
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.files import is_remote, read_json
 from tfdistribute.task_events import JOB
 
 FILE = "job.json"
@@ -34,7 +35,6 @@ VERBS = ("train", "train_and_evaluate", "script")
 
 # The id is part of paths.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -142,16 +142,12 @@ class Job(Description):
         return self.cluster
 
 
-def is_remote(path: str) -> bool:
-    """Return whether a path is on remote storage, such as "gs://bucket/model"."""
-    return _REMOTE.match(path) is not None
-
-
 def read_job(path: str) -> Job:
     """Read a job from its file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content: Any = json.load(file)
+        content = read_json(path)
+        if not isinstance(content, dict):
+            raise ValueError("it does not hold an object")
     except (OSError, ValueError) as error:
         raise ArgumentError(
             f'`path` "{path}" is not a job: {error}.',
@@ -159,7 +155,7 @@ def read_job(path: str) -> Job:
             argument="path",
             value=path,
         ) from error
-    return read(Job, content)
+    return read(Job, cast("dict[str, Any]", content))
 
 
 def write_job(job: Job) -> str:

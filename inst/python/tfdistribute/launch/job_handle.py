@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from tfdistribute import files
 from tfdistribute.errors import ArgumentError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory
@@ -168,8 +168,7 @@ def find_job(name: str) -> dict[str, Any] | None:
 def read_json(path: str) -> dict[str, Any] | None:
     """Read one JSON object from a file; None if there is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found: object = json.load(file)
+        found = files.read_json(path)
     except (OSError, ValueError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None

@@ -58,6 +58,7 @@ class Custom(Model, kind="custom"):
     _make_hooks: ClassVar[MakeHooks] = staticmethod(_no_hooks)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         if not takes(self.model_fn, "features"):
             raise ModelError(

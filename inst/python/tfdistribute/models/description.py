@@ -11,6 +11,7 @@ from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import UnsupportedError
+from tfdistribute.files import absolute_path
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
 
@@ -22,9 +23,13 @@ MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class Model(Description):
-    """What is trained, and the directory of its checkpoints."""
+    """What is trained, and the directory of its checkpoints: an absolute path, whatever was given."""
 
     model_dir: str
+
+    def __post_init__(self) -> None:
+        # The working directory may change between two verbs.
+        object.__setattr__(self, "model_dir", absolute_path(self.model_dir))
 
     def build(self, config: Any) -> Any:
         """Make the Estimator.

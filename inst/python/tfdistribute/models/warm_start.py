@@ -9,6 +9,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.files import absolute_path, is_remote
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class WarmStart(Description):
     vars_to_warm_start: str | tuple[str, ...] = ".*"
     var_name_to_prev_var_name: dict[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        path = absolute_path(self.ckpt_to_initialize_from)
+        object.__setattr__(self, "ckpt_to_initialize_from", path)
+
     def check(self) -> None:
         """Check that the checkpoint exists.
 
@@ -37,7 +42,7 @@ class WarmStart(Description):
         """
         path = self.ckpt_to_initialize_from
         files = (path + ".index", os.path.join(path, "checkpoint"), self._saved_model() + ".index")
-        if "://" not in path and not any(os.path.isfile(file) for file in files):
+        if not is_remote(path) and not any(os.path.isfile(file) for file in files):
             raise ModelDirectoryError(
                 f'`warm_start_from` "{path}" holds no checkpoint.',
                 "Give the `model_dir` of a trained model, or what latest_checkpoint() returns.",

@@ -34,6 +34,7 @@ class Wrapped(Model, kind="wrapped"):
     calls_r: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not engine.existing_estimators.is_estimator(self.estimator):
             shown = type(self.estimator).__name__
             raise ArgumentError(

@@ -7,15 +7,18 @@ import os
 import tempfile
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelDirectoryError
+from tfdistribute.files import read_json
 
 SIGNATURE = "tfdistribute-model.json"
+
+# How new_estimator() in R names the directory of a model that was not given one.
+_TEMPORARY = "tfdistribute-model-"
 
 
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
@@ -50,6 +53,14 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         )
     if broken is not None and found is not None:
         warnings.warn(f"{broken}: {verb} uses {os.path.basename(found)}.", stacklevel=2)
+    if found is None and was_temporary(model_dir):
+        raise ModelDirectoryError(
+            f'{verb} needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
+            "session ended.",
+            "Give the estimator a `model_dir`, and train it again.",
+            argument="model_dir",
+            value=model_dir,
+        )
     if found is None:
         raise ModelDirectoryError(
             f'{verb} needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
@@ -79,6 +90,12 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
             argument="input_fn",
         )
     return columns
+
+
+def was_temporary(model_dir: str) -> bool:
+    """Return whether R chose a directory in the temporary directory of a session that has ended."""
+    session, name = os.path.split(model_dir)
+    return name.startswith(_TEMPORARY) and not os.path.exists(session)
 
 
 class ModelDirectory:
@@ -168,9 +185,9 @@ class ModelDirectory:
 
 
 def _read_signed(model_dir: str) -> dict[str, Any]:
-    path = Path(model_dir) / SIGNATURE
+    path = os.path.join(model_dir, SIGNATURE)
     try:
-        signed = json.loads(path.read_text(encoding="utf-8"))
+        signed = read_json(path)
     except (OSError, ValueError):
         return {}
     return signed if isinstance(signed, dict) else {}

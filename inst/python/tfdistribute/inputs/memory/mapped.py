@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
+from tfdistribute.files import read_json
 from tfdistribute.inputs.memory.packed_input import PackedInput
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack
@@ -77,7 +78,7 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
 def map_packed(directory: str) -> PackedColumns:
     """Map the files of ``write_packed`` read-only."""
     try:
-        description = json.loads((Path(directory) / COLUMNS).read_text(encoding="utf-8"))
+        description: Any = read_json(os.path.join(directory, COLUMNS))
         tables = {
             name: np.array(texts, dtype=object) for name, texts in description["tables"].items()
         }

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfdistribute.errors import ArgumentError
+from tfdistribute.files import open_regular
 
 if sys.platform != "win32":
     import fcntl
@@ -96,7 +97,7 @@ def check_digest(path: str, digest: str) -> None:
 def digest_of(path: str) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

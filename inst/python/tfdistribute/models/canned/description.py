@@ -50,6 +50,7 @@ class Canned(Model):
     warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         for argument, columns in self.columns().items():
             check_distinct(columns, argument)

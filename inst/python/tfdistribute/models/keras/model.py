@@ -51,6 +51,7 @@ class KerasModel(Model, kind="keras"):
     weights: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.path is None) == (self.function is None):
             raise ModelError(
                 f"A Keras model needs `path` or `function`, and has {'neither' if self.path is None else 'both'}.",

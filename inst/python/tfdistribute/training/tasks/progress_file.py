@@ -18,6 +18,7 @@ from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.member import Member
+from tfdistribute.files import parse_json
 from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"
@@ -73,7 +74,7 @@ class ProgressFile:
         """Read the record of this process's own job; None if there is none."""
         try:
             with engine.tf.io.gfile.GFile(self._path, "r") as file:
-                fields: dict[str, Any] = json.loads(file.read())
+                fields: Any = parse_json(file.read())
             record = TrainingRecord(**fields)
         except (engine.tf.errors.OpError, ValueError, TypeError):
             return None

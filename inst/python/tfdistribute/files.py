@@ -1,0 +1,80 @@
+"""Paths, and files and JSON that another program may have written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+# Whole numbers beyond 64 bits are not counts, sizes or indexes.
+_MOST_DIGITS = 20
+
+
+class NotRegularError(OSError):
+    """The path is that of a pipe, a device or a directory."""
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is on remote storage, such as "gs://bucket/model"."""
+    return _REMOTE.match(path) is not None
+
+
+def absolute_path(path: str) -> str:
+    """Make a path independent of the working directory; a path on remote storage stays as it is."""
+    return path if not path or is_remote(path) else os.path.abspath(os.path.expanduser(path))
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a regular file for reading bytes. A pipe or a device is refused, and never waited for.
+
+    Raises:
+        NotRegularError: it is not a regular file.
+        OSError: it cannot be opened.
+    """
+    # Opening a pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegularError(f'"{path}" is not a regular file')
+    return os.fdopen(descriptor, "rb")
+
+
+def parse_json(
+    text: str | bytes, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> object:
+    """Parse JSON.
+
+    Args:
+        text: The JSON.
+        make_object: Makes an object from its names and values; None for a dictionary.
+
+    Raises:
+        ValueError: the text is not JSON (``json.JSONDecodeError``), is nested too deeply, or has a number that is too
+            long.
+    """
+    try:
+        return json.loads(text, parse_int=_whole_number, object_pairs_hook=make_object)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_json(path: str) -> object:
+    """Parse the JSON in a regular file.
+
+    Raises:
+        OSError: as ``open_regular``.
+        ValueError: as ``parse_json``, or the text is not UTF-8.
+    """
+    with open_regular(path) as file:
+        return parse_json(file.read())
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(text)} digits")
+    return int(text)
