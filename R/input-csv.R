@@ -16,14 +16,15 @@
 #' @param na Strings that mean a missing value, unless they are quoted.
 #' @param delim Character between fields, one ASCII character.
 #' @param on_bad_row What to do with a row that has too many or too few fields, a value that does not fit its column's
-#'   type, text that is not UTF-8, or a missing value that `impute` does not fill: `"error"` or `"skip"`. Skipping
-#'   parses all files once more each time a verb runs. The verb ends with a warning that gives the number of skipped
-#'   rows.
+#'   type, a number beyond 3.4e38, an infinite response, text that is not UTF-8, or a missing value that `impute` does
+#'   not fill: `"error"` or `"skip"`. Skipping parses all files once more each time a verb runs. The verb ends with a
+#'   warning that gives the number of skipped rows.
 #' @inherit input_fn return
 #' @section Types:
 #' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
 #' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
-#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings.
+#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings. A number beyond 3.4e38, such as 1e999, is an
+#' error; `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
 #' @inheritSection input_parquet Errors
 #' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
 #' @seealso [input_parquet()], which is faster; [check_sharding()]

@@ -63,7 +63,8 @@ input_fixed_length <- function(
   )
 }
 
-# Describe records in files of a `kind` that can have these `dtypes`; the other arguments are the user's.
+# Describe records in files of a `kind` that can have these `dtypes`. The other arguments are the user's; those in
+# `...` are checked.
 new_record_input <- function(
   kind,
   paths,
@@ -76,7 +77,8 @@ new_record_input <- function(
   columns,
   weights,
   transform,
-  dtypes
+  dtypes,
+  ...
 ) {
   paths <- check_strings(paths)
   response <- check_string(response, null = TRUE)
@@ -93,7 +95,8 @@ new_record_input <- function(
     num_epochs = check_count(num_epochs, null = TRUE),
     shuffle = check_shuffle(shuffle),
     seed = check_seed(seed),
-    columns = check_record_columns(columns, dtypes)
+    columns = check_record_columns(columns, dtypes),
+    ...
   )
   transformed_input(source, weights, transform)
 }

@@ -18,15 +18,16 @@
 #'   missing values an error. Missing responses are always an error.
 #' @param weights Name of the column that holds the weight of each row, a string; NULL for equal weights. See
 #'   [input_transform].
-#' @param on_bad_row What to do with a row that has a value that does not fit its column's type, or a missing value that
-#'   `impute` does not fill: `"error"` or `"skip"`. Skipping reads all files once more each time a verb runs. The verb
-#'   ends with a warning that gives the number of skipped rows.
+#' @param on_bad_row What to do with a row that has a value that does not fit its column's type, a number beyond 3.4e38,
+#'   an infinite response, or a missing value that `impute` does not fill: `"error"` or `"skip"`. Skipping reads all
+#'   files once more each time a verb runs. The verb ends with a warning that gives the number of skipped rows.
 #' @inherit input_fn return
 #' @section Types:
 #' Signed integers of up to 32 bits become int32, other integers int64, decimals and floating-point numbers float32,
 #' logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32, timestamps
 #' seconds since then as float64, and fixed-size lists of numbers one row of a matrix. Every file must have the same
-#' types; the order of columns may differ. NULL and NaN are missing values.
+#' types; the order of columns may differ. NULL and NaN are missing values. Numbers beyond 3.4e38 are an error, and those
+#' closer to 0 than 1.2e-38 become 0.
 #' @section Order and sharding of rows:
 #' Every row is read once per epoch. Before anything is shuffled, each worker gets a contiguous range of the rows; the
 #' sizes of the ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,

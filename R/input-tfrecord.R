@@ -2,7 +2,7 @@
 #'
 #' `tf.train.Example` messages are read in blocks of about a megabyte while a model trains, and parsed by whole batches.
 #' The files are not opened until a verb runs. It finds the records in one fast pass, whose result is kept while R runs.
-#' Checksums of records are not verified, and compressed files are not supported.
+#' Compressed files are not supported.
 #'
 #' A message that lacks a column, or holds it with another type or shape, raises `tfdistribute_input_error` with its
 #' file and number when it is parsed. Rows are ordered and sharded as described in [input_parquet()].
@@ -12,6 +12,8 @@
 #'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and
 #'   bool (stored as int64, given to the model as int32) and string. Every message must have all columns.
 #'   [example_spec()] derives this argument from feature columns. NULL reads the index that [write_tfrecord()] wrote.
+#' @param verify Whether the checksum of each record is compared with its content, TRUE or FALSE. A damaged record raises
+#'   `tfdistribute_input_error` with its file and number; with FALSE it is read as it is.
 #' @inherit input_fn return
 #' @inheritSection input_fixed_length Errors
 #' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>
@@ -30,7 +32,8 @@ input_tfrecord <- function(
   seed = NULL,
   columns = NULL,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  verify = TRUE
 ) {
   new_record_input(
     "tfrecord",
@@ -44,7 +47,8 @@ input_tfrecord <- function(
     columns = columns,
     weights = weights,
     transform = transform,
-    dtypes = c("float32", "int64", "int32", "bool", "string")
+    dtypes = c("float32", "int64", "int32", "bool", "string"),
+    verify = check_flag(verify)
   )
 }
 

@@ -18,6 +18,9 @@ TYPES: Mapping[str, str] = {
     "datetime": "float64",
 }
 
+# Values of one example: TensorFlow counts the elements of a tensor in 64 bits, and aborts beyond.
+MOST_VALUES = 2**31 - 1
+
 # The Arrow type as which a column is read if the user gives its type.
 ARROW_TYPES: Mapping[str, str] = {
     "float": "float64",

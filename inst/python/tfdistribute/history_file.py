@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from tfdistribute.files import parse_json
+
 # Two files, because the chief and the evaluator of a cluster write at the same time.
 LOSSES = "tfdistribute-losses.jsonl"
 EVALUATIONS = "tfdistribute-evaluations.jsonl"
@@ -103,7 +105,7 @@ def _read(model_dir: str, file: str) -> list[Row]:
 def _parse(line: str) -> Row | None:
     # The last line of a process that was killed may be incomplete.
     try:
-        found: object = json.loads(line)
+        found = parse_json(line)
     except ValueError:
         return None
     if not isinstance(found, dict):

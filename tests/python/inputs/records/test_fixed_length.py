@@ -222,3 +222,102 @@ def test_other_data_does_not_keep_the_shards_of_the_first(tmp_path: Path):
     (tmp_path / "other" / "mine.txt").touch()
     with pytest.raises(ArgumentError, match="is not empty"):
         write_fixed_length(table(10), str(tmp_path / "other"), 2)
+
+
+def test_a_number_beyond_32_bits_is_refused_with_its_record(tmp_path: Path, tensorflow: Any):
+    path = str(tmp_path / "a.bin")
+    np.array([[0.5, 1.5], [np.inf, -1e39], [2.5, 3.5]]).tofile(path)
+    source = FixedLength((path,), columns={"x": "float64[2]"})
+    with (
+        pytest.raises(InputError, match=f'Record 2 of "{path}" has a number beyond 3.4e38'),
+        source.serving(),
+    ):
+        batches(source, "predict")
+    np.array([[0.5, 1.5], [np.inf, -1.0]]).tofile(path)
+    (batch,) = batches(FixedLength((path,), columns={"x": "float64[2]"}), "predict")
+    assert batch["x"].tolist() == [[0.5, 1.5], [np.inf, -1.0]]
+
+
+@pytest.mark.parametrize("features", [None, ("kind",)])
+def test_a_label_that_the_index_does_not_have_is_refused_with_its_record(
+    features: Any, tmp_path: Path, tensorflow: Any
+):
+    codes = np.array([0, 1, 0], np.int32)
+    labels = np.array(["a", "b"], object)
+    kind = Column("kind", "string", lambda: {"codes": codes, "labels": labels}, levels=("a", "b"))
+    columns = [kind] if features is None else [kind, Column("x", "float", lambda: codes / 2)]
+    write_fixed_length(pack(columns), str(tmp_path / "data"), 1)
+    (shard,) = (tmp_path / "data").glob("*.bin")
+    content = bytearray(shard.read_bytes())
+    content[content.index(1) if features is None else -4] = 7
+    shard.write_bytes(content)
+    source = FixedLength((str(tmp_path / "data"),), features=features)
+    with (
+        pytest.raises(InputError, match=r"Record \d of .* has a label of `kind`"),
+        source.serving(),
+    ):
+        batches(source, "predict")
+
+
+def change(index: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split("/")
+    place: Any = index
+    for each in parents:
+        place = place[int(each)] if each.isdecimal() else place[each]
+    place[last] = value
+
+
+ODD_INDEXES: dict[str, tuple[str, Any, str]] = {
+    "a name outside": ("rows", {"../a.bin": 10}, "is not in its directory"),
+    "an absolute name": ("rows", {"/etc/passwd": 10}, "is not in its directory"),
+    "the directory": ("rows", {"..": 10}, "is not in its directory"),
+    "no numbers of rows": ("rows", {"a.bin": "10"}, "no number of rows"),
+    "no files": ("rows", ["a.bin"], "names no files"),
+    "a huge shape": ("columns/0/facts/shape", [10**6, 10**6, 10**6], "shape that no row can have"),
+    "an empty shape": ("columns/0/facts/shape", [0], "shape that no row can have"),
+    "a negative shape": ("columns/0/facts/shape", [-4], "shape that no row can have"),
+    "a shape of text": ("columns/0/facts/shape", ["4"], "shape that no row can have"),
+    "a shape that is a number": ("columns/0/facts/shape", 4, "another type"),
+    "an unknown dtype": ("columns/0/dtype", "object", "another dtype than its type"),
+    "an unknown type": ("columns/0/facts/type", "complex", "no known type"),
+    "a type that is a list": ("columns/0/facts/type", [], "another type"),
+    "a name that is a number": ("columns/0/facts/name", 4, "has no name"),
+    "a range of text": ("columns/0/range", ["a", "b"], "range that is not two numbers"),
+    "labels that are numbers": ("columns/0/labels", [1, 2], "labels that are not strings"),
+    "another format": ("format", "csv", "has the format"),
+    "no columns": ("columns", [], "names a column twice, or none"),
+    "columns that are text": ("columns", "x", "another type"),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), ODD_INDEXES.values(), ids=ODD_INDEXES)
+def test_an_index_that_this_package_did_not_write_is_refused(
+    path: str, value: Any, problem: str, written: str
+):
+    index = Path(written, "index.json")
+    content = json.loads(index.read_text())
+    change(content, path, value)
+    index.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="is not an index of this package") as caught:
+        FixedLength((written,)).facts()
+    assert problem in caught.value.problem
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"rows": ' + "9" * 5000 + "}", "3", "{}", "\0"])
+def test_json_that_is_not_an_index_is_refused(text: str, written: str):
+    Path(written, "index.json").write_text(text)
+    with pytest.raises(InputError, match="is not an index of this package"):
+        FixedLength((written,)).facts()
+
+
+def test_a_shard_with_other_rows_than_its_index_says_is_refused(written: str):
+    shard = Path(written, "part-00001-of-00003.bin")
+    content = shard.read_bytes()
+    shard.write_bytes(content[: len(content) // 3 * 2])
+    with pytest.raises(InputError, match="has 2 rows, but its index says 3"):
+        FixedLength((written,)).facts()
+    index = Path(written, "index.json")
+    index.write_text(index.read_text().replace('.bin": 4', '.bin": 1000000000000'))
+    with pytest.raises(InputError, match="but its index says 1000000000000"):
+        FixedLength((written,)).facts()

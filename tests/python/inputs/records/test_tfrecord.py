@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfdistribute.errors import InputError
+from tfdistribute.checksums import crc32c
+from tfdistribute.errors import ArgumentError, BackendError, InputError
 from tfdistribute.inputs import Column, TFRecord
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.packed.packing import PackedColumns, pack
@@ -159,6 +161,54 @@ def test_a_record_that_lacks_a_column_is_named(
         # Prediction does not read the response.
         with source.serving():
             assert sum(len(batch["x"]) for batch in batches(source, "predict")) == 20
+
+
+@pytest.mark.parametrize("part", ["length", "checksum of the length", "message", "checksum"])
+def test_a_damaged_record_is_refused_by_its_checksum(part: str, tmp_path: Path, tensorflow: Any):
+    path = tmp_path / "a.tfrecord"
+    with tensorflow.io.TFRecordWriter(str(path)) as writer:
+        for row in range(5):
+            writer.write(example(tensorflow, x=[float(row)]))
+    content = bytearray(path.read_bytes())
+    record = len(content) // 5
+    # The last byte of a message is that of its number.
+    at = {"length": 0, "checksum of the length": 8, "message": record - 5, "checksum": record - 1}
+    content[2 * record + at[part]] ^= 1
+    path.write_bytes(content)
+    source = TFRecord((str(path),), columns={"x": "float32"})
+    with (
+        pytest.raises(InputError, match="cut off" if part == "length" else "Record 3") as caught,
+        source.serving(),
+    ):
+        batches(source, "predict")
+    unverified = TFRecord((str(path),), columns={"x": "float32"}, verify=False)
+    if part != "length":
+        assert "its checksum does not match" in caught.value.problem
+        assert "verify = FALSE" in str(caught.value.remedy)
+        (read,) = batches(unverified, "predict")
+        assert (read["x"].tolist() == [0, 1, 2, 3, 4]) == (part != "message")
+
+
+def test_a_missing_package_for_checksums_is_named(written: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
+    crc32c.cache_clear()
+    source = TFRecord((written,))
+    with pytest.raises(BackendError, match="google-crc32c") as caught, source.serving():
+        batches(source, "predict")
+    assert "pip install google-crc32c" in str(caught.value.remedy)
+    crc32c.cache_clear()
+    assert len(batches(TFRecord((written,), verify=False), "predict")) == 1
+
+
+def test_a_row_cannot_hold_more_values_than_its_file_has_bytes(tmp_path: Path, tensorflow: Any):
+    path = tmp_path / "a.tfrecord"
+    with tensorflow.io.TFRecordWriter(str(path)) as writer:
+        writer.write(example(tensorflow, x=[1.0]))
+    with pytest.raises(InputError, match="gives `x` 1,000,000,000 values per row"):
+        TFRecord((str(path),), columns={"x": "float32[1000, 1000000]"}).facts()
+    for shape in ("1000000,1000000,1000000", "0", "9" * 5000):
+        with pytest.raises(ArgumentError, match="`columns.x`"):
+            TFRecord((str(path),), columns={"x": f"float32[{shape}]"}).facts()
 
 
 def test_without_index_and_columns_nothing_is_guessed(tmp_path: Path):

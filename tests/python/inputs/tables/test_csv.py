@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +182,7 @@ def test_other_files_than_csv_are_refused_by_name(tmp_path: Path):
         (b'a,b\n1,2\n3,5" pipe\n', "Line 3"),
         (b'a,b\n1,2\n3,"never\nclosed\n', "Line 3"),
         (b"a\nNA\n", "only missing values"),
+        (b"a" * 200_000 + b"\n1\n", "a name of more than 131,072 characters"),
         (b"a\n12:00:01\n", "type that TensorFlow does not support"),
     ):
         path = written(tmp_path, content)
@@ -191,6 +192,18 @@ def test_other_files_than_csv_are_refused_by_name(tmp_path: Path):
     assert "does not exist" in refusal(csv_input(tmp_path / "none.csv")).problem
     assert "is a directory" in refusal(csv_input(tmp_path)).problem
     assert "matches no file" in refusal(csv_input(tmp_path / "*.tsv")).problem
+
+
+def test_a_header_of_very_many_columns_has_an_answer_soon(tmp_path: Path):
+    names = [f"column{number}" for number in range(200_000)]
+    path = written(tmp_path, ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    begun = time.monotonic()
+    error = refusal(csv_input(path))
+    assert "200,000 features, and can have at most 100,000" in error.problem
+    assert csv_input(path, features=("column7", "column199999")).facts().rows == 1
+    error = refusal(csv_input(written(tmp_path, ",".join([*names, "column7"]) + "\n1\n")))
+    assert "two columns `column7`" in error.problem
+    assert time.monotonic() - begun < 10
 
 
 def test_missing_columns_are_named_with_the_file(tmp_path: Path):
@@ -247,21 +260,6 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path, tensorflow: Any):
     assert csv_input(path).facts().rows == 3
 
 
-def test_a_file_without_read_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import builtins
-
-    path = written(tmp_path, "x\n1\n")
-    opened = builtins.open
-
-    def refuse(file: Any, *arguments: Any, **more: Any) -> Any:
-        if str(file) == str(path):
-            raise PermissionError(13, os.strerror(13), str(file))
-        return opened(file, *arguments, **more)
-
-    monkeypatch.setattr(builtins, "open", refuse)
-    assert "Permission denied" in refusal(csv_input(path)).problem
-
-
 def test_infinite_and_too_large_values_are_refused_as_in_memory(tmp_path: Path, tensorflow: Any):
     path = written(tmp_path, "x,y\n1.5,0.5\n1e39,0.5\ninf,inf\n")
     error = refusal_when_read(tensorflow, csv_input(path, features=("x",)))
@@ -273,6 +271,43 @@ def test_infinite_and_too_large_values_are_refused_as_in_memory(tmp_path: Path, 
         tensorflow, csv_input(path, features=("x",), response="y", batch_size=1)
     )
     assert "`x`" in error.problem
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" * 400])
+@pytest.mark.parametrize("types", [{}, {"x": "float"}])
+def test_a_number_beyond_double_precision_is_refused_as_a_smaller_one(
+    number: str, types: dict[str, str], tmp_path: Path, tensorflow: Any
+):
+    path = written(tmp_path, f"x,y\n0.5,1\n{number},2\ninf,3\n-Inf,4\n")
+    error = refusal_when_read(tensorflow, csv_input(path, types=types))
+    assert "`x` has a value beyond 3.4e38" in error.problem
+    assert "line 3" in error.problem
+    source = csv_input(path, types=types, response="y", on_bad_row="skip")
+    with pytest.warns(UserWarning, match="Skipped 1 rows: line 3"):
+        found = rows_of(tensorflow, source)
+    # An infinity that was written as such is a value.
+    assert found == {"x": [0.5, float("inf"), float("-inf")], "label": [1, 3, 4]}
+
+
+def test_rows_with_numbers_that_cannot_be_used_are_skipped_as_in_parquet_files(
+    tmp_path: Path, tensorflow: Any
+):
+    text = (
+        "x,s,y\n1.5,a,0.5\n1e39,b,0.5\n1e999,c,0.5\n2.5,d,inf\nmany,e,0.5\n3.5,f,1e999\n4.5,g,2\n"
+    )
+    path, told = written(tmp_path, text), list[Any]()
+    source = csv_input(
+        path,
+        response="y",
+        types={"x": "float"},
+        on_bad_row="skip",
+        on_skipped=lambda count, places: told.append((count, places)),
+    )
+    assert rows_of(tensorflow, source) == {"x": [1.5, 4.5], "s": [b"a", b"g"], "label": [0.5, 2]}
+    ((count, places),) = told
+    assert count == 5
+    assert f'line 3 of "{path}" (no value of its type in `x`)' in places
+    assert f'line 5 of "{path}" (`y` is infinite)' in places
 
 
 @pytest.mark.parametrize("workers", [2, 5])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from tfdistribute import engine
 from tfdistribute.errors import InputError
+from tfdistribute.files import NotRegularError, open_regular
 
 _WILDCARDS = frozenset("*?[")
 _FILE_SCHEME = "file://"
@@ -56,46 +58,51 @@ def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...
         Each file once, in the order of the paths; matches of a pattern are sorted by name.
 
     Raises:
-        InputError: there are no paths, a file is missing, unreadable or a directory, or a pattern matches nothing.
+        InputError: there are no paths, a file is missing, unreadable or a directory, a pipe or a device, a pattern
+            matches nothing, or TensorFlow does not read a path's scheme.
     """
     if not paths:
         raise InputError(
             f"`{argument}` names no files.", "Name at least one file.", argument=argument
         )
-    found = [each for path in paths for each in _matching(_normalised(path), argument)]
+    found = [each for path in paths for each in _matching(normalised(path, argument), argument)]
     return tuple(file_at(path, argument) for path in dict.fromkeys(found))
 
 
 def file_at(path: str, argument: str = "paths") -> File:
     """Read the state of one file."""
-    path = _normalised(path)
+    path = normalised(path, argument)
     if is_directory(path):
         raise _file_error(
             path, "is a directory", f"Name its files, for example {_join(path, '*')}.", argument
         )
     if not exists(path):
         raise _file_error(path, "does not exist", "Correct the path.", argument)
-    try:
-        if is_local(path):
-            with open(path, "rb"):
-                status = os.stat(path)
-            return File(path, status.st_size, status.st_mtime_ns)
+    if is_local(path):
+        with _open_local(path, argument) as file:
+            status = os.fstat(file.fileno())
+        return File(path, status.st_size, status.st_mtime_ns)
+    with _remote_errors(path, argument):
         status = engine.tf.io.gfile.stat(path)
-        return File(path, int(status.length), int(status.mtime_nsec))
-    except (PermissionError, *_tensorflow_errors(path)) as error:
-        raise _read_error(path, error, argument) from error
+    return File(path, int(status.length), int(status.mtime_nsec))
 
 
 def exists(path: str) -> bool:
     """Return whether a file or directory exists."""
-    path = _normalised(path)
-    return os.path.exists(path) if is_local(path) else bool(engine.tf.io.gfile.exists(path))
+    path = normalised(path)
+    if is_local(path):
+        return os.path.exists(path)
+    with _remote_errors(path):
+        return bool(engine.tf.io.gfile.exists(path))
 
 
 def is_directory(path: str) -> bool:
     """Return whether a path is a directory."""
-    path = _normalised(path)
-    return os.path.isdir(path) if is_local(path) else bool(engine.tf.io.gfile.isdir(path))
+    path = normalised(path)
+    if is_local(path):
+        return os.path.isdir(path)
+    with _remote_errors(path):
+        return bool(engine.tf.io.gfile.isdir(path))
 
 
 def open_file(path: str) -> Stream:
@@ -104,11 +111,11 @@ def open_file(path: str) -> Stream:
     Raises:
         InputError: the file cannot be read.
     """
-    path = _normalised(path)
-    try:
-        return open(path, "rb") if is_local(path) else engine.tf.io.gfile.GFile(path, "rb")
-    except (OSError, *_tensorflow_errors(path)) as error:
-        raise _read_error(path, error, "paths") from error
+    path = normalised(path)
+    if is_local(path):
+        return _open_local(path)
+    with _remote_errors(path):
+        return engine.tf.io.gfile.GFile(path, "rb")
 
 
 def read_bytes(path: str, offset: int, count: int) -> bytes:
@@ -119,10 +126,11 @@ def read_bytes(path: str, offset: int, count: int) -> bytes:
     """
     with open_file(path) as stream:
         try:
-            stream.seek(offset)
-            content = stream.read(count)
-        except (OSError, *_tensorflow_errors(path)) as error:
-            raise _read_error(path, error, "paths") from error
+            with _remote_errors(path):
+                stream.seek(offset)
+                content = stream.read(count)
+        except OSError as error:
+            raise _read_error(path, error) from error
     if len(content) != count:
         raise changed_error(path)
     return content
@@ -149,16 +157,32 @@ def changed_error(path: str) -> InputError:
     )
 
 
-def _normalised(path: str) -> str:
+def normalised(path: str, argument: str = "paths") -> str:
+    """Return a path as ``File`` names it.
+
+    Raises:
+        InputError: TensorFlow does not read its scheme.
+    """
     path = path.removeprefix(_FILE_SCHEME)
-    return os.path.expanduser(path) if is_local(path) else path
+    if is_local(path):
+        return os.path.expanduser(path)
+    scheme = path.partition("://")[0]
+    if scheme not in engine.tf.io.gfile.get_registered_schemes():
+        raise _file_error(
+            path,
+            f'has the scheme "{scheme}", which TensorFlow does not read here',
+            "Download it, and give its path on this machine.",
+            argument,
+        )
+    return path
 
 
 def _matching(path: str, argument: str) -> list[str]:
     if not _WILDCARDS & set(path) or exists(path):
         return [path]
     local = is_local(path)
-    matches = glob.glob(path) if local else engine.tf.io.gfile.glob(path)
+    with _remote_errors(path, argument):
+        matches = glob.glob(path) if local else engine.tf.io.gfile.glob(path)
     files = sorted(match for match in matches if not is_directory(match))
     if not files:
         raise InputError(
@@ -170,17 +194,39 @@ def _matching(path: str, argument: str) -> list[str]:
     return files
 
 
-def _tensorflow_errors(path: str) -> tuple[type[Exception], ...]:
-    return () if is_local(path) else (engine.tf.errors.OpError,)
+def _open_local(path: str, argument: str = "paths") -> BinaryIO:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise _read_error(path, error, argument) from error
+
+
+@contextlib.contextmanager
+def _remote_errors(path: str, argument: str = "paths") -> Iterator[None]:
+    """Re-raise TensorFlow's errors about a remote path with its name."""
+    if is_local(path):
+        yield
+        return
+    try:
+        yield
+    except engine.tf.errors.OpError as error:
+        raise _read_error(path, error, argument) from error
 
 
 def _join(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}"
 
 
-def _read_error(path: str, error: Exception, argument: str) -> InputError:
+def _read_error(path: str, error: Exception, argument: str = "paths") -> InputError:
     if isinstance(error, FileNotFoundError):
         return _file_error(path, "no longer exists", "Restore it, and begin again.", argument)
+    if isinstance(error, NotRegularError):
+        return _file_error(
+            path,
+            "is a pipe or a device, which cannot be read twice",
+            "Write its content to a file first.",
+            argument,
+        )
     reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
     return _file_error(
         path, f"cannot be read: {reason}", "Allow this user to read the file.", argument

@@ -48,8 +48,8 @@ class FixedLength(FileInput, kind="fixed_length"):
 
     @cached_property
     def _records(self) -> _Records:
-        paths, index = expand_shards(self.paths, "fixed_length")
-        files = find_files(paths)
+        shards = expand_shards(self.paths, "fixed_length")
+        files, index = find_files(shards.paths), shards.index
         if self.columns:
             columns = tuple(_column(name, dtype) for name, dtype in self.columns.items())
         elif index is not None:
@@ -61,7 +61,9 @@ class FixedLength(FileInput, kind="fixed_length"):
                 argument="columns",
             )
         chosen = choose_columns([each.facts for each in columns], self.features, self.response)
-        return _Records(files, columns, chosen)
+        records = _Records(files, columns, chosen)
+        shards.check_rows(records)
+        return records
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
         # Ranges may differ between indexes.
@@ -163,15 +165,44 @@ class _Records:
             and first.end - first.offset == record
             and first.dtype == self.layout.dtypes[0]
         ):
-            yield (cast(Any, records.view(first.dtype)),)
-            return
-        matrices = self.layout.empty(rows)
+            matrices: Matrices = (cast(Any, records.view(first.dtype)),)
+        else:
+            matrices = self._converted(block, start, records)
+        self._check_codes(block, start, matrices)
+        yield matrices
+
+    def _converted(self, block: Block, start: int, records: npt.NDArray[np.uint8]) -> Matrices:
+        matrices = self.layout.empty(len(records))
         for run in self._runs:
             values = records[:, run.offset : run.end].view(run.dtype)
-            # Doubles beyond float32 become infinite here.
-            with np.errstate(over="ignore"):
-                matrices[run.matrix][:, run.start : run.start + run.width] = values
-        yield matrices
+            try:
+                with np.errstate(over="raise"):
+                    matrices[run.matrix][:, run.start : run.start + run.width] = values
+            except FloatingPointError:
+                with np.errstate(over="ignore"):
+                    beyond = np.isinf(values.astype(np.float32)) & np.isfinite(values)
+                row = block.first + start + int(beyond.any(axis=1).argmax())
+                raise self._refusal(
+                    block, row, "a number beyond 3.4e38, the largest 32-bit number"
+                ) from None
+        return matrices
+
+    def _check_codes(self, block: Block, start: int, matrices: Matrices) -> None:
+        for name, table in self.layout.tables.items():
+            codes = self.layout.slots[name].of(matrices)
+            unknown = (codes < 0) | (codes >= len(table))
+            if unknown.any():
+                row = block.first + start + int(unknown.any(axis=1).argmax())
+                raise self._refusal(block, row, f"a label of `{name}` that its index does not have")
+
+    def _refusal(self, block: Block, row: int, problem: str) -> InputError:
+        path = self.files[block.file].path
+        return InputError(
+            f'Record {row + 1} of "{path}" has {problem}.',
+            "Correct `columns`, or write the file again.",
+            argument="paths",
+            value=path,
+        )
 
 
 def write_fixed_length(

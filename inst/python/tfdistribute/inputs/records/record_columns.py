@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, list_columns
+from tfdistribute.columns import MOST_VALUES, TYPES_OF_DTYPES, ColumnFacts, list_columns
 from tfdistribute.errors import ArgumentError, InputError
 
 _COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
@@ -38,5 +38,13 @@ def parse_column(name: str, text: str, dtypes: Sequence[str]) -> tuple[str, Colu
             argument="columns",
             value=text,
         )
-    shape = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
-    return match[1], ColumnFacts(name, TYPES_OF_DTYPES[match[1]], shape)
+    shape = tuple(int(size[:20]) for size in match[2].split(",")) if match[2] else ()
+    facts = ColumnFacts(name, TYPES_OF_DTYPES[match[1]], shape)
+    if not 1 <= facts.width <= MOST_VALUES:
+        raise ArgumentError(
+            f'`columns${name}` is "{text[:100]}", which has {"no" if facts.width == 0 else "too many"} values.',
+            f"Give each row between 1 and {MOST_VALUES:,} values.",
+            argument="columns",
+            value=text[:100],
+        )
+    return match[1], facts

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import MOST_VALUES, TYPES, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.files import exists, is_directory, open_file
+from tfdistribute.files import parse_json
+from tfdistribute.inputs.files.blocks import Source
+from tfdistribute.inputs.files.files import exists, is_directory, normalised, open_file
 from tfdistribute.inputs.packed.packing import PackedColumns
 
+FORMATS = ("fixed_length", "tfrecord")
 INDEX = "index.json"
 UNFINISHED = "index.json.unfinished"
+
+_SEPARATORS = frozenset("/\\\0")
 
 
 @dataclass(frozen=True)
@@ -55,19 +61,67 @@ class ShardIndex:
         return json.dumps(asdict(self), ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> ShardIndex:
-        """Deserialise an index."""
-        fields = json.loads(text)
-        columns = [
-            IndexedColumn(
-                ColumnFacts.from_values(column["facts"]),
-                column["dtype"],
-                _tuple(column["labels"]),
-                _tuple(column["range"]),
+    def from_json(cls, text: bytes) -> ShardIndex:
+        """Deserialise and check an index.
+
+        Raises:
+            ValueError: it is not one that this package wrote; the text says why.
+        """
+        fields: Any = parse_json(text)
+        try:
+            format, rows, digest = fields["format"], fields["rows"], fields["digest"]  # noqa: A001
+            _require(format in FORMATS, f"it has the format {format!r:.50}")
+            columns = tuple(_column(each, format) for each in fields["columns"])
+        except (KeyError, TypeError) as error:
+            raise ValueError("a field is missing or has another type") from error
+        _require(_are_strings([digest]) and isinstance(rows, dict), "it names no files")
+        _require(
+            len(columns) == len({column.facts.name for column in columns}) > 0,
+            "it names a column twice, or none",
+        )
+        for name, count in rows.items():
+            _require(
+                name not in ("", ".", "..") and not _SEPARATORS & set(name),
+                f"it names the file {name!r:.50}, which is not in its directory",
             )
-            for column in fields["columns"]
-        ]
-        return cls(fields["format"], tuple(columns), fields["rows"], fields["digest"])
+            _require(_is_count(count), f"it gives the file {name!r:.50} no number of rows")
+        return cls(format, columns, rows, digest)
+
+
+def _column(values: Any, format: str) -> IndexedColumn:  # noqa: A002
+    facts = ColumnFacts.from_values(values["facts"])
+    dtype, labels, limits = values["dtype"], values["labels"], values["range"]
+    _require(
+        _are_strings([facts.name]) and facts.type in TYPES, "a column has no name, or no known type"
+    )
+    fits = all(_is_count(size) for size in facts.shape) and facts.width <= MOST_VALUES
+    _require(fits, f"the column {facts.name!r:.50} has a shape that no row can have")
+    texts = all(each is None or _are_strings(each) for each in (facts.levels, labels))
+    _require(texts, f"the column {facts.name!r:.50} has labels that are not strings")
+    coded = format == "fixed_length" and facts.type == "string"
+    _require(
+        (labels is not None) == coded and dtype == ("int32" if coded else facts.dtype),
+        f"the column {facts.name!r:.50} has another dtype than its type",
+    )
+    _require(
+        limits is None
+        or (len(limits) == 2 and all(isinstance(limit, (int, float)) for limit in limits)),
+        f"the column {facts.name!r:.50} has a range that is not two numbers",
+    )
+    return IndexedColumn(facts, dtype, _tuple(labels), _tuple(limits))
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _are_strings(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _tuple(values: Any) -> Any:
@@ -89,10 +143,10 @@ def read_index(directory: str, format: str) -> ShardIndex | None:  # noqa: A002
     with open_file(path) as stream:
         text = stream.read()
     try:
-        index = ShardIndex.from_json(text.decode())
-    except (ValueError, KeyError, TypeError) as error:
+        index = ShardIndex.from_json(text)
+    except ValueError as error:
         raise InputError(
-            f'The file "{path}" is not an index of this package.',
+            f'The file "{path}" is not an index of this package: {error}.',
             "Write the files again.",
             argument="paths",
             value=path,
@@ -100,19 +154,55 @@ def read_index(directory: str, format: str) -> ShardIndex | None:  # noqa: A002
     return index if index.format == format else None
 
 
-def expand_shards(paths: Sequence[str], format: str) -> tuple[list[str], ShardIndex | None]:  # noqa: A002
+@dataclass(frozen=True)
+class Shards:
+    """Paths whose directories were replaced by the shards in their index.
+
+    Args:
+        paths: The files, or patterns.
+        index: The first index, if there is one.
+        rows: The rows of each shard, by path.
+    """
+
+    paths: Sequence[str]
+    index: ShardIndex | None
+    rows: Mapping[str, int]
+
+    def check_rows(self, source: Source) -> None:
+        """Check that every shard has the rows that its index gives it.
+
+        Raises:
+            InputError: one has not.
+        """
+        found = Counter[str]()
+        for block in source.blocks:
+            found[source.files[block.file].path] += block.rows
+        for path, rows in self.rows.items():
+            if found[path] != rows:
+                raise InputError(
+                    f'The file "{path}" has {found[path]} rows, but its index says {rows}.',
+                    "Write the files again.",
+                    argument="paths",
+                    value=path,
+                )
+
+
+def expand_shards(paths: Sequence[str], format: str) -> Shards:  # noqa: A002
     """Replace directories by the shards in their index."""
     found: list[str] = []
+    rows: dict[str, int] = {}
     first: ShardIndex | None = None
-    for path in paths:
+    for path in map(normalised, paths):
         directory = path if is_directory(path) else os.path.dirname(path) or "."
         index = read_index(directory, format)
         is_whole = index is not None and is_directory(path)
-        found += [_beside(path, name) for name in index.rows] if index and is_whole else [path]
+        shards = {_beside(path, name): count for name, count in index.rows.items()} if index else {}
+        found += shards if is_whole else [path]
+        rows.update(shards if is_whole else {})
         if first is not None and index is not None and first.columns != index.columns:
             _check_same_columns(first, index, directory)
         first = first or index
-    return found, first
+    return Shards(found, first, rows)
 
 
 def _check_same_columns(first: ShardIndex, index: ShardIndex, directory: str) -> None:

@@ -6,13 +6,14 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
+from tfdistribute.checksums import crc32c, masked
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files import blocks
@@ -22,16 +23,21 @@ from tfdistribute.inputs.files.files import File, find_files, open_file, read_by
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
-from tfdistribute.inputs.records.shard_index import ShardIndex, expand_shards, indexed_columns
+from tfdistribute.inputs.records.shard_index import (
+    ShardIndex,
+    Shards,
+    expand_shards,
+    indexed_columns,
+)
 from tfdistribute.inputs.records.shard_writing import write_shards
 from tfdistribute.inputs.records.tfrecord_errors import first_fault
 
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
 # A record is its length (8 bytes), a checksum (4), the message, and a checksum (4).
-_LENGTH = struct.Struct("<Q")
-_HEADER_BYTES = 12
-_FOOTER_BYTES = 4
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+_LENGTH_BYTES = 8
 _SCAN_BYTES = 8 * 2**20
 
 # Name of the parsing operation in TensorFlow's errors.
@@ -45,23 +51,34 @@ class TFRecord(FileInput, kind="tfrecord"):
     Args:
         columns: Columns of a message, for files without an index: dtypes by name, such as "int64", "string" or
             "float32[28, 28]". Empty to use the index.
+        verify: Whether the checksums of records are compared with their content.
     """
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
+    verify: bool = True
 
     def _open(self) -> Source:
-        paths, _ = self._found
-        files = find_files(paths)
-        _ = self._chosen
-        return _Messages(files)
+        files = find_files(self._shards.paths)
+        largest = max(file.size for file in files)
+        for facts in self._chosen.values():
+            if facts.width > largest:
+                raise InputError(
+                    f"`columns` gives `{facts.name}` {facts.width:,} values per row, and the largest file has "
+                    f"{largest:,} bytes.",
+                    "Give the shape of one row.",
+                    argument="columns",
+                )
+        messages = _Messages(files, self.verify)
+        self._shards.check_rows(messages)
+        return messages
 
     @cached_property
-    def _found(self) -> tuple[list[str], ShardIndex | None]:
+    def _shards(self) -> Shards:
         return expand_shards(self.paths, "tfrecord")
 
     @cached_property
     def _chosen(self) -> dict[str, ColumnFacts]:
-        index = self._found[1]
+        index = self._shards.index
         if not self.columns and index is None:
             raise InputError(
                 f'There is no index beside "{self.paths[0]}", so `columns` is needed.',
@@ -133,8 +150,9 @@ class _Messages:
 
     layout = Layout((np.dtype(object),), (1,), {})
 
-    def __init__(self, files: tuple[File, ...]) -> None:
+    def __init__(self, files: tuple[File, ...], verify: bool) -> None:
         self.files = files
+        self._verify = verify
         self.parsed: Mapping[str, ColumnFacts] = {}
         self._last_read: dict[Block, None] = {}
         self._spans: dict[Block, _Span] = {}
@@ -155,14 +173,39 @@ class _Messages:
         span = self._spans[block]
         content = read_bytes(self.files[block.file].path, span.offset, span.size)
         records = np.empty((stop - start, 1), dtype=object)
+        lengths, checksums = list[bytes](), list[tuple[int, int]]()
         position = 0
         for row in range(stop):
-            first = position + _HEADER_BYTES
-            last = first + _LENGTH.unpack_from(content, position)[0]
+            first = position + _HEADER.size
+            length, of_length = _HEADER.unpack_from(content, position)
+            last = first + length
             if row >= start:
                 records[row - start, 0] = content[first:last]
-            position = last + _FOOTER_BYTES
+                lengths.append(content[position : position + _LENGTH_BYTES])
+                checksums.append((of_length, _FOOTER.unpack_from(content, last)[0]))
+            position = last + _FOOTER.size
+        if self._verify:
+            self._check(block, start, [lengths, records[:, 0].tolist()], checksums)
         return records
+
+    def _check(
+        self,
+        block: Block,
+        start: int,
+        parts: Sequence[list[bytes]],
+        checksums: list[tuple[int, int]],
+    ) -> None:
+        for each, stored in zip(parts, np.array(checksums, np.uint64).T, strict=True):
+            crcs: Any = np.fromiter(map(partial(crc32c(), 0), each), np.uint64, len(each))
+            wrong = np.flatnonzero(masked(crcs) != stored)
+            if len(wrong):
+                path, record = self.files[block.file].path, block.first + start + int(wrong[0]) + 1
+                raise InputError(
+                    f'Record {record} of "{path}" is damaged: its checksum does not match its content.',
+                    "Write the file again; verify = FALSE reads it as it is.",
+                    argument="paths",
+                    value=path,
+                )
 
     def fault(self) -> InputError | None:
         """Find a record without the expected columns in the blocks read last."""
@@ -199,13 +242,13 @@ def _scan(file: File) -> Any:
         content, begin = b"", 0
         position, first, rows, start = 0, 0, 0, 0
         while position < file.size:
-            if position + _HEADER_BYTES > begin + len(content):
+            if position + _HEADER.size > begin + len(content):
                 stream.seek(position)
                 content, begin = stream.read(_SCAN_BYTES), position
-            if position + _HEADER_BYTES > file.size or len(content) < _HEADER_BYTES:
+            if position + _HEADER.size > file.size or len(content) < _HEADER.size:
                 raise _cut_off(file, first + rows + 1)
-            length = _LENGTH.unpack_from(content, position - begin)[0]
-            position += _HEADER_BYTES + length + _FOOTER_BYTES
+            length = _HEADER.unpack_from(content, position - begin)[0]
+            position += _HEADER.size + length + _FOOTER.size
             if position > file.size:
                 raise _cut_off(file, first + rows + 1)
             rows += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,7 +184,9 @@ def values_of(
         return column.cast(pyarrow.large_binary()).to_numpy(), missing
     values = _numbers(column, facts.type, missing is not None)
     # NaN counts as missing, as in R; summing is the fastest way to find it.
-    if values.dtype.kind == "f" and np.isnan(values.sum()):
+    with np.errstate(invalid="ignore", over="ignore"):
+        may_have_nan = values.dtype.kind == "f" and np.isnan(values.sum())
+    if may_have_nan:
         nan = np.isnan(values)
         if nan.any():
             missing = nan if missing is None else nan | missing
@@ -205,12 +208,29 @@ def _numbers(column: Any, column_type: str, has_nulls: bool) -> npt.NDArray[Any]
         column = column.cast(pyarrow.bool_()).cast(pyarrow.int32())
     elif column_type in ("integer", "integer64"):
         column = column.cast(arrow_type_of(column_type))
+    elif types.is_string(column.type) or types.is_large_string(column.type):
+        column = without_overflows(column.cast(pyarrow.float64()), column)
     elif not types.is_float32(column.type):
         column = column.cast(pyarrow.float64())
     if has_nulls:
         column = column.fill_null(pyarrow.scalar(0, column.type))
     values = column.to_numpy()
     return values if per_second is None else values / per_second
+
+
+def without_overflows(numbers: Any, texts: Any) -> Any:
+    """Replace each infinity that was written with digits, such as 1e999, by the largest double.
+
+    Later checks refuse that as too large for 32 bits.
+
+    Args:
+        numbers: Arrow's conversion of the texts to doubles.
+        texts: The same column as strings or bytes.
+    """
+    pyarrow, compute = arrow_module("pyarrow"), arrow_module("pyarrow.compute")
+    written = compute.match_substring_regex(texts, "[0-9]")
+    largest = compute.multiply(compute.sign(numbers), pyarrow.scalar(sys.float_info.max))
+    return compute.if_else(compute.and_kleene(compute.is_inf(numbers), written), largest, numbers)
 
 
 def _lists(

@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.columns import ColumnFacts
-from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of, values_of
+from tfdistribute.inputs.tables.arrow_columns import (
+    TableColumns,
+    arrow_type_of,
+    values_of,
+    without_overflows,
+)
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 # Number of skipped rows whose places are reported.
@@ -61,7 +66,7 @@ def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]
     unfit = np.zeros(len(column), bool)
     try:
         if is_binary:
-            return cast(column), unfit
+            return _finite(cast(column), column, facts), unfit
         values_of(column, facts)
         return column, unfit
     except pyarrow.ArrowException:
@@ -73,7 +78,13 @@ def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]
         except pyarrow.ArrowException:
             values.append(None)
     typed = pyarrow.chunked_array([pyarrow.array(values, wanted)])
+    if is_binary:
+        typed = _finite(typed, column, facts)
     return typed, typed.is_null().to_numpy() & ~column.is_null().to_numpy()
+
+
+def _finite(numbers: Any, texts: Any, facts: ColumnFacts) -> Any:
+    return without_overflows(numbers, texts) if facts.type == "float" else numbers
 
 
 def _too_large(values: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

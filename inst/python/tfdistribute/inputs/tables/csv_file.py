@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,8 +62,9 @@ class Csv(TableInput, kind="csv"):
             for span in _records(reader.file, self.delimiter):
                 if not span.records:
                     continue
+                there = set(reader.header)
                 wanted = self._names(dict.fromkeys(readers[0].header))
-                wanted = [name for name in wanted if name in reader.header]
+                wanted = [name for name in wanted if name in there]
                 table = self._first_table(reader, span, wanted)
                 return {name: _settled(table.column(name), name, reader.file) for name in wanted}
         # No file has rows: an error follows later, so any type will do.
@@ -120,8 +121,8 @@ def _header(file: File, delimiter: str) -> tuple[str, ...]:
                 argument="paths",
                 value=file.path,
             ) from error
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    twice = sorted({name for name in names if names.count(name) > 1})
+        names = _fields(text, file, delimiter)
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if not names or twice:
         raise InputError(
             f'The file "{file.path}" names two columns `{twice[0]}`.'
@@ -132,6 +133,19 @@ def _header(file: File, delimiter: str) -> tuple[str, ...]:
             value=file.path,
         )
     return tuple(names)
+
+
+def _fields(text: str, file: File, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error as error:
+        longest = csv.field_size_limit()
+        raise InputError(
+            f'The first line of "{file.path}" has a name of more than {longest:,} characters.',
+            "Begin the file with the names of its columns.",
+            argument="paths",
+            value=file.path,
+        ) from error
 
 
 def _cached_spans(file: File, delimiter: str) -> tuple[Span, ...]:

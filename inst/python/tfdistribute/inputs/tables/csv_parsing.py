@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.files import File, check_unchanged, read_bytes
-from tfdistribute.inputs.tables.arrow_columns import TableColumns
+from tfdistribute.inputs.tables.arrow_columns import TableColumns, without_overflows
 from tfdistribute.inputs.tables.bad_rows import drop_bad_rows
 from tfdistribute.inputs.tables.csv_records import Span, lines_of_records
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
+_MOST_IN_THREADS = 1000
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+): (.*)", re.DOTALL)
 
 
@@ -51,6 +52,8 @@ class RecordReader:
     ) -> Any:
         """Parse records into a ``pyarrow.Table``; raises ArrowInvalid.
 
+        A number beyond the largest double, such as 1e999, becomes the largest double and not infinity.
+
         Args:
             span: Byte range of the records.
             columns: Names of the columns to keep.
@@ -58,11 +61,34 @@ class RecordReader:
             types: Overrides the format's types; columns without one are inferred.
             bad_rows: pyarrow's handler of rows with too many or too few fields.
         """
-        csv, data = arrow_module("pyarrow.csv"), self._data(span)
+        data = self._data(span)
+        types = self.format.types if types is None else types
+        table = self._table(data, columns, types, serially, bad_rows)
+        infinite = list(_with_infinities(table))
+        if not infinite:
+            return table
+        as_bytes = dict.fromkeys(infinite, arrow_module("pyarrow").binary())
+        texts = self._table(data, infinite, as_bytes, serially, bad_rows)
+        for name in infinite:
+            column = without_overflows(table.column(name), texts.column(name))
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+        return table
+
+    def _table(
+        self,
+        data: bytes,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        serially: bool,
+        bad_rows: Any,
+    ) -> Any:
+        csv = arrow_module("pyarrow.csv")
+        # pyarrow has a task per column, which takes longer than reading a value of it.
+        in_threads = not serially and len(columns) <= _MOST_IN_THREADS
         return csv.read_csv(
             arrow_module("pyarrow").py_buffer(data),
             csv.ReadOptions(
-                column_names=list(self.header), use_threads=not serially, block_size=len(data) + 1
+                column_names=list(self.header), use_threads=in_threads, block_size=len(data) + 1
             ),
             csv.ParseOptions(
                 delimiter=self.format.delimiter,
@@ -70,7 +96,7 @@ class RecordReader:
                 invalid_row_handler=bad_rows,
             ),
             csv.ConvertOptions(
-                column_types=dict(self.format.types if types is None else types),
+                column_types=dict(types),
                 include_columns=list(columns),
                 null_values=list(self.format.na),
                 strings_can_be_null=True,
@@ -142,3 +168,13 @@ class RecordReader:
             argument=name,
             value=self.file.path,
         )
+
+
+def _with_infinities(table: Any) -> Iterator[str]:
+    compute, is_floating = (
+        arrow_module("pyarrow.compute"),
+        arrow_module("pyarrow").types.is_floating,
+    )
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if is_floating(column.type) and compute.any(compute.is_inf(column)).as_py():
+            yield name

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.files import File, open_file
+from tfdistribute.inputs.files.files import File, changed_error, open_file
 
 # Bytes of text parsed at once.
 TEXT_BYTES = 2**20
@@ -73,6 +73,7 @@ class _Cursor:
         self._file = file
         self._delimiter = delimiter
         self._offset = len(data) - len(self.data)
+        self._read = len(data)
         self._line = 1
 
     def ends(self, at_end: bool) -> npt.NDArray[np.int64]:
@@ -87,6 +88,10 @@ class _Cursor:
         return span
 
     def add(self, data: bytes) -> None:
+        self._read += len(data)
+        if self._read > self._file.size:
+            # Something writes to it, perhaps without end.
+            raise changed_error(self._file.path)
         if len(self.data) > LONGEST_RECORD:
             raise _refusal(
                 self._file,

@@ -17,6 +17,9 @@ from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
 from tfdistribute.inputs.tables.bad_rows import SkippedRows
 from tfdistribute.inputs.tables.table_files import TableFiles
 
+# Every column takes time of its own at each step; more have to be one column with many values per row.
+MOST_FEATURES = 100_000
+
 # A file's columns by name; None for types that TensorFlow does not support.
 _FileColumns = Mapping[str, ColumnFacts | None]
 
@@ -98,6 +101,12 @@ class TableInput(FileInput):
             raise InputError(
                 "No features were chosen.",
                 "Name at least one column in `features`.",
+                argument="features",
+            )
+        if len(features) > MOST_FEATURES:
+            raise InputError(
+                f"The input has {len(features):,} features, and can have at most {MOST_FEATURES:,}.",
+                "Choose fewer in `features`, or write each row as one column with write_fixed_length().",
                 argument="features",
             )
         return [*features, *response]
