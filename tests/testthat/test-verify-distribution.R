@@ -44,7 +44,12 @@ test_that("a verification claims the steps that were trained, not those that wer
   local_answers(
     prepare_job = function(arguments) NULL,
     train = function(arguments) {
-      losses <- list(step = c(1, 2), loss = c(3, 2), seconds = c(0, 1), examples_per_second = c(1, 1))
+      losses <- list(
+        step = c(1, 2),
+        loss = c(3, 2),
+        seconds = c(0, 1),
+        examples_per_second = c(1, 1)
+      )
       list(training = losses, evaluation = list(), global_step = 2L, notes = list())
     },
     compare_runs = function(arguments) list(list(name = "loss", size = 0, agrees = TRUE))
