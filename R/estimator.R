@@ -143,11 +143,7 @@ check_dropout <- function(value, argument = rlang::caller_arg(value)) {
 
 # tfestimators also takes a numeric column.
 check_weight_column <- function(weight_column) {
-  if (
-    is_feature_column(weight_column) &&
-      weight_column$kind == "numeric" &&
-      is.null(weight_column$normalizer_fn)
-  ) {
+  if (is_feature_column(weight_column) && is_raw_number(weight_column)) {
     return(weight_column$key)
   }
   check_string(weight_column, null = TRUE)

@@ -64,6 +64,14 @@ column_numeric <- function(
   })
 }
 
+# TRUE for a numeric column that passes numbers as they are.
+is_raw_number <- function(column) {
+  identical(column$kind, "numeric") &&
+    is.null(column$normalizer_fn) &&
+    is.null(column$center) &&
+    is.null(column$scale)
+}
+
 check_scale <- function(scale, width) {
   scale <- check_default_numbers(scale, width)
   if (any(scale <= 0)) {

@@ -5,14 +5,14 @@
 #'
 #' In knitr documents, a history is printed and plotted.
 #'
-#' @param x A [history][history], or what [training_history()] returns.
+#' @param x A [history][history], or what [training_history()] returns; or an estimator, for all of its trainings.
 #' @param y Ignored.
 #' @param metrics Names of the metrics to show. NULL (default) shows the loss, and every metric that changes between
 #'   evaluations, but not what only describes the data and the predictions (`label/mean`, `prediction/mean`).
 #' @param method `"ggplot2"`, `"base"`, or `"auto"` for ggplot2 if it is installed.
 #' @param smooth TRUE draws running medians of the training loss over its line (with ggplot2, from 50 points on).
 #' @param theme_bw TRUE for ggplot2's black and white theme.
-#' @param ... Ignored.
+#' @param ... Ignored; for an estimator, the other arguments.
 #' @returns A ggplot object; with `"base"`, invisibly the data that was drawn.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references The arguments are those of tfestimators' `plot()` of a history.
@@ -40,6 +40,12 @@ plot.tfdistribute_history <- function(
   } else {
     plot_with_base(data)
   }
+}
+
+#' @rdname plot.tfdistribute_history
+#' @export
+plot.tfdistribute_estimator <- function(x, ...) {
+  plot(training_history(x), ...)
 }
 
 # A method of knitr's knit_print().

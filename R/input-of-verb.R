@@ -10,7 +10,16 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
   if (!is_data(x)) {
     return(as_input(x, "input_fn"))
   }
-  known <- call_backend("trained_columns", model_dir = object$model_dir, verb = verb)
+  directory <- object$model_dir
+  if (verb == "train" && is.null(call_backend("latest_checkpoint", model_dir = directory))) {
+    abort_tfdistribute(
+      "input",
+      problem = "`input_fn` is data without a formula, and the model was not trained: its response is not known.",
+      remedy = "Give a formula, as in train(model, y ~ x, data = data).",
+      argument = "input_fn"
+    )
+  }
+  known <- call_backend("trained_columns", model_dir = directory, verb = verb)
   response <- if (verb != "predict") known$response
   describe_rows(
     with_response(x, response),

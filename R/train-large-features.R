@@ -28,10 +28,3 @@ note_large_features <- function(object, input) {
     ))
   }
 }
-
-is_raw_number <- function(column) {
-  identical(column$kind, "numeric") &&
-    is.null(column$normalizer_fn) &&
-    is.null(column$center) &&
-    is.null(column$scale)
-}

@@ -11,14 +11,15 @@
 #'   with a column for each.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * `tfdistribute_unsupported_error`: the model is not linear; [variable_value()] reads the weights of any model.
+#' * `tfdistribute_unsupported_error`: the model is not linear; [variable_value()] reads the weights of any model. Also
+#'   from `fitted()` and `residuals()`, since a model does not keep the data that it was trained on.
 #' @references The generic function is that of R's stats package.
 #' @seealso [variable_value()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' coef(model)
-#' @importFrom stats coef
+#' @importFrom stats coef fitted residuals
 #' @export
 coef.tfdistribute_estimator <- function(object, ...) {
   check_no_more(..., verb = "coef")
@@ -40,6 +41,25 @@ coef.tfdistribute_estimator <- function(object, ...) {
   )
   weights <- do.call(rbind, weights)
   if (ncol(weights) == 1) weights[, 1] else weights
+}
+
+#' @export
+fitted.tfdistribute_estimator <- function(object, ...) {
+  abort_no_data("fitted", "predict(model, newdata = data)$predictions")
+}
+
+#' @export
+residuals.tfdistribute_estimator <- function(object, ...) {
+  abort_no_data("residuals", "data$y - predict(model, newdata = data)$predictions")
+}
+
+abort_no_data <- function(verb, instead) {
+  abort_tfdistribute(
+    "unsupported",
+    problem = "{verb}() is not supported: a model does not keep the data that it was trained on.",
+    remedy = "Use {instead}.",
+    argument = "object"
+  )
 }
 
 # A matrix with a row for each weight of a column, and a column for each output of the model.

@@ -299,6 +299,13 @@ test_that("coef() names the weights of a linear model as lm() does", {
     )
   )
   expect_error(coef(dnn_regressor(4, columns[1])), class = "tfdistribute_unsupported_error")
+  expect_error(fitted(linear_regressor(columns)), class = "tfdistribute_unsupported_error")
+  expect_error(
+    residuals(linear_regressor(columns)),
+    "data$y - predict(model, newdata = data)",
+    fixed = TRUE,
+    class = "tfdistribute_unsupported_error"
+  )
 })
 
 test_that("summary() of a model tells its columns, parameters, step and last evaluation", {

@@ -165,5 +165,6 @@ test_that("training_history() reads the directory of a model, in any session", {
   model <- linear_regressor(feature_columns(column_numeric("x")), model_dir = "/runs/x")
   expect_identical(training_history(model)$model_dir, "/runs/x")
   expect_identical(training_history("/runs/x")$losses$loss, 3)
+  expect_identical(plot(model)$data$value, 3)
   expect_error(training_history(mtcars), class = "tfdistribute_argument_error")
 })

@@ -20,6 +20,7 @@ answer_training <- function(asked, frame = parent.frame()) {
   )
   columns <- list(features = list("wt", "hp"), response = "mpg", weights = NULL)
   local_answers(
+    latest_checkpoint = function(arguments) NULL,
     train = keep("train", history),
     trained_columns = keep("trained_columns", columns),
     evaluate = keep("evaluate", list(loss = 1)),
@@ -47,6 +48,11 @@ test_that("train() takes a formula, data, and the arguments of input_fn()", {
   expect_error(
     train(a_model(), mpg ~ wt),
     "`data` was not given",
+    class = "tfdistribute_input_error"
+  )
+  expect_error(
+    train(a_model(), mtcars),
+    "data without a formula",
     class = "tfdistribute_input_error"
   )
   expect_error(
