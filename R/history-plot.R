@@ -138,7 +138,7 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
 
 # Each number by itself: 0.3, 30, 3,000.
 plain_labels <- function(x) {
-  ifelse(is.na(x), NA, vapply(x, format, "", big.mark = ",", trim = TRUE))
+  ifelse(is.na(x), NA, vapply(x, format, "", big.mark = ",", trim = TRUE, scientific = FALSE))
 }
 
 # Means of the medians of a twentieth of the values, and of fewer towards both ends: the first and the last value are

@@ -135,13 +135,14 @@ start_bar <- function(event, bar) {
 }
 
 # A line for the first step, every quarter of the steps, after ten seconds without a line, and for the last step. Before
-# the first step, a line for what happens, at most every two seconds.
+# the first step, a line for what happens, at most every two seconds. For batches, only a line every ten seconds.
 progress_lines <- function(clock = Sys.time) {
   state <- new.env(parent = emptyenv())
   state$last <- NULL
   state$shown_step <- NULL
   state$shown_at <- NULL
   state$phase_at <- NULL
+  state$began <- clock()
   show <- function(event) {
     now <- clock()
     state$first <- state$first %||% list(step = event$step, at = now)
@@ -175,11 +176,14 @@ progress_lines <- function(clock = Sys.time) {
 }
 
 is_line_due <- function(state, event, clock) {
-  if (is.null(state$shown_at)) {
+  if (is.null(state$shown_at) && event$event == "step") {
     return(TRUE)
   }
-  if (difftime(clock(), state$shown_at, units = "secs") >= 10) {
+  if (difftime(clock(), state$shown_at %||% state$began, units = "secs") >= 10) {
     return(TRUE)
+  }
+  if (event$event == "batch") {
+    return(FALSE)
   }
   quarter <- if (is.null(event$last_step)) Inf else event$last_step / 4
   floor(event$step / quarter) > floor(state$shown_step / quarter)

@@ -29,6 +29,9 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
   check_class(train_spec, "tfdistribute_train_spec", "a train_spec()")
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()")
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)
+  if (shows_progress(train_spec$hooks)) {
+    note_large_features(object, train_spec$input)
+  }
   history <- perform_by_job(object, "train_and_evaluate", specs)
   if (!is.null(history)) {
     return(history)

@@ -20,7 +20,13 @@ test_that("outside a terminal a line comes at each quarter and at the end", {
 })
 
 test_that("an evaluation and a prediction count batches", {
-  progress <- new_progress(show = TRUE, dynamic = FALSE)
+  now <- list2env(list(time = as.POSIXct("2020-01-01", tz = "UTC")))
+  display <- function() {
+    shown <- progress_lines(clock = function() now$time)
+    now$time <- now$time + 11
+    shown
+  }
+  progress <- display()
   batch <- function(step, last_step, verb = "evaluate", speed = 2000) {
     list(
       event = "batch",
@@ -30,11 +36,11 @@ test_that("an evaluation and a prediction count batches", {
       examples_per_second = speed
     )
   }
-  expect_message(progress$listener(batch(20L, 40L)), "^evaluate: batch 20/40  2,000 examples/s\n$")
-  progress <- new_progress(show = TRUE, dynamic = FALSE)
-  expect_message(progress$listener(batch(3L, NULL, "predict", NaN)), "^predict: batch 3\\s*$")
+  expect_message(progress$step(batch(20L, 40L)), "^evaluate: batch 20/40  2,000 examples/s\n$")
+  progress <- display()
+  expect_message(progress$step(batch(3L, NULL, "predict", NaN)), "^predict: batch 3\\s*$")
   # The result follows: the last batch that was reported is not the last one.
-  expect_silent(progress$listener(batch(4L, NULL, "predict", NaN)))
+  expect_silent(progress$step(batch(4L, NULL, "predict", NaN)))
   expect_silent(progress$finish())
 })
 

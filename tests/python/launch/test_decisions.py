@@ -212,6 +212,12 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
     told("record", step=4, loss=2.0, seconds=0.5, examples_per_second=8.0)
     told("evaluation", is_chief=False, step=4, metrics={"loss": 2.0, "nan": None})
     told("evaluation", is_chief=False, step=4, metrics={"loss": 3.0})
+    assert progress.newest_step == 4
+    told("record", step=7, loss=1.5, seconds=0.75, examples_per_second=8.0)
+    assert (progress.newest_step, progress.steps_lost) == (7, 2)
+    progress.losses.rows.pop()
+    told("session", step=4)
+    assert (progress.newest_step, progress.steps_lost) == (4, 2)
     told("finished", step=4, stopped_by="stop_if_no_decrease")
     assert (progress.steps_lost, progress.stopped_by) == (2, "stop_if_no_decrease")
     columns = progress.as_columns()

@@ -62,13 +62,20 @@ def test_a_history_outlives_an_interrupt_and_the_interrupt_says_where_training_c
 ):
     monkeypatch.setattr(module, "newest_step", lambda model_dir: 10)
     events: list[dict[str, Any]] = []
-    history = History(global_batch_size=8, listener=events.append, model_dir=str(tmp_path))
+
+    def listen(event: dict[str, Any]) -> None:
+        events.append(event)
+        # R raises the Ctrl-C that Python has handled.
+        if len(events) == 4:
+            raise KeyboardInterrupt
+
+    history = History(global_batch_size=8, listener=listen, model_dir=str(tmp_path))
     with pytest.raises(KeyboardInterrupt, match="Stopped at step 10, and its"), history.saved():
         history.note_step(1, 0.5, in_record=True)
         history.note_step(10, 0.3, in_record=True)
         history.note_evaluation({"loss": 0.2, "global_step": 10})
         raise KeyboardInterrupt
-    assert events[-1] == {"event": "end"}
+    assert [event["event"] for event in events[3:]] == ["end", "end"]
     read = read_history(str(tmp_path))
     assert read["training"]["loss"] == [0.5, 0.3]
     assert read["evaluation"] == [{"loss": 0.2, "global_step": 10.0}]

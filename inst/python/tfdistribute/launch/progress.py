@@ -22,6 +22,7 @@ class Progress:
         steps_lost: Steps that were repeated because their result was lost.
         stopped_by: The hook that ended the training early.
         losses: Rows of the history.
+        recorded_step: The step of the last row since the last start of the chief; None before it.
         evaluations: Metrics by step.
     """
 
@@ -33,6 +34,7 @@ class Progress:
     steps_lost: int = 0
     stopped_by: str | None = None
     losses: LossRows = field(default_factory=LossRows)
+    recorded_step: int | None = None
     evaluations: dict[int, dict[str, float | None]] = field(
         default_factory=dict[int, dict[str, float | None]]
     )
@@ -50,6 +52,7 @@ class Progress:
             self._take_step(event, step)
         elif event["event"] == "record" and step is not None:
             self.losses.take({name: number(event.get(name)) for name in COLUMNS})
+            self.recorded_step, self.loss = step, number(event.get("loss"))
         elif event["event"] == "checkpoint":
             self.checkpoint = step
         elif event["event"] == "finished":
@@ -59,6 +62,7 @@ class Progress:
 
     def _take_session(self, event: dict[str, Any], step: int) -> None:
         self.last_step = whole_number(event.get("last_step"))
+        self.recorded_step = None
         if self.global_step is not None and step < self.global_step:
             # The chief restarted from a checkpoint.
             self.steps_lost += self.global_step - step
@@ -80,6 +84,12 @@ class Progress:
                 "global_step": float(step),
                 **{str(name): number(value) for name, value in named.items()},
             }
+
+    @property
+    def newest_step(self) -> int | None:
+        """The last step that was reported in any way; the last one of a training is only a row of its history."""
+        known = (self.global_step, self.recorded_step)
+        return max((step for step in known if step is not None), default=None)
 
     @property
     def evaluation_rows(self) -> list[dict[str, float | None]]:

@@ -71,7 +71,7 @@ class JobState:
             "message": self.message,
             "model_dir": self.job.model_dir,
             "logs": self.logs,
-            "global_step": progress.global_step,
+            "global_step": progress.newest_step,
             "max_steps": progress.last_step or self.job.max_steps,
             "loss": progress.loss,
             "examples_per_second": progress.speed,

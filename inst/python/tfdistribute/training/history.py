@@ -164,8 +164,16 @@ class History:
             raise KeyboardInterrupt(*self._stopped_texts()) from interrupt
         finally:
             self._save_losses()
-            if self.listener is not None:
+            self._end_display()
+
+    def _end_display(self) -> None:
+        if self.listener is None:
+            return
+        for _ in range(2):
+            # R may have noted the Ctrl-C as well, and raises it in the next of its functions.
+            with contextlib.suppress(KeyboardInterrupt):
                 self.listener({"event": "end"})
+                return
 
     def _stopped_texts(self) -> list[str]:
         step = 0 if self.model_dir is None else newest_step(self.model_dir)
