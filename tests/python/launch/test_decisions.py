@@ -212,12 +212,6 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
     told("record", step=4, loss=2.0, seconds=0.5, examples_per_second=8.0)
     told("evaluation", is_chief=False, step=4, metrics={"loss": 2.0, "nan": None})
     told("evaluation", is_chief=False, step=4, metrics={"loss": 3.0})
-    assert progress.newest_step == 4
-    told("record", step=7, loss=1.5, seconds=0.75, examples_per_second=8.0)
-    assert (progress.newest_step, progress.steps_lost) == (7, 2)
-    progress.losses.rows.pop()
-    told("session", step=4)
-    assert (progress.newest_step, progress.steps_lost) == (4, 2)
     told("finished", step=4, stopped_by="stop_if_no_decrease")
     assert (progress.steps_lost, progress.stopped_by) == (2, "stop_if_no_decrease")
     columns = progress.as_columns()
@@ -225,6 +219,17 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
     assert columns["training"]["seconds"] == [1, 2, 3, 3.5]
     assert columns["evaluation"] == [{"global_step": 4, "loss": 3}]
     assert columns["examples_per_second"] == pytest.approx((3 * 4 + 0.5 * 8) / 3.5)
+
+
+def test_the_last_step_is_known_from_the_history_before_the_chief_has_ended():
+    progress = Progress()
+    progress.take({"event": "step", "time": 1.0, "step": 4}, is_chief=True)
+    row = {"step": 7, "loss": 1.5, "seconds": 0.75, "examples_per_second": 8.0}
+    progress.take({"event": "record", "time": 2.0, **row}, is_chief=True)
+    assert (progress.newest_step, progress.loss, progress.steps_lost) == (7, 1.5, 0)
+    # A restarted chief is back at its checkpoint.
+    progress.take({"event": "session", "time": 3.0, "step": 4}, is_chief=True)
+    assert (progress.newest_step, progress.steps_lost) == (4, 0)
 
 
 def test_events_are_read_line_by_line_and_what_is_none_is_passed_over(tmp_path: Any):
