@@ -34,8 +34,9 @@
 #'
 #' @section Several devices:
 #' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy ones, minimises
-#' the mean over all examples of a step, and that mean is reported. Code that handles gradients itself sees those of its
-#' own device: clipping by norm is per device, and normalisation is over the device's examples. Every device must run
+#' the mean over all examples of a step, and that mean is reported. The clipping of an optimizer is that of the whole
+#' batch. Code that handles gradients itself sees those of its own device, and normalisation is over the device's
+#' examples. Every device must run
 #' the same code, because `minimize()`, `all_reduce()` and metrics synchronise the devices. New Keras optimizers
 #' (`tf$keras$optimizers$Adam()`) have no effect in a graph and are refused. Use `tf$keras$optimizers$legacy$Adam()`, or
 #' return the optimizer instead of calling it.
@@ -45,9 +46,12 @@
 #' each label with each prediction, so such a loss is refused; `tf$squeeze(output, 1L)` gives both one shape.
 #'
 #' @section Parts of the model on different devices:
-#' `with(tf$device("CPU:1"), ...)` places the operations built inside it. Sessions get as many CPU devices as are named.
-#' TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history] name it. [plan()]
-#' does not, because it does not build the model.
+#' With [logical_device()] and [pipeline()], a model says which part of it is on which device of its strategy; see
+#' `vignette("models-in-parts")`. `with(tf$device("CPU:1"), ...)` names a device itself. The variables that are made
+#' inside it, their optimizer slots and the gradients of the operations are there too. Sessions get as many CPU devices as
+#' are named. TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history] name
+#' it. [plan()] does not, because it does not build the model. Under [strategy_central_storage()] and
+#' [strategy_parameter_server()], variables stay where the strategy keeps them.
 #'
 #' @section Numbers in R:
 #' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as

@@ -12,7 +12,7 @@
 #' @param cluster A [cluster()] or [local_cluster()]; by default that of the estimator's [run_config()]. NULL for this
 #'   process alone.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say. Without a cluster,
-#'   the strategy determines the number of devices.
+#'   a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string; NULL for `"train.R"`, or for the verb that
 #'   starts the tasks of a [local_cluster()].
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
@@ -22,6 +22,8 @@
 #' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
 #' * `environment`: the task's `TF_CONFIG`, NA if its ports are not chosen yet. The task inherits nothing else from this
 #'   process's environment.
+#' * `logical_devices`: a list of strings; for each part of a [model in parts][logical_device], the devices that train it,
+#'   one for each replica.
 #' @section Errors:
 #' * `tfdistribute_sharding_error`: the batch cannot be divided.
 #' * `tfdistribute_strategy_error`: the strategy is for one machine, but there is a cluster.
@@ -45,11 +47,7 @@ plan <- function(
   check_estimator(object)
   check_cluster_argument(cluster, null = TRUE)
   strategy <- object$config$train_distribute
-  devices <- if (is.null(cluster)) {
-    count_devices(strategy)
-  } else {
-    check_count(devices_per_worker)
-  }
+  devices <- if (is.null(cluster)) 1L else check_count(devices_per_worker)
   script <- check_string(script, null = TRUE)
   workload <- c(
     workload(object, train_spec, eval_spec),
@@ -74,17 +72,6 @@ workload <- function(object, train_spec, eval_spec) {
   )
 }
 
-# Devices that a strategy uses on one machine; NULL if only TensorFlow knows.
-count_devices <- function(strategy) {
-  if (!isTRUE(strategy$kind %in% c("mirrored", "central_storage"))) {
-    1L
-  } else if (is.character(strategy$devices)) {
-    length(strategy$devices)
-  } else {
-    strategy$devices
-  }
-}
-
 new_plan <- function(rows) {
   column <- function(name, missing) {
     vapply(rows, function(row) row[[name]] %||% missing, missing)
@@ -102,6 +89,7 @@ new_plan <- function(rows) {
     command = ""
   )
   plan <- tibble::as_tibble(Map(column, names(types), types))
+  plan$logical_devices <- lapply(rows, function(row) as.character(unlist(row$logical_devices)))
   structure(plan, class = c("tfdistribute_plan", class(plan)))
 }
 
@@ -158,14 +146,17 @@ format_task <- function(plan, row) {
   if (!is.na(plan$port[[row]])) {
     place <- paste0(place, ":", plan$port[[row]])
   }
+  devices <- plan$logical_devices[[row]]
+  each <- if (length(devices) > 0) "replica" else "device"
   c(
     paste0(plan$task[[row]], " on ", place, ": ", plan$role[[row]]),
     paste0("  reads    ", plan$reads[[row]]),
     if (!is.na(plan$replica_batch_size[[row]])) {
       interpolate(
-        "  batch    {plan$replica_batch_size[[row]]} of {plan$global_batch_size[[row]]} on each device"
+        "  batch    {plan$replica_batch_size[[row]]} of {plan$global_batch_size[[row]]} on each {each}"
       )
     },
+    if (length(devices) > 0) paste0("  device ", seq_along(devices), " ", devices),
     paste0("  writes   ", plan$writes[[row]]),
     paste0("  command  ", plan$command[[row]])
   )

@@ -7,21 +7,27 @@
 #'   as `"GPU:0"`. On a machine without GPUs, `devices = 2` means two logical CPU devices.
 #' @param cross_device How gradients are summed: `"auto"` (NCCL between GPUs, on one device if a CPU takes part),
 #'   `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours) or `"one_device"` (all on the first device).
+#' @param devices_per_replica Devices that share one copy of the model, a count: `devices` is divided into groups of this
+#'   size. The model function places its parts with [pipeline()] or [logical_device()]; see
+#'   `vignette("models-in-parts")`. Without GPUs, `devices = NULL` then means one replica of as many logical CPUs.
 #' @returns A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: `cross_device` is unknown.
 #' * `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, the same device twice, or a
-#'   CPU with `cross_device = "nccl"`. Whether the devices exist is checked when training starts.
+#'   CPU with `cross_device = "nccl"`; or its number is not a multiple of `devices_per_replica`. Whether the devices
+#'   exist is checked when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy>
 #' @seealso [strategies]
 #' @examples
 #' strategy_mirrored()
 #' strategy_mirrored(devices = 2)
 #' strategy_mirrored(c("GPU:0", "GPU:1"), cross_device = "nccl")
+#' strategy_mirrored(devices = 4, devices_per_replica = 2)
 #' @export
 strategy_mirrored <- function(
   devices = NULL,
-  cross_device = c("auto", "nccl", "hierarchical_copy", "one_device")
+  cross_device = c("auto", "nccl", "hierarchical_copy", "one_device"),
+  devices_per_replica = 1
 ) {
   choices <- c("auto", "nccl", "hierarchical_copy", "one_device")
   devices <- check_devices(devices)
@@ -29,7 +35,13 @@ strategy_mirrored <- function(
   if (cross_device == "nccl") {
     check_nccl(devices)
   }
-  new_description("strategy", "mirrored", devices = devices, cross_device = cross_device)
+  new_description(
+    "strategy",
+    "mirrored",
+    devices = devices,
+    cross_device = cross_device,
+    devices_per_replica = check_per_replica(devices_per_replica, devices)
+  )
 }
 
 # NCCL is NVIDIA's library for GPUs.
@@ -52,5 +64,5 @@ check_nccl <- function(devices) {
 #' @export
 format.tfdistribute_mirrored_strategy <- function(x, ...) {
   reduction <- if (x$cross_device != "auto") paste0(", cross_device = \"", x$cross_device, "\"")
-  paste0("mirrored ", format_devices(x$devices), reduction)
+  paste0("mirrored ", format_devices(x$devices), reduction, format_per_replica(x))
 }

@@ -8,22 +8,36 @@
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
 #' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
 #'   cluster's timeout.
+#' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are divided
+#'   into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
+#'   [strategy_mirrored()].
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
-#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, or `communication` is `"nccl"`
-#'   without GPUs.
+#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, `communication` is `"nccl"`
+#'   without GPUs, or a worker's GPUs cannot be divided into groups of `devices_per_replica`.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @seealso [strategies]
 #' @examples
 #' strategy_multi_worker(communication = "ring", timeout_s = 60)
+#' strategy_multi_worker(devices_per_replica = 2)
 #' @export
-strategy_multi_worker <- function(communication = c("auto", "ring", "nccl"), timeout_s = NULL) {
+strategy_multi_worker <- function(
+  communication = c("auto", "ring", "nccl"),
+  timeout_s = NULL,
+  devices_per_replica = 1
+) {
   communication <- check_default_choice(communication, c("auto", "ring", "nccl"))
   timeout_s <- check_positive(timeout_s, null = TRUE)
-  new_description("strategy", "multi_worker", communication = communication, timeout_s = timeout_s)
+  new_description(
+    "strategy",
+    "multi_worker",
+    communication = communication,
+    timeout_s = timeout_s,
+    devices_per_replica = check_per_replica(devices_per_replica)
+  )
 }
 
 #' @export
@@ -32,5 +46,5 @@ format.tfdistribute_multi_worker_strategy <- function(x, ...) {
     paste0(", communication = \"", x$communication, "\"")
   }
   timeout <- if (!is.null(x$timeout_s)) paste0(", waiting ", format(x$timeout_s), " s at most")
-  paste0("multi worker", communication, timeout)
+  paste0("multi worker", communication, timeout, format_per_replica(x))
 }

@@ -10,6 +10,7 @@
 #' * [strategy_one_device()]: everything on one device.
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
 #' * [strategy_central_storage()]: variables on the CPU, computation on each device of this machine.
+#' * [strategy_model_parallel()]: one copy of the model, in parts on several devices of this machine.
 #' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster; synchronous training.
 #' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers;
 #'   asynchronous training.
@@ -102,6 +103,30 @@ check_strategy <- function(value, argument = rlang::caller_arg(value)) {
     argument = argument,
     value = show_value(value)
   )
+}
+
+check_per_replica <- function(devices_per_replica, devices = NULL) {
+  per_replica <- check_count(devices_per_replica)
+  count <- if (is.character(devices)) length(devices) else devices
+  if (!is.null(count) && count %% per_replica != 0) {
+    abort_tfdistribute(
+      "strategy",
+      problem = c(
+        "{count} device{?s} cannot be divided into replicas of {per_replica} ",
+        "(`devices_per_replica = {per_replica}`)."
+      ),
+      remedy = "Use a multiple of {per_replica} devices.",
+      argument = "devices_per_replica",
+      value = per_replica
+    )
+  }
+  per_replica
+}
+
+format_per_replica <- function(x) {
+  # A description that an older version saved has none.
+  per_replica <- x$devices_per_replica %||% 1L
+  if (per_replica > 1) paste0(", devices_per_replica = ", per_replica)
 }
 
 # "over 2 devices", "over CPU:0 and CPU:1"

@@ -70,6 +70,7 @@ _FUNCTION = "tf.function of 100 steps, iterator"
 _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
+_TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 
 CASES = (
@@ -134,6 +135,18 @@ CASES = (
         (Goal(_TWO, _ONE, 1.35), Goal(_TWO, _TORCH_TWO, 1.0)),
     ),
     Case(
+        "model-in-parts",
+        "A model in two stages: 4 layers of 768, batch of 512, one thread per device",
+        "examples per second",
+        (
+            Way(_TOGETHER, ("model-in-parts/speed.py", "one"), 30),
+            Way("two devices, layers placed", ("model-in-parts/speed.py", "placed"), 30),
+            Way(_PIPELINE, ("model-in-parts/speed.py", "pipeline"), 40),
+            Way("two devices, 8 micro-batches", ("model-in-parts/speed.py", "pipeline-8"), 40),
+        ),
+        (Goal(_PIPELINE, _TOGETHER, 1.3),),
+    ),
+    Case(
         "start-up",
         "From nothing to the first step of a small model",
         "seconds",
@@ -175,6 +188,7 @@ SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
 SCRIPTS_BY_NAME = (
     ("memory.R",),
     ("memory_of_inputs.py",),
+    ("model-in-parts/overlap.py",),
     ("served_calls.py",),
     ("steps_per_run.py",),
 )

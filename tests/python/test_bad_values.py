@@ -26,6 +26,7 @@ LISTED = {"kind": "categorical_with_vocabulary_list", **WORDS}
 FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "strategy_one_device": (Strategy, "one_device", {}),
     "strategy_mirrored": (Strategy, "mirrored", {}),
+    "strategy_model_parallel": (Strategy, "model_parallel", {}),
     "strategy_central_storage": (Strategy, "central_storage", {}),
     "strategy_multi_worker": (Strategy, "multi_worker", {}),
     "cluster": (Cluster, "addresses", {"chief": "a:1"}),

@@ -169,6 +169,35 @@ test_that("a plan of one process divides the batch over the strategy's devices",
   expect_identical(batch_of(strategy_mirrored()), NA_integer_)
 })
 
+test_that("a plan of a model in parts has a line for each logical device", {
+  skip_if_no_tensorflow()
+  batches <- input_fn(mpg ~ wt, mtcars, batch_size = 8)
+  plan_of <- function(strategy, ...) {
+    config <- run_config(strategy)
+    model <- linear_regressor(feature_columns(column_numeric("wt")), "runs/cars", config = config)
+    plan(model, batches, ...)
+  }
+  expect_snapshot({
+    plan_of(strategy_model_parallel(c("CPU:0", "GPU:0")))
+    plan_of(strategy_mirrored(4, devices_per_replica = 2))
+    plan_of(strategy_multi_worker(devices_per_replica = 2), cluster = local_cluster(2))
+  })
+  several <- plan_of(strategy_mirrored(4, devices_per_replica = 2))
+  expect_identical(several$replica_batch_size, 4L)
+  expect_identical(
+    several$logical_devices,
+    list(c("GPU:0, GPU:2 (or CPU:0, CPU:2)", "GPU:1, GPU:3 (or CPU:1, CPU:3)"))
+  )
+  expect_identical(plan_of(strategy_mirrored(2))$logical_devices, list(character()))
+  expect_error(
+    plan_of(
+      strategy_multi_worker(devices_per_replica = 2),
+      cluster = local_cluster(2, devices_per_worker = 3)
+    ),
+    class = "tfdistribute_strategy_error"
+  )
+})
+
 test_that("a plan that cannot be trained is an error", {
   skip_if_no_tensorflow()
   columns <- feature_columns(column_numeric("wt"))

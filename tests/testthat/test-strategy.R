@@ -5,9 +5,13 @@ every_strategy <- function() {
     strategy_mirrored(1),
     strategy_mirrored(2, cross_device = "one_device"),
     strategy_mirrored(c("/gpu:1", "GPU:0"), cross_device = "nccl"),
+    strategy_mirrored(4, devices_per_replica = 2),
     strategy_central_storage(list("CPU:0", "/device:CPU:1")),
+    strategy_model_parallel(),
+    strategy_model_parallel(c("CPU:0", "GPU:0")),
     strategy_multi_worker(),
     strategy_multi_worker("ring", timeout_s = 30),
+    strategy_multi_worker(devices_per_replica = 2),
     strategy_parameter_server(),
     strategy_tpu("grpc://10.0.0.2:8470")
   )
@@ -46,6 +50,16 @@ test_that("devices are NULL, a count, or names in a vector or a list", {
   names <- c("/device:CPU:0", "/device:CPU:1")
   expect_identical(strategy_mirrored(c("CPU:0", "cpu:1"))$devices, names)
   expect_identical(strategy_central_storage(list("CPU:0", "cpu:1"))$devices, names)
+})
+
+test_that("replicas of unequal size are refused", {
+  expect_snapshot(error = TRUE, {
+    strategy_mirrored(3, devices_per_replica = 2)
+    strategy_mirrored("GPU:0", devices_per_replica = 2)
+    strategy_mirrored(devices_per_replica = 0)
+    strategy_multi_worker(devices_per_replica = "2")
+  })
+  expect_identical(strategy_mirrored(4, devices_per_replica = 2)$devices_per_replica, 2L)
 })
 
 test_that("devices that cannot be meant are refused with a remedy", {

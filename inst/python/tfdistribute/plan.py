@@ -17,6 +17,9 @@ from tfdistribute.cluster.spec import (
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
+from tfdistribute.strategies import Strategy
+from tfdistribute.strategies.description import Rows
+from tfdistribute.strategies.device_names import check_per_replica, grouped, short_names
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Workload(Description):
         evaluation_rows: Rows of the evaluation input; None if unknown.
         evaluation_batch_size: Batch size of the evaluation input.
         evaluation_name: Name of the evaluation.
-        devices_per_worker: Devices of each process that trains, if the cluster does not say; None if unknown.
+        devices_per_worker: Devices of each process that trains, if the cluster does not say; None if unknown. Without a
+            cluster, those of the strategy count.
         script: The script that every task runs; None for "train.R", or for a verb that starts a local cluster.
     """
 
@@ -55,6 +59,7 @@ class TaskPlan:
         replica_batch_size: Examples per step on one device.
         environment: Its TF_CONFIG; None without a cluster, or while ports are unknown.
         command: Its command, quoted for a shell.
+        logical_devices: For each part of a model in parts, the devices of all replicas that train it.
     """
 
     task: str
@@ -67,26 +72,82 @@ class TaskPlan:
     writes: str
     environment: str | None
     command: str
+    logical_devices: tuple[str, ...] = ()
 
 
-def plan(cluster: Cluster | None, workload: Workload) -> list[TaskPlan]:
+def plan(
+    cluster: Cluster | None, workload: Workload, strategy: Strategy | None = None
+) -> list[TaskPlan]:
     """Plan every task of a cluster, in TensorFlow's order of roles.
 
     Raises:
         ShardingError: the batch cannot be split evenly over the replicas.
+        StrategyError: the devices of a worker cannot be divided into replicas.
     """
     command = _command(cluster, workload)
+    replicas = _Replicas.of(strategy, cluster, workload)
     if cluster is None:
-        batch, devices = workload.global_batch_size, workload.devices_per_worker
-        size = None if batch is None or devices is None else replica_batch_size(batch, devices)
+        batch, count = workload.global_batch_size, replicas.count
+        size = None if batch is None or count is None else replica_batch_size(batch, count)
         reads, writes = _rows(workload.rows), f"checkpoints in {workload.model_dir}"
         role = "trains and evaluates"
         return [
             TaskPlan(
-                "this process", "localhost", None, role, reads, batch, size, writes, None, command
+                "this process",
+                "localhost",
+                None,
+                role,
+                reads,
+                batch,
+                size,
+                writes,
+                None,
+                command,
+                replicas.logical_devices,
             )
         ]
-    return [_task(cluster, task, text, workload, command) for task, text in cluster.placed()]
+    return [
+        _task(cluster, task, text, workload, command, replicas) for task, text in cluster.placed()
+    ]
+
+
+@dataclass(frozen=True)
+class _Replicas:
+    """The replicas of each process that trains.
+
+    Args:
+        count: Their number; None if it depends on the machine.
+        logical_devices: As in ``TaskPlan``.
+    """
+
+    count: int | None
+    logical_devices: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, strategy: Strategy | None, cluster: Cluster | None, workload: Workload
+    ) -> _Replicas:
+        per_replica = getattr(strategy, "devices_per_replica", 1)
+        if cluster is None and strategy is not None:
+            rows = strategy.described_rows()
+        else:
+            given = getattr(cluster, "devices_per_worker", workload.devices_per_worker or 1)
+            # A worker with one CPU device gets as many as its replica needs.
+            devices = per_replica if given == 1 else given
+            check_per_replica(devices, per_replica)
+            rows = grouped(short_names(devices), per_replica)
+        if rows is None:
+            return cls(None, ())
+        return cls(len(rows), _logical_devices(rows, getattr(strategy, "devices", None)))
+
+
+def _logical_devices(rows: Rows, named: object) -> tuple[str, ...]:
+    if len(rows[0]) == 1:
+        return ()
+    columns = [", ".join(names) for names in zip(*rows, strict=True)]
+    if isinstance(named, tuple):
+        return tuple(columns)
+    return tuple(f"{names.replace('CPU', 'GPU')} (or {names})" for names in columns)
 
 
 def _command(cluster: Cluster | None, workload: Workload) -> str:
@@ -97,36 +158,41 @@ def _command(cluster: Cluster | None, workload: Workload) -> str:
     return shlex.join(["Rscript", *what])
 
 
-def _task(cluster: Cluster, task: Task, text: str, workload: Workload, command: str) -> TaskPlan:
+def _task(
+    cluster: Cluster, task: Task, text: str, workload: Workload, command: str, replicas: _Replicas
+) -> TaskPlan:
     address = parse_address(text)
-    batch, replica_batch = _batches(cluster, task, workload)
+    count = replicas.count or 1
+    batch, replica_batch = _batches(cluster, task, workload, count)
     return TaskPlan(
         task=str(task),
         host=address.host if address else "localhost",
         port=address.port if address and task.type != EVALUATOR else None,
         role=_role(cluster, task),
-        reads=_reads(cluster, task, workload),
+        reads=_reads(cluster, task, workload, count),
         global_batch_size=batch,
         replica_batch_size=replica_batch,
         writes=_writes(cluster, task, workload),
         environment=to_tf_config(cluster, task) if isinstance(cluster, ClusterSpec) else None,
         command=command,
+        logical_devices=replicas.logical_devices if task.trains else (),
     )
 
 
-def _shard(cluster: Cluster, task: Task, workload: Workload) -> Shard:
+def _shard(cluster: Cluster, task: Task, replicas: int) -> Shard:
     rank = [each for each in cluster.tasks if each.trains].index(task)
     processes = cluster.training_processes
-    devices = getattr(cluster, "devices_per_worker", workload.devices_per_worker or 1)
-    return Shard(processes, rank, 1 if cluster.has_servers else processes * devices)
+    return Shard(processes, rank, 1 if cluster.has_servers else processes * replicas)
 
 
-def _batches(cluster: Cluster, task: Task, workload: Workload) -> tuple[int | None, int | None]:
+def _batches(
+    cluster: Cluster, task: Task, workload: Workload, replicas: int
+) -> tuple[int | None, int | None]:
     if task.type == EVALUATOR:
         return workload.evaluation_batch_size, workload.evaluation_batch_size
     if task.type == "ps" or workload.global_batch_size is None:
         return None, None
-    shard = _shard(cluster, task, workload)
+    shard = _shard(cluster, task, replicas)
     return workload.global_batch_size, replica_batch_size(
         workload.global_batch_size, shard.replicas
     )
@@ -140,12 +206,12 @@ def _role(cluster: Cluster, task: Task) -> str:
     return "trains as the chief" if task == chief_of(cluster.tasks) else "trains"
 
 
-def _reads(cluster: Cluster, task: Task, workload: Workload) -> str:
+def _reads(cluster: Cluster, task: Task, workload: Workload, replicas: int) -> str:
     if task.type == "ps":
         return "nothing"
     if task.type == EVALUATOR:
         return f"{_rows(workload.evaluation_rows)} of the evaluation, and checkpoints"
-    shard = _shard(cluster, task, workload)
+    shard = _shard(cluster, task, replicas)
     if shard.in_turns:
         return f"batch {shard.pipeline + 1} of every {shard.pipelines}"
     if shard.pipelines == 1:

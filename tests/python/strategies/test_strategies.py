@@ -19,18 +19,20 @@ from tfdistribute.run_config import Devices, RunSettings, build, resolve_devices
 from tfdistribute.strategies import (
     CentralStorage,
     Mirrored,
+    ModelParallel,
     MultiWorker,
     OneDevice,
     ParameterServer,
     Strategy,
     Tpu,
 )
-from tfdistribute.strategies.device_names import canonical_device, cpus_named
+from tfdistribute.strategies.device_names import canonical_device, cpus_named, short_device
 
 EXAMPLES = {
     "one_device": OneDevice("cpu:1"),
     "mirrored": Mirrored(2),
     "central_storage": CentralStorage(("CPU:0", "CPU:1")),
+    "model_parallel": ModelParallel(2),
     "multi_worker": MultiWorker("ring", 30),
     "parameter_server": ParameterServer(),
     "tpu": Tpu("local"),
@@ -62,16 +64,19 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any):
         return
     devices = strategy.resolve(4, 0)
     assert all(canonical_device(device, "devices") == device for device in devices)
-    built = strategy.build(devices)
+    rows = strategy.rows(devices)
+    assert tuple(name for row in rows for name in row) == devices
+    first = tuple(row[0] for row in rows)
+    built = strategy.build(first)
     if kind == "parameter_server":
         # Workers with one device share their variables without a TensorFlow strategy.
         assert built is None
         return
     assert isinstance(built, tensorflow.distribute.Strategy)
-    assert built.num_replicas_in_sync == len(devices)
-    first, second = strategy.session_hooks(devices), strategy.session_hooks(devices)
-    assert all(isinstance(hook, tensorflow.estimator.SessionRunHook) for hook in first)
-    assert not {id(hook) for hook in first} & {id(hook) for hook in second}
+    assert built.num_replicas_in_sync == len(rows)
+    hooks, others = strategy.session_hooks(first), strategy.session_hooks(first)
+    assert all(isinstance(hook, tensorflow.estimator.SessionRunHook) for hook in hooks)
+    assert not {id(hook) for hook in hooks} & {id(hook) for hook in others}
 
 
 @pytest.mark.parametrize(
@@ -101,13 +106,13 @@ def test_a_name_that_means_no_device_of_this_machine_is_refused(name: str):
     assert caught.value.value == name
 
 
-@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage, ModelParallel])
 def test_a_device_named_twice_is_refused(make: Callable[..., Strategy]):
     with pytest.raises(StrategyError, match="`devices` names CPU:1 twice: CPU:1, /device:cpu:1"):
         make(("CPU:1", "/device:cpu:1"))
 
 
-@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage, ModelParallel])
 @pytest.mark.parametrize("devices", [0, -1, ()])
 def test_no_device_is_refused(make: Callable[..., Strategy], devices: Any):
     with pytest.raises(StrategyError) as caught:
@@ -115,7 +120,7 @@ def test_no_device_is_refused(make: Callable[..., Strategy], devices: Any):
     assert caught.value.argument == "devices"
 
 
-@pytest.mark.parametrize("make", [Mirrored, CentralStorage])
+@pytest.mark.parametrize("make", [Mirrored, CentralStorage, ModelParallel])
 @pytest.mark.parametrize(
     ("devices", "gpus", "expected"),
     [
@@ -159,6 +164,44 @@ def test_more_devices_than_there_are_is_refused_with_their_number(
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("strategy", "gpus", "expected"),
+    [
+        (Mirrored(4, devices_per_replica=2), 0, [("CPU:0", "CPU:1"), ("CPU:2", "CPU:3")]),
+        (Mirrored(devices_per_replica=2), 0, [("CPU:0", "CPU:1")]),
+        (Mirrored(devices_per_replica=2), 4, [("GPU:0", "GPU:1"), ("GPU:2", "GPU:3")]),
+        (Mirrored(("GPU:1", "CPU:0"), devices_per_replica=2), 2, [("GPU:1", "CPU:0")]),
+        (MultiWorker(devices_per_replica=2), 0, [("CPU:0", "CPU:1")]),
+        (MultiWorker(devices_per_replica=2), 4, [("GPU:0", "GPU:1"), ("GPU:2", "GPU:3")]),
+        (ModelParallel(3), 0, [("CPU:0", "CPU:1", "CPU:2")]),
+        (ModelParallel(), 2, [("GPU:0", "GPU:1")]),
+        (Mirrored(2), 0, [("CPU:0",), ("CPU:1",)]),
+    ],
+)
+def test_devices_are_divided_into_replicas(strategy: Strategy, gpus: int, expected: Any):
+    rows = strategy.rows(strategy.resolve(4, gpus))
+    assert [tuple(short_device(name) for name in row) for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Mirrored(3, devices_per_replica=2),
+            "3 devices cannot be divided into replicas of",
+        ),
+        (lambda: Mirrored(("GPU:0",), devices_per_replica=2), "1 device cannot be divided into"),
+        (lambda: Mirrored(devices_per_replica=2).resolve(4, 3), "3 devices cannot be divided"),
+        (lambda: MultiWorker(devices_per_replica=2).resolve(4, 1), "1 device cannot be divided"),
+    ],
+)
+def test_replicas_of_unequal_size_are_refused(make: Callable[[], Any], message: str):
+    with pytest.raises(StrategyError) as caught:
+        make()
+    assert message in caught.value.problem
+    assert caught.value.argument == "devices_per_replica"
+
+
 def test_nccl_on_cpus_is_refused_as_soon_as_it_is_known():
     with pytest.raises(StrategyError, match="GPUs only, and CPU:0 is a CPU"):
         Mirrored(("CPU:0",), "nccl")
@@ -176,6 +219,8 @@ def test_nccl_on_cpus_is_refused_as_soon_as_it_is_known():
         (lambda: Mirrored(2, "ring"), "cross_device"),
         (lambda: MultiWorker("tcp"), "communication"),
         (lambda: MultiWorker("ring", 0), "timeout_s"),
+        (lambda: MultiWorker(devices_per_replica=0), "devices_per_replica"),
+        (lambda: Mirrored(devices_per_replica=-1), "devices_per_replica"),
         (lambda: Tpu(" "), "address"),
     ],
 )
@@ -433,7 +478,7 @@ def test_without_its_repairs_mirrored_training_over_two_cpus_hangs(
 
 
 def test_devices_count_their_replicas():
-    devices = Devices(train=CPU[:3], evaluate=CPU[1:3])
+    devices = Devices(train=((CPU[0],), (CPU[1],), (CPU[2],)), evaluate=((CPU[1],), (CPU[2],)))
     assert (devices.replicas("train"), devices.replicas("evaluate")) == (3, 2)
     assert devices.all == CPU[:3]
     assert Devices().replicas("train") == 1

@@ -89,9 +89,7 @@ class Custom:
 
         v1 = tf.compat.v1
         x = tf.concat([tf.reshape(features[name], [-1, 1]) for name in ("a", "b")], axis=1)
-        output = v1.layers.dense(x, 1, kernel_initializer=v1.glorot_uniform_initializer(seed=3))
-        if self.normalised:
-            output = v1.layers.batch_normalization(output, training=mode == "train")
+        output = self.forward(x, mode)
         loss = v1.losses.mean_squared_error(tf.reshape(labels, [-1, 1]), output)
         if mode != "train":
             return {"mode": mode, "loss": loss, "predictions": {"y": output}}
@@ -105,6 +103,15 @@ class Custom:
             )
         return {"mode": mode, "loss": loss, "train_op": train_op}
 
+    def forward(self, x: Any, mode: str) -> Any:
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        output = v1.layers.dense(x, 1, kernel_initializer=v1.glorot_uniform_initializer(seed=3))
+        if self.normalised:
+            output = v1.layers.batch_normalization(output, training=mode == "train")
+        return output
+
     def note_rows(self, rows: Any) -> None:
         time.sleep(float(os.environ.get("TEST_STEP_S", "0")))
         with self.file("rows").open("a") as file:
@@ -113,6 +120,24 @@ class Custom:
     def file(self, name: str) -> Path:
         self.directory.mkdir(parents=True, exist_ok=True)
         return self.directory / f"{name}-{task_name()}.txt"
+
+
+class InParts(Custom):
+    """A model in two stages, which records the devices of its variables."""
+
+    def forward(self, x: Any, mode: str) -> Any:
+        import tensorflow as tf
+
+        import tfdistribute
+
+        layers = tf.compat.v1.layers
+        stages = [lambda x: layers.dense(x, 4, tf.nn.tanh), lambda x: layers.dense(x, 1)]
+        output = tfdistribute.pipeline(x, stages, micro_batches=2)
+        if mode == "train":
+            variables = tf.compat.v1.trainable_variables()
+            devices = {each.op.name: each.device for each in variables}
+            self.file("devices").write_text(json.dumps(devices))
+        return output
 
 
 def keras_model() -> Any:
@@ -135,6 +160,7 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "custom": lambda directory: Custom(directory).described(),
     "normalised": lambda directory: Custom(directory, normalised=True).described(),
+    "parts": lambda directory: InParts(directory).described(),
     "keras": lambda directory: {"kind": "keras", "function": keras_model},
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {

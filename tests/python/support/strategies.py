@@ -14,9 +14,19 @@ STRATEGIES: dict[str, dict[str, Any] | None] = {
     "mirrored": {"kind": "mirrored", "devices": 2},
     "mirrored over 3": {"kind": "mirrored", "devices": 3},
     "central storage": {"kind": "central_storage", "devices": 2},
+    "model parallel": {"kind": "model_parallel", "devices": 2},
+    "model parallel over 3": {"kind": "model_parallel", "devices": 3},
+    "mirrored in parts": {"kind": "mirrored", "devices": 4, "devices_per_replica": 2},
 }
 # One per kind.
-KINDS = ("none", "one device", "mirrored", "central storage")
+KINDS = (
+    "none",
+    "one device",
+    "mirrored",
+    "central storage",
+    "model parallel",
+    "mirrored in parts",
+)
 
 every_strategy = sampled("strategy", KINDS, check=["none", "mirrored"])
 

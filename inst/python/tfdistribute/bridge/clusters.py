@@ -44,7 +44,7 @@ def plan_tasks(
 ) -> list[dict[str, Any]]:
     """Describe what each task of a cluster would do."""
     check_strategy_of_cluster(strategy, cluster, "plan")
-    return _as_rows(plan.plan(cluster, workload))
+    return _as_rows(plan.plan(cluster, workload, strategy))
 
 
 def _as_rows(values: Sequence[Any]) -> list[dict[str, Any]]:

@@ -221,6 +221,19 @@ def _input_layer(
     )
 
 
+def _logical_device(index: int) -> Any:
+    # R counts from 1.
+    return engine.model_parts.logical_device(index, first=1)
+
+
+def _logical_devices() -> int:
+    return engine.model_parts.logical_devices()
+
+
+def _pipeline(inputs: Any, stages: tuple[Callable[..., Any], ...], micro_batches: int) -> Any:
+    return engine.model_parts.pipeline(inputs, stages, micro_batches)
+
+
 def _session_hook(hook: Wire) -> Any:
     made = as_hooks([hook], HookContext("train"))
     return made[0] if made else None
@@ -247,10 +260,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": job_handle.job_news,
     "job_state": job_handle.job_state,
     "latest_checkpoint": newest_checkpoint,
+    "logical_device": _logical_device,
+    "logical_devices": _logical_devices,
     "model_facts": _model_facts,
     "next_batch": _next_batch,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
+    "pipeline": _pipeline,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
     "prepare_job": jobs.prepare_job,

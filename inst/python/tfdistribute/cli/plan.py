@@ -53,9 +53,13 @@ def _text(row: TaskPlan) -> str:
     place = row.host if row.port is None else f"{row.host}:{row.port}"
     lines = [f"{row.task} on {place}: {row.role}", f"  reads    {row.reads}"]
     if row.replica_batch_size is not None:
+        each = "replica" if row.logical_devices else "device"
         lines.append(
-            f"  batch    {row.replica_batch_size} of {row.global_batch_size} on each device"
+            f"  batch    {row.replica_batch_size} of {row.global_batch_size} on each {each}"
         )
+    lines += [
+        f"  device {number} {names}" for number, names in enumerate(row.logical_devices, start=1)
+    ]
     lines += [f"  writes   {row.writes}", f"  command  {row.command}"]
     if row.environment is not None:
         lines.append(f"  TF_CONFIG {row.environment}")

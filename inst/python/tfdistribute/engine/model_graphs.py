@@ -10,7 +10,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.autograph.impl import api as autograph
 
-from tfdistribute.engine import keras2, placement
+from tfdistribute.engine import keras2, model_parts, placement
+from tfdistribute.engine.model_parts import gradients
 from tfdistribute.engine.repairs import all_reduce, gradient_scale, replicated_variables
 from tfdistribute.errors import ModelError
 
@@ -22,7 +23,7 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """Adapt the graph of a model function written for one device to several replicas.
 
     Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's
-    seed, and sessions get the CPU devices that the graph names.
+    seed, gradients are placed beside their operations, and sessions get the CPU devices that the graph names.
 
     Args:
         config: The Estimator's own ``tf.estimator.RunConfig``; its session configuration may be changed.
@@ -35,10 +36,11 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     graph = v1.get_default_graph()
     gradient_scale.average_gradients(graph)
     all_reduce.install()
+    gradients.install()
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
-    with layer_seeds(config.tf_random_seed):
+    with layer_seeds(config.tf_random_seed), model_parts.model_scope():
         yield
     placement.provide_named_cpus(graph, config)
 

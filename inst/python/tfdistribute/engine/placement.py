@@ -1,4 +1,4 @@
-"""CPU devices that a model names: a session without them silently runs everything on CPU:0."""
+"""Devices that a model names: a session without them silently runs everything on another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def provide_named_cpus(graph: Any, config: Any) -> None:
     Source:
         ``allow_soft_placement`` of https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
     """
-    named = max(map(_cpus_named, set(_devices(graph))), default=1)
+    named = max(map(_cpus_named, set(devices_of(graph))), default=1)
     there = config.session_config.device_count.get("CPU", 1)
     if named <= there:
         return
@@ -43,7 +43,7 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
         ``allow_soft_placement``, as above; sessions of Estimators set it.
     """
     found: set[str] = set()
-    for device in set(_devices(graph)):
+    for device in set(devices_of(graph)):
         named = tf.DeviceSpec.from_string(device)
         elsewhere = config.cluster_spec.jobs and named.job not in (None, config.task_type)
         if elsewhere or named.device_type in (None, "CPU"):
@@ -53,7 +53,8 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
     return sorted(found)
 
 
-def _devices(graph: Any) -> Iterator[str]:
+def devices_of(graph: Any) -> Iterator[str]:
+    """Iterate over the devices of a graph's operations; "" for those without one."""
     for operation in graph.get_operations():
         yield operation.device
     # Bodies of loops and conditions are functions of the graph.
@@ -63,6 +64,12 @@ def _devices(graph: Any) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _cpus_named(device: str) -> int:
+def type_and_index(device: str) -> tuple[str | None, int]:
+    """Return a device's type and index: ("CPU", 1)."""
     specification = tf.DeviceSpec.from_string(device)
-    return (specification.device_index or 0) + 1 if specification.device_type == "CPU" else 1
+    return specification.device_type, specification.device_index or 0
+
+
+def _cpus_named(device: str) -> int:
+    kind, index = type_and_index(device)
+    return index + 1 if kind == "CPU" else 1

@@ -54,6 +54,14 @@ class Model(Description):
         """
         raise NotImplementedError
 
+    def check_verb(self, verb: str) -> None:
+        """Check that the model has what a verb needs.
+
+        Raises:
+            ModelError: it cannot evaluate, predict or be exported.
+        """
+        del verb
+
     def structure(self) -> dict[str, Any]:
         """Describe what the model's checkpoints hold.
 

@@ -12,6 +12,7 @@ from tfdistribute.run_config.build import (
     Devices,
     build,
     build_run_config,
+    flattened,
     resolve_devices,
     session_hooks,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "build",
     "build_run_config",
     "check_strategy_of_cluster",
+    "flattened",
     "preflight",
     "resolve_devices",
     "session_hooks",

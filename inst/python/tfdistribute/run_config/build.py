@@ -16,6 +16,7 @@ from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy
+from tfdistribute.strategies.description import Rows
 from tfdistribute.strategies.device_names import cpus_named
 
 
@@ -24,21 +25,26 @@ class Devices:
     """Devices of this process that a run uses.
 
     Args:
-        train: Canonical names, one per replica of train_distribute; empty without one.
+        train: For each replica of train_distribute, the canonical names of its devices; empty without one.
         evaluate: The same for eval_distribute.
     """
 
-    train: tuple[str, ...] = ()
-    evaluate: tuple[str, ...] = ()
+    train: Rows = ()
+    evaluate: Rows = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         """All devices, without duplicates."""
-        return tuple(dict.fromkeys(self.train + self.evaluate))
+        return flattened(self.train + self.evaluate)
 
     def replicas(self, verb: str) -> int:
         """Return a verb's replicas in sync; 1 without a strategy."""
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
+
+
+def flattened(rows: Rows) -> tuple[str, ...]:
+    """List the devices of all replicas, without duplicates."""
+    return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
 def resolve_devices(settings: RunSettings) -> Devices:
@@ -52,8 +58,8 @@ def resolve_devices(settings: RunSettings) -> Devices:
         return Devices()
     cpus, gpus = engine.devices.counts()
 
-    def resolve(strategy: Strategy | None) -> tuple[str, ...]:
-        return () if strategy is None else strategy.resolve(cpus, gpus)
+    def resolve(strategy: Strategy | None) -> Rows:
+        return () if strategy is None else strategy.rows(strategy.resolve(cpus, gpus))
 
     return Devices(resolve(settings.train_distribute), resolve(settings.eval_distribute))
 
@@ -147,11 +153,11 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
     Returns:
         New ``tf.estimator.SessionRunHook`` objects, for one call.
     """
-    strategy, names = {
+    strategy, rows = {
         "train": (settings.train_distribute, devices.train),
         "evaluate": (settings.eval_distribute, devices.evaluate),
     }.get(verb, (None, ()))
-    return [] if strategy is None else strategy.session_hooks(names)
+    return [] if strategy is None else strategy.session_hooks(_first_of_each(rows))
 
 
 @contextlib.contextmanager
@@ -165,8 +171,14 @@ def _without_tf_config() -> Iterator[None]:
             os.environ["TF_CONFIG"] = hidden
 
 
-def _build_strategy(strategy: Strategy | None, devices: tuple[str, ...]) -> Any:
-    return None if strategy is None else strategy.build(devices)
+def _build_strategy(strategy: Strategy | None, rows: Rows) -> Any:
+    if strategy is None:
+        return None
+    return engine.model_parts.adopt(strategy.build(_first_of_each(rows)), rows)
+
+
+def _first_of_each(rows: Rows) -> tuple[str, ...]:
+    return tuple(row[0] for row in rows)
 
 
 def _device_fn(function: Callable[..., Any] | None) -> Callable[[Any], Any] | None:

@@ -10,7 +10,7 @@ from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import RunConfigError, TfdistributeError
 from tfdistribute.rules import Finding
 from tfdistribute.run_config.settings import TRAINING, RunSettings
-from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice, Strategy
+from tfdistribute.strategies import CentralStorage, Mirrored, ModelParallel, OneDevice, Strategy
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RunContext:
     @property
     def on_one_machine(self) -> bool:
         """Whether training uses the devices of one machine."""
-        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage))
+        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage, ModelParallel))
 
     @property
     def tasks(self) -> int:

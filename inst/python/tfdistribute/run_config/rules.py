@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
-from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice
+from tfdistribute.strategies import CentralStorage, Mirrored, ModelParallel, OneDevice
 
 
 def _loses_the_tail(run: RunContext) -> bool:
@@ -15,11 +15,11 @@ def _loses_the_tail(run: RunContext) -> bool:
 def _has_replicas(run: RunContext) -> bool:
     """Return whether evaluation is known to have several replicas."""
     strategy = run.settings.eval_distribute
-    if strategy is None or isinstance(strategy, OneDevice):
+    if strategy is None or isinstance(strategy, (OneDevice, ModelParallel)):
         return False
     if isinstance(strategy, (Mirrored, CentralStorage)):
-        named = len(strategy.devices) if isinstance(strategy.devices, tuple) else strategy.devices
-        return max(named or 1, run.replicas) > 1
+        described = strategy.described_rows()
+        return max(len(described or ()), run.replicas) > 1
     return True
 
 

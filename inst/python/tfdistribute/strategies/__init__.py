@@ -3,6 +3,7 @@
 from tfdistribute.strategies.central_storage import CentralStorage
 from tfdistribute.strategies.description import Strategy
 from tfdistribute.strategies.mirrored import Mirrored
+from tfdistribute.strategies.model_parallel import ModelParallel
 from tfdistribute.strategies.multi_worker import MultiWorker
 from tfdistribute.strategies.one_device import OneDevice
 from tfdistribute.strategies.parameter_server import ParameterServer
@@ -11,6 +12,7 @@ from tfdistribute.strategies.tpu import Tpu
 __all__ = [
     "CentralStorage",
     "Mirrored",
+    "ModelParallel",
     "MultiWorker",
     "OneDevice",
     "ParameterServer",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import check_devices, choose_devices
+from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.device_names import check_devices, choose_devices, short_names
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class CentralStorage(Strategy, kind="central_storage"):
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         """Return the devices that compute."""
         return choose_devices(self.devices, cpus, gpus)
+
+    def described_rows(self) -> Rows | None:
+        """Return the devices, if they are named or counted."""
+        return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.experimental.CentralStorageStrategy``."""

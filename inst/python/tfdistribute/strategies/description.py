@@ -7,20 +7,23 @@ from typing import Any
 
 from tfdistribute.descriptions import Description
 
+# For each replica, its devices.
+Rows = tuple[tuple[str, ...], ...]
+
 
 @dataclass(frozen=True)
 class Strategy(Description):
     """Devices or tasks that train, and the way gradients are combined."""
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return this process's devices for the strategy, in replica order.
+        """Return this process's devices for the strategy, one replica after the other.
 
         Args:
             cpus: Logical CPU devices that TensorFlow can create.
             gpus: GPUs of this machine.
 
         Returns:
-            Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``, one per replica.
+            Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``.
 
         Raises:
             StrategyError: the machine lacks the devices, or the strategy cannot use them.
@@ -28,11 +31,29 @@ class Strategy(Description):
         """
         raise NotImplementedError
 
+    def rows(self, devices: tuple[str, ...]) -> Rows:
+        """Divide devices among the replicas of this process.
+
+        Args:
+            devices: Result of ``resolve``.
+
+        Returns:
+            For each replica its logical devices, the first of which stands for the replica.
+        """
+        return tuple((device,) for device in devices)
+
+    def described_rows(self) -> Rows | None:
+        """Return short names of the devices of this process's replicas; None if their number depends on the machine.
+
+        A count of devices means GPUs, or CPUs on a machine without any; the names are those of CPUs.
+        """
+        return self.rows(("CPU:0",))
+
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make TensorFlow's strategy.
 
         Args:
-            devices: Result of ``resolve``.
+            devices: The first device of each replica.
 
         Returns:
             A ``tf.distribute.Strategy``.
@@ -46,7 +67,7 @@ class Strategy(Description):
         """Return the hooks that a session under this strategy needs.
 
         Args:
-            devices: Result of ``resolve``.
+            devices: The first device of each replica.
 
         Returns:
             New ``tf.estimator.SessionRunHook`` objects, for one call of train or evaluate.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tfdistribute.descriptions import check_minimum
 from tfdistribute.errors import StrategyError
 
 _NAME = re.compile(
@@ -73,10 +74,40 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
     return names
 
 
-def choose_devices(devices: int | tuple[str, ...] | None, cpus: int, gpus: int) -> tuple[str, ...]:
-    """Return this machine's devices for a count, names or None."""
+def check_per_replica(devices: int | tuple[str, ...] | None, per_replica: int) -> None:
+    """Check that replicas of equal size use all devices; None for devices that are not known yet."""
+    check_minimum("devices_per_replica", per_replica, 1)
+    count = len(devices) if isinstance(devices, tuple) else devices
+    if count is not None and count % per_replica:
+        raise StrategyError(
+            f"{count} device{'' if count == 1 else 's'} cannot be divided into replicas of {per_replica} "
+            f"(`devices_per_replica = {per_replica}`).",
+            f"Use a multiple of {per_replica} devices.",
+            argument="devices_per_replica",
+            value=str(per_replica),
+        )
+
+
+def grouped(devices: tuple[str, ...], per_replica: int) -> tuple[tuple[str, ...], ...]:
+    """Give the first devices to the first replica, and so on."""
+    return tuple(
+        devices[begin : begin + per_replica] for begin in range(0, len(devices), per_replica)
+    )
+
+
+def short_names(devices: int | tuple[str, ...]) -> tuple[str, ...]:
+    """Return short names of devices given by names, or of as many CPUs."""
+    if isinstance(devices, int):
+        return tuple(f"CPU:{index}" for index in range(devices))
+    return tuple(short_device(name) for name in devices)
+
+
+def choose_devices(
+    devices: int | tuple[str, ...] | None, cpus: int, gpus: int, per_replica: int = 1
+) -> tuple[str, ...]:
+    """Return this machine's devices for a count, names or None: all GPUs, or the CPUs of one replica."""
     if devices is None:
-        devices = max(gpus, 1)
+        devices = gpus or per_replica
     if isinstance(devices, int):
         kind = "GPU" if gpus else "CPU"
         names = tuple(f"/device:{kind}:{index}" for index in range(devices))

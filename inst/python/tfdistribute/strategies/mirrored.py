@@ -8,12 +8,15 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import StrategyError
-from tfdistribute.strategies.description import Strategy
+from tfdistribute.strategies.description import Rows, Strategy
 from tfdistribute.strategies.device_names import (
     check_devices,
+    check_per_replica,
     choose_devices,
     device_type,
+    grouped,
     short_device,
+    short_names,
 )
 
 CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
@@ -28,10 +31,11 @@ class Mirrored(Strategy, kind="mirrored"):
             logical CPUs.
         cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device if any is a CPU),
             "nccl" (GPUs only), "hierarchical_copy" (in groups of neighbours) or "one_device" (on the first device).
+        devices_per_replica: Devices that share one copy of a model in parts; ``devices`` is a multiple of it.
 
     Raises:
-        ArgumentError: an unknown cross_device.
-        StrategyError: the devices cannot be used, or not with this cross_device.
+        ArgumentError: an unknown cross_device, or a devices_per_replica below 1.
+        StrategyError: the devices cannot be used, divided into replicas, or summed over with this cross_device.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
@@ -39,18 +43,29 @@ class Mirrored(Strategy, kind="mirrored"):
 
     devices: int | tuple[str, ...] | None = None
     cross_device: str = "auto"
+    devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", check_devices(self.devices))
         check_choice("cross_device", self.cross_device, CROSS_DEVICE)
+        check_per_replica(self.devices, self.devices_per_replica)
         if isinstance(self.devices, tuple):
             self._check_nccl(self.devices)
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         """Return the devices, after checking that ``cross_device`` supports them."""
-        devices = choose_devices(self.devices, cpus, gpus)
+        devices = choose_devices(self.devices, cpus, gpus, self.devices_per_replica)
+        check_per_replica(devices, self.devices_per_replica)
         self._check_nccl(devices)
         return devices
+
+    def rows(self, devices: tuple[str, ...]) -> Rows:
+        """Divide the devices into replicas of equal size."""
+        return grouped(devices, self.devices_per_replica)
+
+    def described_rows(self) -> Rows | None:
+        """Return the devices of each replica, if they are named or counted."""
+        return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.MirroredStrategy``."""

@@ -8,7 +8,13 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError, StrategyError
-from tfdistribute.strategies.description import Strategy
+from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.device_names import (
+    check_per_replica,
+    choose_devices,
+    grouped,
+    short_names,
+)
 
 COMMUNICATION = ("auto", "ring", "nccl")
 
@@ -24,10 +30,12 @@ class MultiWorker(Strategy, kind="multi_worker"):
     Args:
         communication: How workers sum their gradients: "auto", "ring" (CPUs or GPUs) or "nccl" (GPUs).
         timeout_s: Seconds to wait for an unresponsive task; None for the timeout of the cluster.
+        devices_per_replica: Devices of a worker that share one copy of a model in parts. A worker without GPUs has one
+            replica, of as many logical CPUs.
 
     Raises:
-        ArgumentError: an unknown communication, or a timeout_s that is not positive.
-        StrategyError: "nccl" without GPUs; raised by ``resolve``.
+        ArgumentError: an unknown communication, a timeout_s that is not positive, or a devices_per_replica below 1.
+        StrategyError: "nccl" without GPUs, or GPUs that cannot be divided into replicas; raised by ``resolve``.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
@@ -35,9 +43,11 @@ class MultiWorker(Strategy, kind="multi_worker"):
 
     communication: str = "auto"
     timeout_s: float | None = None
+    devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
         check_choice("communication", self.communication, COMMUNICATION)
+        check_per_replica(None, self.devices_per_replica)
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ArgumentError(
                 f"`timeout_s` must be more than 0 seconds, not {self.timeout_s:g}.",
@@ -47,17 +57,25 @@ class MultiWorker(Strategy, kind="multi_worker"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return this worker's devices: all its GPUs, or its one CPU device."""
-        del cpus
-        names = tuple(f"/device:GPU:{index}" for index in range(gpus))
-        if self.communication == "nccl" and not names:
+        """Return this worker's devices: all its GPUs, or the CPU devices of one replica."""
+        if self.communication == "nccl" and not gpus:
             raise StrategyError(
                 '`communication = "nccl"` sums over GPUs only, and TensorFlow sees no GPU on this machine.',
                 'Use `communication = "auto"`.',
                 argument="communication",
                 value=self.communication,
             )
-        return names or ("/device:CPU:0",)
+        devices = choose_devices(None, cpus, gpus, self.devices_per_replica)
+        check_per_replica(devices, self.devices_per_replica)
+        return devices
+
+    def rows(self, devices: tuple[str, ...]) -> Rows:
+        """Divide the devices into replicas of equal size."""
+        return grouped(devices, self.devices_per_replica)
+
+    def described_rows(self) -> Rows:
+        """Return the devices of one replica."""
+        return self.rows(short_names(self.devices_per_replica))
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.MultiWorkerMirroredStrategy`` for the task that TF_CONFIG names.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.strategies.description import Strategy
-from tfdistribute.strategies.device_names import canonical_device, require_devices
+from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.device_names import canonical_device, require_devices, short_device
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class OneDevice(Strategy, kind="one_device"):
         """Return the one device."""
         require_devices((self.device,), cpus, gpus, "`device`")
         return (self.device,)
+
+    def described_rows(self) -> Rows:
+        """Return the one device."""
+        return ((short_device(self.device),),)
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.distribute.OneDeviceStrategy``."""

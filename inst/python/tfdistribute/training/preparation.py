@@ -24,6 +24,7 @@ from tfdistribute.run_config import (
     RunContext,
     RunSettings,
     build,
+    flattened,
     preflight,
     resolve_devices,
     session_hooks,
@@ -105,8 +106,15 @@ class Prepared:
             engine.hooks.RecordTraining(history.note_step, every_n_steps, REPORT_EVERY_S),
             engine.hooks.StopOnRequest(stop),
             engine.hooks.NoteMissingDevices(history.note, self.estimator.config),
+            *self._note_unused_devices(history),
             *as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history)),
         ]
+
+    def _note_unused_devices(self, history: History) -> list[Any]:
+        rows = self.devices.train
+        if not rows or len(rows[0]) == 1:
+            return []
+        return [engine.model_parts.NoteUnusedDevices(rows, history.note)]
 
 
 def prepare_training(
@@ -180,7 +188,7 @@ def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
     prepared.model.check(facts)
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
-    preflight(replace(context, replicas=replicas, devices=prepared.devices.evaluate))
+    preflight(replace(context, replicas=replicas, devices=flattened(prepared.devices.evaluate)))
 
 
 def run_seed(settings: RunSettings, job: str | None = None) -> int:
@@ -212,6 +220,7 @@ def _build(
     member: Member | None = None,
     alone: bool = True,
 ) -> Prepared:
+    model.check_verb(verb)
     settings = settings.for_verb(verb)
     context = _run_context(verb, model, settings, facts)
     # Once before TensorFlow starts, and once when its devices are known.

@@ -289,7 +289,6 @@ class OwnThreadPool(mirrored_strategy.MirroredExtended):
     "extended",
     [
         parameter_server_strategy_v2.ParameterServerStrategyV2Extended,
-        tpu_strategy.TPUExtended,
         OwnThreadPool,
     ],
 )
@@ -299,6 +298,13 @@ def test_strategies_that_call_replicas_in_another_way_are_refused(extended):
     with pytest.raises(UnsupportedError, match="cannot be kept on the calling thread") as caught:
         adopt(strategy)
     assert caught.value.argument == "strategy"
+
+
+def test_the_replicas_of_a_tpu_are_on_the_calling_thread_already():
+    # The constructor needs a TPU.
+    strategy = SimpleNamespace(extended=object.__new__(tpu_strategy.TPUExtended))
+    assert adopt(strategy) is strategy
+    assert type(strategy.extended) is tpu_strategy.TPUExtended
 
 
 def test_a_tensorflow_without_the_needed_part_is_refused_by_name(monkeypatch):

@@ -20,6 +20,7 @@ from support.cluster_job import Job, job
 from support.sampling import sampled
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 # Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
@@ -90,6 +91,17 @@ def assert_that_each_task_reported_its_part(
         assert [each["step"] for each in running.events(name, "finished")] == [24] * models
 
 
+def assert_that_each_worker_has_devices_of_its_own(running: Job, names: list[str]) -> None:
+    for name in names:
+        about = (running.directory / "parts" / f"devices-{name}.txt").read_text(encoding="utf-8")
+        task = f"/job:{name.replace('-', '/replica:0/task:')}"
+        assert json.loads(about) == {
+            f"{layer}/{variable}": f"{task}/device:CPU:{index}"
+            for index, layer in enumerate(("dense", "dense_1"))
+            for variable in ("kernel", "bias")
+        }
+
+
 def assert_that_the_tasks_took_the_same_runs(
     running: Job, names: list[str], looks_at_every_step: str | None
 ) -> None:
@@ -122,10 +134,11 @@ def test_workers_in_step_train_as_one_process(
     steps_per_run: int | str,
     looks_at_every_step: str | None,
 ) -> None:
-    models = ["linear", "custom", "keras", "sparse"] if workers == 2 else ["custom"]
+    models = ["linear", "custom", "keras", "sparse", "parts"] if workers == 2 else ["custom"]
     options = {
         "models": models,
         "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
+        "configs": {"parts": IN_PARTS},
         "max_steps": 24,
         "many_steps": True,
         "looks_at_every_step": looks_at_every_step,
@@ -151,6 +164,8 @@ def test_workers_in_step_train_as_one_process(
         if workers == 2:
             evaluation = running.value("evaluator-0", model)["evaluation"][-1]
             assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
+    if "parts" in models:
+        assert_that_each_worker_has_devices_of_its_own(running, names[:workers])
     assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
     assert_that_each_task_reported_its_part(running, names, workers, len(models))
     assert_that_the_tasks_took_the_same_runs(running, names[:workers], looks_at_every_step)

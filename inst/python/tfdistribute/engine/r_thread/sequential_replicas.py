@@ -22,6 +22,7 @@ from tensorflow.python.distribute import (
     one_device_strategy,
     parameter_server_strategy,
     shared_variable_creator,
+    tpu_strategy,
 )
 from tensorflow.python.eager import context, def_function
 from tensorflow.python.framework import ops
@@ -41,6 +42,7 @@ _ON_OWN_THREADS = (
 _ON_CALLING_THREAD = (
     one_device_strategy.OneDeviceExtended._call_for_each_replica,
     distribute_lib._DefaultDistributionExtended._call_for_each_replica,
+    tpu_strategy.TPUExtended._call_for_each_replica,
 )
 
 
@@ -48,8 +50,8 @@ def adopt(strategy: Any) -> Any:
     """Make a strategy run its replicas in sequence on the thread that calls it.
 
     The object is changed in place and returned. Its deep copies keep the change: Estimators copy their strategies.
-    Mirrored, central storage, multi-worker mirrored and the parameter server of TensorFlow 1 are changed. One device
-    and no strategy call the function directly anyway. A second call changes nothing.
+    Mirrored, central storage, multi-worker mirrored and the parameter server of TensorFlow 1 are changed. One device,
+    TPUs and no strategy call the function directly anyway. A second call changes nothing.
 
     Limits: a graph is being built; replicas make the same merge calls; random operations without a seed draw other
     numbers in the replicas after the first than on TensorFlow's threads.

@@ -1,0 +1,27 @@
+#' Train one model on several devices of one machine
+#'
+#' For a model that does not fit on one device, or whose parts can work at the same time. The model function of
+#' [estimator()] says which part is on which device, with [pipeline()] or [logical_device()]; everything else is on the
+#' first. The numbers equal those of one device. To train several copies of such a model, each on devices of its own, use
+#' `devices_per_replica` of [strategy_mirrored()] or [strategy_multi_worker()].
+#'
+#' @inheritParams strategy_mirrored
+#' @returns A description of class `tfdistribute_model_parallel_strategy`.
+#' @section Evaluation and prediction:
+#' These use one device, so that the model also works on a machine without the others. With
+#' `run_config(eval_distribute = strategy_model_parallel(2))`, evaluation uses the same devices.
+#' @section Errors: `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, or the same
+#'   device twice; when a verb runs, a device does not exist, or a [pipeline()] has fewer stages than there are devices.
+#' @references "GPipe", <https://arxiv.org/abs/1811.06965>
+#' @seealso [strategies], `vignette("models-in-parts")`
+#' @examples
+#' strategy_model_parallel(devices = 2)
+#' @export
+strategy_model_parallel <- function(devices = NULL) {
+  new_description("strategy", "model_parallel", devices = check_devices(devices))
+}
+
+#' @export
+format.tfdistribute_model_parallel_strategy <- function(x, ...) {
+  paste("one model", format_devices(x$devices))
+}

@@ -1,0 +1,19 @@
+"""One model on several devices: logical devices, gradients beside their operations, pipelines."""
+
+from tfdistribute.engine.model_parts.assignment import (
+    NoteUnusedDevices,
+    logical_device,
+    logical_devices,
+    model_scope,
+)
+from tfdistribute.engine.model_parts.pipelines import pipeline
+from tfdistribute.engine.model_parts.variables import adopt
+
+__all__ = [
+    "NoteUnusedDevices",
+    "adopt",
+    "logical_device",
+    "logical_devices",
+    "model_scope",
+    "pipeline",
+]
