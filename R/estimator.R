@@ -11,6 +11,7 @@
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").
 #' * [baseline_regressor()], [baseline_classifier()]: no features; every other model should do better.
 #' * [estimator()]: a model function of your own.
+#' * [training_loop()]: steps of your own, with gradient tapes and several optimizers.
 #' * [keras_model_to_estimator()]: a Keras model.
 #'
 #' @section Classes of a classifier:

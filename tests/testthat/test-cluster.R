@@ -174,7 +174,7 @@ test_that("a plan of a model in parts has a line for each logical device", {
   batches <- input_fn(mpg ~ wt, mtcars, batch_size = 8)
   plan_of <- function(strategy, ...) {
     config <- run_config(strategy)
-    model <- linear_regressor(feature_columns(column_numeric("wt")), "runs/cars", config = config)
+    model <- linear_regressor(feature_columns(column_numeric("wt")), "/runs/cars", config = config)
     plan(model, batches, ...)
   }
   expect_snapshot({

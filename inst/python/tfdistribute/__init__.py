@@ -12,6 +12,7 @@ _MODULES = {
     "logical_device": "engine.model_parts",
     "logical_devices": "engine.model_parts",
     "pipeline": "engine.model_parts",
+    "training_loop": "models.training_loop",
 }
 
 

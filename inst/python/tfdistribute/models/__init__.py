@@ -1,7 +1,7 @@
 """Models, feature columns and optimizers: plain values that build TensorFlow's objects."""
 
 # Importing a module registers its members with their family.
-from tfdistribute.models import canned, custom, feature_columns, keras, wrapped
+from tfdistribute.models import canned, custom, feature_columns, keras, training_loop, wrapped
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import Initializer
@@ -29,5 +29,6 @@ __all__ = [
     "parse_example_spec_with_label",
     "safe_key",
     "tensors_receiver",
+    "training_loop",
     "wrapped",
 ]

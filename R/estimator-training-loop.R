@@ -1,0 +1,170 @@
+# Models whose training, evaluation and prediction steps the user writes.
+
+#' Make an estimator from steps of your own
+#'
+#' For models that train in steps of their own: with `tf$GradientTape()`, with several optimizers, with several losses.
+#' The functions say what one step does with one batch, and the verbs loop: [train()], [train_and_evaluate()],
+#' [evaluate()], [predict()], with every strategy, cluster and hook, checkpoints, and many steps per run. Write them for
+#' one device.
+#'
+#' TensorFlow calls the functions at the start of a verb, once for each device, on R's own thread. They build the graph
+#' that TensorFlow then runs at every step, so no R code runs during the steps. For R code in a step, use a
+#' [hook][hook_session_run].
+#'
+#' @param build Function (`params`) that makes what lasts: layers and optimizers. It returns a named list. Its arguments,
+#'   as those of the other functions, may be left out.
+#' @param train_step Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar, and
+#'   `train_op`: what an optimizer's `apply_gradients()` or `minimize()` returned, or a list of several. Without
+#'   `train_op`, the `optimizer` that `build` or this function returned minimises the loss over all trainable variables.
+#'   Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is what `build` returned, `step` the global
+#'   step, `features` and `labels` are as in [estimator()].
+#' @param eval_step Function (`parts`, `features`, `labels`) that returns a named list with `loss` and further metrics.
+#'   Each is a tensor with a value for each example, whose mean over all rows is reported; a scalar, which counts as the
+#'   mean of its batch; or a metric of `tf$compat$v1$metrics`. NULL for a model that is not evaluated.
+#' @param predict_step Function (`parts`, `features`) that returns a tensor or a named list of tensors, with a row for
+#'   each example. NULL for a model that does not predict.
+#' @param params List of values for `build`, passed unchanged.
+#' @inheritParams estimator
+#' @returns A description of class `tfdistribute_training_loop_estimator`, `tfdistribute_estimator`.
+#'
+#' @section Several devices:
+#' As for [estimator()]: return a loss that is a mean over the examples that the step sees. Legacy Keras optimizers
+#' (`tf$keras$optimizers$legacy`) and those of `tf$compat$v1$train` then minimise the mean over all devices.
+#' `tf$keras$optimizers$Adam()` has no effect in a graph and is refused. `strategy$run()` and
+#' `experimental_distribute_dataset()` are not needed; see `vignette("custom-loops")`.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, when a verb runs: a function failed. Its own error is the `parent`.
+#' * `tfdistribute_model_error`, when a verb runs: the step that it needs is missing, or returned something else.
+#' @references <https://www.tensorflow.org/tutorials/distribute/custom_training>
+#' @seealso [estimator()] for one function of all modes; `vignette("custom-loops")`
+#' @examples
+#' loop <- training_loop(
+#'   build = function(params) {
+#'     list(
+#'       layer = tf$keras$layers$Dense(1L),
+#'       optimizer = tf$keras$optimizers$legacy$SGD(params$learning_rate)
+#'     )
+#'   },
+#'   train_step = function(parts, features, labels) {
+#'     tape <- tf$GradientTape()
+#'     loss <- with(tape, {
+#'       predicted <- tf$squeeze(parts$layer(tf$reshape(features$wt, c(-1L, 1L))), 1L)
+#'       tf$reduce_mean(tf$math$squared_difference(labels, predicted))
+#'     })
+#'     variables <- parts$layer$trainable_variables
+#'     gradients <- tape$gradient(loss, variables)
+#'     list(loss = loss, train_op = parts$optimizer$apply_gradients(Map(list, gradients, variables)))
+#'   },
+#'   predict_step = function(parts, features) {
+#'     list(mpg = tf$squeeze(parts$layer(tf$reshape(features$wt, c(-1L, 1L))), 1L))
+#'   },
+#'   params = list(learning_rate = 0.05)
+#' )
+#' loop
+#' @examplesIf tfdistribute_available()
+#' train(loop, input_fn(mpg ~ wt, mtcars, num_epochs = 20))
+#' predict(loop, input_fn(head(mtcars, 3), features = wt))
+#' @export
+training_loop <- function(
+  build,
+  train_step,
+  eval_step = NULL,
+  predict_step = NULL,
+  params = NULL,
+  model_dir = NULL,
+  config = NULL,
+  class = NULL,
+  loss_reduction = "sum_over_batch_size",
+  warm_start_from = NULL
+) {
+  if (!is.null(params) && !is.list(params)) {
+    abort_argument(params, "a list or NULL")
+  }
+  class <- check_strings(class, null = TRUE)
+  made <- new_estimator(
+    "training_loop",
+    build_parts = check_step(build, "params"),
+    train_step = check_step(train_step, c("parts", "features", "labels", "step")),
+    eval_step = if (!is.null(eval_step)) check_step(eval_step, c("parts", "features", "labels")),
+    predict_step = if (!is.null(predict_step)) check_step(predict_step, c("parts", "features")),
+    params = params,
+    model_class = class %||% character(),
+    loss_reduction = check_choice(loss_reduction, loss_reductions),
+    warm_start_from = check_warm_start(warm_start_from),
+    model_dir = model_dir,
+    config = config
+  )
+  structure(made, class = c(class, base::class(made)))
+}
+
+check_step <- function(step, arguments, argument = rlang::caller_arg(step)) {
+  check_function(step, argument = argument)
+  check_formals(
+    step,
+    supplied = arguments,
+    remedy = paste0("It can have any of ", backquoted(arguments), "."),
+    argument = argument
+  )
+  step
+}
+
+# What `build` returns stays in R, for the steps of the same device. Python gets its optimizer.
+#' @export
+as_wire.tfdistribute_training_loop_estimator <- function(x) {
+  made <- new.env()
+  fields <- unclass_list(x)
+  fields$build_parts <- function() {
+    made$parts <- call_taken(x$build_parts, list(params = x$params))
+    optimizer <- if (is.list(made$parts)) made$parts[["optimizer"]]
+    list(optimizer = if (!is.null(optimizer)) as_wire(check_optimizer(optimizer, "optimizer")))
+  }
+  fields$train_step <- function(features, labels, step) {
+    values <- call_taken(
+      x$train_step,
+      list(parts = made$parts, features = features, labels = labels, step = step)
+    )
+    optimizer <- if (is.list(values)) values[["optimizer"]]
+    if (!is.null(optimizer)) {
+      values$optimizer <- as_wire(check_optimizer(optimizer, "optimizer"))
+    }
+    values
+  }
+  if (!is.null(x$eval_step)) {
+    fields$eval_step <- function(features, labels) {
+      call_taken(x$eval_step, list(parts = made$parts, features = features, labels = labels))
+    }
+  }
+  if (!is.null(x$predict_step)) {
+    fields$predict_step <- function(features) {
+      call_taken(x$predict_step, list(parts = made$parts, features = features))
+    }
+  }
+  fields["params"] <- list(NULL)
+  lapply(fields, as_wire)
+}
+
+# Call a function with those of its arguments that it has, by a call that reads well in a backtrace.
+call_taken <- function(step, arguments) {
+  taken <- names(formals(args(step)))
+  if (!"..." %in% taken) {
+    arguments <- arguments[intersect(names(arguments), taken)]
+  }
+  rlang::exec(step, !!!arguments)
+}
+
+#' @export
+format.tfdistribute_training_loop_estimator <- function(x, ...) {
+  for (name in c("build_parts", "train_step", "eval_step", "predict_step")) {
+    step <- x[[name]]
+    x[name] <- list(
+      if (!is.null(step)) paste0("function(", toString(names(formals(args(step)))), ")")
+    )
+  }
+  names(x)[names(x) == "build_parts"] <- "build"
+  if (length(x$params) > 0) {
+    x$params <- names(x$params) %||% paste(length(x$params), "values")
+  }
+  x["model_class"] <- list(NULL)
+  NextMethod()
+}

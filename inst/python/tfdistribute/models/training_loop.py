@@ -1,0 +1,192 @@
+"""Models whose steps the user writes; the verbs loop."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tfdistribute import engine
+from tfdistribute.callbacks import takes
+from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions import check_choice
+from tfdistribute.errors import ModelError
+from tfdistribute.models.custom import Custom
+from tfdistribute.models.description import LOSS_REDUCTIONS, Model
+from tfdistribute.models.warm_start import WarmStart
+
+# The metric that becomes the loss of an evaluation; TensorFlow's own "loss" is a mean over batches.
+_ROW_LOSS = "loss_of_rows"
+
+# The steps that verbs need beside ``train_step``.
+_NEEDED = {
+    "evaluate": "eval_step",
+    "train_and_evaluate": "eval_step",
+    "predict": "predict_step",
+    "export": "predict_step",
+}
+
+
+@dataclass(frozen=True)
+class TrainingLoop(Model, kind="training_loop"):
+    """A model given by functions that build the graph of one step.
+
+    They are called while the graph is built, once for each device and verb; TensorFlow then runs the graph at every
+    step. A function gets those of its arguments that it names.
+
+    Args:
+        build_parts: Function (``params``) that makes what lasts, such as layers and optimizers: a mapping, or any
+            value.
+        train_step: Function (``parts``, ``features``, ``labels``, ``step``) that returns a mapping with the scalar
+            ``loss`` and the operations ``train_op``, one or several. Without ``train_op``, the ``optimizer`` of the
+            result or of the parts minimises the loss over all trainable variables. Other scalars become summaries.
+            ``parts`` is what ``build_parts`` returned, ``step`` the global step.
+        eval_step: Function (``parts``, ``features``, ``labels``) that returns a mapping of tensors with a value for
+            each example, whose means are the metrics, of scalars (means over the batch), or of TensorFlow's own
+            metrics. ``loss`` is required.
+        predict_step: Function (``parts``, ``features``) that returns a tensor, or a mapping of tensors, with a row for
+            each example.
+        params: Passed to ``build_parts``.
+        model_class: As in ``Custom``.
+        loss_reduction: As in ``Custom``.
+        warm_start_from: As in ``Custom``.
+
+    Raises:
+        ArgumentError: unknown loss_reduction.
+        ModelError: when a verb runs: a step is missing, or returns something else.
+
+    Source:
+        https://www.tensorflow.org/tutorials/distribute/custom_training
+    """
+
+    build_parts: Callable[..., Any]
+    train_step: Callable[..., Any]
+    eval_step: Callable[..., Any] | None = None
+    predict_step: Callable[..., Any] | None = None
+    params: Any = None
+    model_class: tuple[str, ...] = ()
+    loss_reduction: str = "sum_over_batch_size"
+    warm_start_from: WarmStart | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
+
+    def check_verb(self, verb: str) -> None:
+        """Check that the step is there which a verb needs."""
+        step = _NEEDED.get(verb)
+        if step is not None and getattr(self, step) is None:
+            raise ModelError(
+                f"The training loop has no `{step}`, which {verb}() needs.",
+                f"Give `{step}` to training_loop().",
+                argument=step,
+                value="NULL",
+            )
+
+    def build(self, config: Any) -> Any:
+        """Make the Estimator."""
+        shared = ("model_dir", "model_class", "loss_reduction", "warm_start_from")
+        fields = {name: getattr(self, name) for name in shared}
+        estimator = Custom(model_fn=self._model_fn, **fields).build(config)
+        options = dataclasses.replace(estimator.options, row_loss=_ROW_LOSS, hides_row_loss=True)
+        return engine.estimator.adopt(estimator, options)
+
+    def _model_fn(self, features: Any, labels: Any, mode: str) -> dict[str, Any]:
+        parts = _given(self.build_parts, params=self.params)
+        if mode == "infer":
+            predicted = _given(_required(self.predict_step), parts=parts, features=features)
+            return {"predictions": predicted}
+        if mode == "eval":
+            values = _given(
+                _required(self.eval_step), parts=parts, features=features, labels=labels
+            )
+            return _evaluation(_named(values, "eval_step"), features)
+        values = _given(
+            self.train_step,
+            parts=parts,
+            features=features,
+            labels=labels,
+            step=engine.tf.compat.v1.train.get_or_create_global_step(),
+        )
+        return _training(_named(values, "train_step"), parts)
+
+    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
+        """Do nothing: the features that the steps read are unknown."""
+
+    def structure(self) -> dict[str, Any]:
+        """Describe the kind and the class names; functions cannot be compared."""
+        return {"kind": self.kind, "class": list(self.model_class)}
+
+
+def training_loop(
+    build: Callable[..., Any],
+    train_step: Callable[..., Any],
+    eval_step: Callable[..., Any] | None = None,
+    predict_step: Callable[..., Any] | None = None,
+    *,
+    model_dir: str,
+    **fields: Any,
+) -> TrainingLoop:
+    """Describe a model by its steps: a ``TrainingLoop``, whose ``build_parts`` is ``build``."""
+    return TrainingLoop(model_dir, build, train_step, eval_step, predict_step, **fields)
+
+
+def _given(function: Callable[..., Any], **arguments: Any) -> Any:
+    return function(**{name: value for name, value in arguments.items() if takes(function, name)})
+
+
+def _required(function: Callable[..., Any] | None) -> Callable[..., Any]:
+    # ``check_verb`` has refused the verb otherwise.
+    assert function is not None
+    return function
+
+
+def _named(values: Any, step: str) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise ModelError(
+            f"`{step}` returned {type(values).__name__}, and its values have names.",
+            "Return list(loss = ), with further values by name.",
+            argument=step,
+        )
+    found = dict(cast("Mapping[str, Any]", values))
+    if found.get("loss") is None:
+        raise ModelError(
+            f"`{step}` returned no `loss`.", "Return list(loss = ).", argument="loss", value="NULL"
+        )
+    return found
+
+
+def _training(values: dict[str, Any], parts: Any) -> dict[str, Any]:
+    loss, train_op = values.pop("loss"), values.pop("train_op", None)
+    optimizer = values.pop("optimizer", None)
+    if train_op is None and optimizer is None and isinstance(parts, Mapping):
+        optimizer = cast("Mapping[str, Any]", parts).get("optimizer")
+    if train_op is None and optimizer is None:
+        raise ModelError(
+            "`train_step` returned no `train_op`, and `build` made no `optimizer`: nothing would be trained.",
+            "Return the train_op of optimizer$apply_gradients(), or let `build` return an `optimizer`.",
+            argument="train_op",
+            value="NULL",
+        )
+    for name, value in values.items():
+        engine.tf.compat.v1.summary.scalar(name, value)
+    trained = {"optimizer": optimizer} if train_op is None else {"train_op": train_op}
+    return {"loss": loss, **trained}
+
+
+def _evaluation(values: dict[str, Any], features: Any) -> dict[str, Any]:
+    tf = engine.tf
+    rows = tf.cast(tf.shape(tf.nest.flatten(features)[0])[0], tf.float32)
+    loss = values.pop("loss")
+    metrics = {name: _metric(value, rows) for name, value in values.items()}
+    metrics[_ROW_LOSS] = _metric(loss, rows)
+    return {"loss": tf.reduce_mean(loss), "eval_metric_ops": metrics}
+
+
+def _metric(value: Any, rows: Any) -> Any:
+    if not engine.tf.is_tensor(value):
+        # A metric of TensorFlow, or its value and update.
+        return value
+    # The mean over the rows of all batches, also where the last batch is smaller.
+    weights = rows if value.shape.rank == 0 else 1.0
+    return engine.tf.compat.v1.metrics.mean(value, weights=weights)
