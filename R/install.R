@@ -84,7 +84,7 @@ check_tensorflow_version <- function(version, argument = rlang::caller_arg(versi
   version
 }
 
-# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time. tf_keras requires the package tensorflow: beside
+# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time; an old reticulate needs NumPy 1 too. tf_keras requires the package tensorflow: beside
 # tensorflow-cpu, both would be installed over each other.
 python_packages <- function(version = default_tensorflow, gpu = FALSE) {
   minor <- minor_version(version)
@@ -101,11 +101,21 @@ python_packages <- function(version = default_tensorflow, gpu = FALSE) {
     if (minor == "2.15") {
       c("numpy<2", "pyarrow<21")
     } else {
-      c(paste0("tf_keras==", minor, ".*"), "tensorboard", "numpy", "pyarrow")
+      c(
+        paste0("tf_keras==", minor, ".*"),
+        "tensorboard",
+        if (reads_numpy_2()) "numpy" else "numpy<2",
+        "pyarrow"
+      )
     },
     "tensorflow-estimator==2.15.0",
     "google-crc32c"
   )
+}
+
+# reticulate converts arrays of NumPy 2 from version 1.38 on.
+reads_numpy_2 <- function() {
+  utils::packageVersion("reticulate") >= "1.38"
 }
 
 # The range of Python versions for a TensorFlow, as pip writes it.

@@ -57,7 +57,7 @@ sitrep_versions <- function(report) {
 }
 
 sitrep_problems <- function(report) {
-  known <- report$problems
+  known <- c(report$problems, numpy_problem(report$packages$numpy))
   other <- c(report$error, report$tensorflow_error)
   tibble::tibble(
     problem = c(vapply(known, function(each) each$problem, ""), as.character(other)),
@@ -66,6 +66,17 @@ sitrep_problems <- function(report) {
       rep("Run install_tfdistribute(), then restart R.", length(other))
     )
   )
+}
+
+numpy_problem <- function(numpy) {
+  if (is.null(numpy) || package_version(numpy) < "2" || reads_numpy_2()) {
+    return(NULL)
+  }
+  reticulate <- utils::packageVersion("reticulate")
+  list(list(
+    problem = sprintf("reticulate %s cannot convert arrays of numpy %s.", reticulate, numpy),
+    fix = "Update reticulate to 1.38 or newer, or run `pip install \"numpy<2\"`."
+  ))
 }
 
 #' @export

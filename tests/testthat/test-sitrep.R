@@ -41,3 +41,11 @@ test_that("what is missing is told with its fix", {
     fixed = TRUE
   )
 })
+
+test_that("a NumPy that reticulate cannot convert is named with its fix", {
+  expect_null(numpy_problem("1.26.4"))
+  expect_null(numpy_problem(NULL))
+  found <- numpy_problem("2.4.6")
+  expect_identical(is.null(found), reads_numpy_2())
+  expect_true(is.null(found) || grepl("numpy<2", found[[1]]$fix, fixed = TRUE))
+})
