@@ -11,6 +11,9 @@
 #' * TF_CONFIG: not JSON (with the position), or set after TensorFlow started;
 #' * a batch that cannot be divided evenly.
 #'
+#' [train()] and [train_and_evaluate()] refuse a `TF_CONFIG` with such a mistake, except for those that may only look
+#' wrong from one machine: ports in use and hosts that are not found.
+#'
 #' @param cluster A [cluster()] or [local_cluster()]; the TF_CONFIG of one or several tasks, as strings or a list of
 #'   strings; or NULL (default) for the environment's TF_CONFIG.
 #' @param batch_size Global batch: examples of one training step over all replicas, a count; NULL checks no batch.

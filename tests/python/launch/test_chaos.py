@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, break_newest_checkpoint, variables
-from support.cluster_job import Job, job
+from support.cluster_job import Job, job, with_deadlines
 from support.fault_jobs import FaultJob, fault_job
 from support.hosts import Host, can_have_networks, several_hosts
 
@@ -133,7 +133,7 @@ def disturb_hosts(
 ) -> None:
     options = {"models": ["custom"], "max_steps": LAST_STEP, "config": MULTI_WORKER}
     with job(directory, options, hosts=hosts) as running:
-        running.start_all(TEST_STEP_S="0.1")
+        running.start_all(TEST_STEP_S="0.1", **with_deadlines(running, start_timeout_s=40))
         time.sleep(float(fault.moment))
         struck = time.monotonic()
         is_too_late = strike_host(fault, running)

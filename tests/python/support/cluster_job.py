@@ -181,6 +181,13 @@ def job(
         made.end()
 
 
+def with_deadlines(running: Job, **seconds: float) -> dict[str, str]:
+    """Give the cluster of the run configuration deadlines, as cluster() does in R."""
+    described = {"kind": "addresses", **running.cluster, **seconds}
+    config = {**running.options["config"], "cluster": described}
+    return {"TEST_OPTIONS": json.dumps({"config": config})}
+
+
 def free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in range(count)]

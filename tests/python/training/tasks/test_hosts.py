@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cluster_job import Job, job
+from support.cluster_job import Job, job, with_deadlines
 from support.hosts import Host, can_have_networks, several_hosts
 
 pytestmark = pytest.mark.jobs
@@ -29,13 +29,6 @@ def hosts() -> Iterator[list[Host]]:
 
 def options(config: dict[str, Any] = MULTI_WORKER, **more: Any) -> dict[str, Any]:
     return {"models": ["custom"], "max_steps": 2000, "config": config, **more}
-
-
-def with_deadlines(running: Job, **seconds: float) -> dict[str, str]:
-    """Give the cluster of the run configuration deadlines, as cluster() does in R."""
-    described = {"kind": "addresses", **running.cluster, **seconds}
-    config = {**running.options["config"], "cluster": described}
-    return {"TEST_OPTIONS": json.dumps({"config": config})}
 
 
 def problem(running: Job, name: str, kind: str) -> str:
@@ -62,7 +55,7 @@ def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host
 def test_a_directory_that_is_not_shared_is_named_by_both_tasks(
     tmp_path: Path, hosts: list[Host]
 ) -> None:
-    with job(tmp_path, options(max_steps=10), hosts=hosts) as running:
+    with job(tmp_path, options(max_steps=10, share_s=1), hosts=hosts) as running:
         running.start("chief")
         own = {"TEST_OPTIONS": json.dumps({"model_dir": "elsewhere"})}
         running.start("worker", **own)

@@ -28,11 +28,11 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks import parameter_server, progress_file
+from tfdistribute.training.tasks import agreement, parameter_server, progress_file
 from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
-from tfdistribute.training.tasks.evaluator import _Evaluator
+from tfdistribute.training.tasks.evaluator import _Evaluator, evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.peers import Peers
+from tfdistribute.training.tasks.peers import FACTS, Peers
 from tfdistribute.training.tasks.progress_file import ProgressFile
 from tfdistribute.training.train import train
 
@@ -299,6 +299,27 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match="which never came"):
         parameter_server.serve_variables(assignment, servers.peers(server))
+
+
+@pytest.mark.parametrize("role", ["evaluator", "ps"])
+def test_a_task_without_a_session_sees_that_the_directory_is_not_the_chiefs(
+    tensorflow: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    del tensorflow
+    monkeypatch.setattr(agreement, "SHARE_S", 0.1)
+    monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
+    monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
+    servers = fake_servers(monkeypatch)
+    task = member(role, ps=("127.0.0.1:4",))
+    chief = servers.peers(member("chief", ps=("127.0.0.1:4",)))
+    chief.publish(FACTS, chief.facts(model_dir="/elsewhere", mark="m").as_text())
+    model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
+    training = TrainSpec(read(Input, cluster_task.source(1)))
+    spec = EvalSpec(read(Input, cluster_task.source(1)), start_delay_secs=0, throttle_secs=0)
+    assignment = TaskAssignment("train_and_evaluate", task, model, RunSettings(), training, spec)
+    perform_task = {"evaluator": evaluate_checkpoints, "ps": parameter_server.serve_variables}[role]
+    with pytest.raises(ModelDirectoryError, match=rf"{role} 0 .* does not see .*/elsewhere"):
+        perform_task(assignment, servers.peers(task))
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(

@@ -99,7 +99,9 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
         while not self._ended.wait(_PEER_CHECK_S):
             if self._is_lost():
                 self._ended.set()
-                self._session.close()
+                # Not its own close(), which first waits for the parameter servers. TensorFlow ends the step first, and
+                # may then wait here for ever.
+                type(self._session).close(self._session)
 
 
 class EndBarrier(tf.estimator.SessionRunHook):

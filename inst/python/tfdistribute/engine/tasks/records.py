@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,11 +61,14 @@ class Records:
         return None if answer is None else [text.decode() for text in answer[0]]
 
     def close(self) -> None:
-        """Close the session. Idempotent."""
+        """Forget the session. Idempotent.
+
+        Closing it would wait for a server that may be gone, and so would its destructor. A server that is there keeps
+        a session of a few operations.
+        """
         session, self._session = self._session, None
         if session is not None:
-            with contextlib.suppress(tf.errors.OpError):
-                session.close()
+            session._closed = True
 
     def _run(self, fetched: list[Any], fed: dict[Any, Any]) -> list[Any] | None:
         with self._lock:
@@ -77,8 +79,8 @@ class Records:
             try:
                 return self._session.run(fetched, fed)
             except tf.errors.OpError:
-                # A restarted server does not know the session, and a frozen one would not close it.
-                self._session = None
+                # A restarted server does not know the session.
+                self.close()
                 return None
 
 

@@ -162,18 +162,23 @@ class Agreement:
         """Wait until ``is_there`` returns True for every task; None means that a task does not answer."""
         began = time.monotonic()
         heard = {task: began for task, _ in tasks}
+        limits = {task: self._limit_s for task, _ in tasks}
         missing = list(tasks)
         told: list[tuple[Task, str]] = []
         while missing:
             self._check_stop()
             for task, address in list(missing):
+                asked = time.monotonic()
                 answer = is_there(task, address)
                 if answer:
                     missing.remove((task, address))
                 elif answer is not None:
                     heard[task] = time.monotonic()
+                else:
+                    # Another attempt must end in time.
+                    limits[task] = self._limit_s - (time.monotonic() - asked)
             now = time.monotonic()
-            absent = [each for each in missing if now - heard[each[0]] > self._limit_s]
+            absent = [each for each in missing if now - heard[each[0]] > limits[each[0]]]
             if absent or (missing and now - began > self._limit_s * START_PATIENCE):
                 raise self._never_came(absent or missing, now - began, not absent)
             if missing and missing != told:

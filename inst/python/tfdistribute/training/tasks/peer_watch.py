@@ -112,6 +112,8 @@ class PeerWatch:
 
     def before_close(self) -> None:
         """Wait for the parameter servers, which TensorFlow notifies when a session is closed."""
+        if self.verdict is not None:
+            raise self.verdict
         missing = self._agreement.wait_for_answers(self._member.servers)
         if missing:
             raise self.gone(missing)
