@@ -31,7 +31,8 @@
 #' @section Response:
 #' A model with one output takes the response of [input_fn()]. A model with several outputs takes it if only one output
 #' has a loss; otherwise give a named list of responses from a function that returns a dataset (see [input_dataset()]).
-#' Keras's losses compare numbers: a factor needs `factors = "codes"`.
+#' Keras's losses compare numbers: a factor is read as its codes, from 0, by the losses of classes
+#' (`"sparse_categorical_crossentropy"`, `"binary_crossentropy"`); others refuse it.
 #' @section Several devices:
 #' `batch_size` is the global batch. With stochastic gradient descent, the weights equal those of one device. Batch
 #' normalisation normalises each device's part of the batch separately, as in Keras.

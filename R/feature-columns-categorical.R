@@ -163,8 +163,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 
 #' Categorical column of numbered categories
 #'
-#' The feature holds whole numbers from 0 to `num_buckets - 1`, for example factors from [input_fn()] with
-#' `factors = "codes"`.
+#' The feature holds whole numbers from 0 to `num_buckets - 1`, or is a factor, whose codes are read.
 #'
 #' @inheritParams column_numeric
 #' @param num_buckets Number of categories, a count.

@@ -41,6 +41,7 @@ column_numeric <- function(
 ) {
   known <- c("shape", "default_value", "dtype", "normalizer_fn", "center", "scale")
   names <- select_features(rlang::quos(...), "column_numeric", known)
+  shape <- sizes_of(shape)
   shape <- check_counts(shape)
   default_value <- check_default_numbers(default_value, prod(shape))
   dtype <- check_dtype(dtype, number_dtypes)

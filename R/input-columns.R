@@ -5,7 +5,7 @@ input_column <- function(data, name) {
 }
 
 # Describe a column, which has one element, row or slice per example: `name`, `type` (as in columns.py), `shape` of one
-# example, and `levels` or NULL. `factors` is "labels" or "codes".
+# example, and `levels` or NULL. `factors` is "labels", "codes", or NULL if the model decides.
 describe_column <- function(values, name, factors, is_response) {
   if (is.list(values) && !is.object(values)) {
     values <- stack_rows(values, name)
@@ -23,7 +23,8 @@ describe_column <- function(values, name, factors, is_response) {
     shape = as.integer(dim(values)[-1]),
     levels = if (type == "string" && is.factor(values)) {
       enc2utf8(levels(values)[!is.na(levels(values))])
-    }
+    },
+    as_labels = identical(factors, "labels")
   )
 }
 
@@ -38,20 +39,38 @@ column_type <- function(values, factors) {
     return(classes[[known[[1]]]])
   }
   if (is.factor(values)) {
-    return(if (factors == "labels") "string" else "integer")
+    return(if (identical(factors, "codes")) "integer" else "string")
   }
   types <- c(double = "float", integer = "integer", logical = "logical", character = "string")
   type <- typeof(values)
   if (type %in% names(types)) types[[type]]
 }
 
-# A list of numeric vectors of equal length is a matrix.
+# An array of NumPy as R's; anything else as it is.
+as_r_array <- function(x) {
+  if (inherits(x, "numpy.ndarray")) array_of_python(x) else x
+}
+
+# A list of numeric vectors of equal length is a matrix; nested lists of equal lengths are an array.
 stack_rows <- function(values, name) {
-  lengths <- lengths(values)
-  numeric <- vapply(values, function(value) is.numeric(value) && !is.object(value), logical(1))
+  sizes <- length(values)
+  rows <- values
+  while (any(vapply(rows, is.list, NA))) {
+    sizes <- c(sizes, common_length(rows, name))
+    rows <- unlist(lapply(rows, as.list), recursive = FALSE)
+  }
+  numeric <- vapply(rows, function(value) is.numeric(value) && !is.object(value), logical(1))
   if (!all(numeric)) {
     abort_no_type(values, name)
   }
+  width <- common_length(rows, name)
+  # A list of single numbers is a vector.
+  sizes <- c(sizes, if (width > 1 || length(sizes) == 1) width)
+  aperm(array(unlist(rows), rev(sizes)))
+}
+
+common_length <- function(rows, name) {
+  lengths <- lengths(rows)
   other <- which(lengths != lengths[[1]])
   if (length(other) > 0) {
     abort_tfdistribute(
@@ -64,7 +83,7 @@ stack_rows <- function(values, name) {
       argument = name
     )
   }
-  matrix(unlist(values), nrow = length(values), byrow = TRUE)
+  lengths[[1]]
 }
 
 abort_no_type <- function(values, name) {

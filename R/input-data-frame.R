@@ -12,10 +12,11 @@ input_fn.data.frame <- function(
   queue_capacity = 1000,
   num_threads = 1,
   impute = NULL,
-  factors = c("labels", "codes"),
+  factors = NULL,
   seed = NULL,
   weights = NULL,
   transform = NULL,
+  epochs = NULL,
   ...
 ) {
   check_no_more(..., verb = "input_fn")
@@ -33,13 +34,22 @@ input_fn.data.frame <- function(
     },
     batch_size = batch_size,
     shuffle = shuffle,
-    num_epochs = num_epochs,
+    num_epochs = if (is.null(epochs)) num_epochs else warn_of_epochs(epochs),
     impute = impute,
     factors = factors,
     seed = seed,
     weights = select_response(rlang::enquo(weights), object, "weights"),
     transform = transform
   )
+}
+
+# tfestimators ignored it, with one pass over the data, although its own scripts give it.
+warn_of_epochs <- function(epochs) {
+  rlang::warn(c(
+    "tfestimators ignores `epochs` in input_fn(); it is taken as `num_epochs` here.",
+    i = paste0("Write num_epochs = ", show_value(epochs), ".")
+  ))
+  epochs
 }
 
 #' @rdname input_fn

@@ -20,13 +20,14 @@
 #' @param queue_capacity,num_threads Ignored; accepted for scripts written for tfestimators.
 #' @param impute Replacement for missing values in features: one value for every feature that it fits, or a named list
 #'   with a value per feature. NULL (default) makes missing values an error. Missing responses are always an error.
-#' @param factors Whether factors become their `"labels"` (strings, for vocabulary columns) or `"codes"` (0, 1, ..., for
-#'   identity columns).
+#' @param factors Whether factors become their `"labels"` (strings) or `"codes"` (0, 1, ...). NULL (default): what the
+#'   model reads; see "Factors".
 #' @param seed Seed of the shuffle, a whole number; NULL for `tf_random_seed` of the run configuration.
 #' @param weights Column that holds the weight of each row, selected like `response`; NULL for equal weights. See
 #'   [input_transform]. Unlike in [lm()], a vector of weights has to be put into the data first.
 #' @param transform Function of `features` and `labels` that changes whole batches in TensorFlow, or NULL. See
 #'   [input_transform].
+#' @param epochs Taken as `num_epochs`, with a warning: tfestimators ignored it.
 #' @param ... For formulas: the arguments from `batch_size` on. Otherwise not used.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
 #' @section Types of columns:
@@ -35,15 +36,22 @@
 #' | double | float32; infinite values only in features |
 #' | integer | int32 |
 #' | logical | int32, 0 and 1 |
-#' | factor | string (its label), or int32 (its code, from 0); see `factors` |
+#' | factor | string (its label), or int32 (its code, from 0); see "Factors" |
 #' | character | string |
 #' | Date | float32, days since 1970-01-01 |
 #' | POSIXct | float64, seconds since 1970-01-01 UTC |
 #' | integer64 (bit64) | int64, exactly |
-#' | matrix or array of these, list of numeric vectors of equal length | the same, one row per example |
+#' | matrix or array of these, or of NumPy | the same, one row per example |
+#' | list of numeric vectors of equal length, or nested lists of numbers | the same, one element per example |
 #'
 #' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0: TensorFlow does not compute with them.
 #' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error.
+#' @section Factors:
+#' The model decides how it reads a factor. Columns with a vocabulary or hash buckets, crosses, the classes of canned
+#' classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions and Keras
+#' models read its codes, which a message lists. The codes are those of the training: in other data, the same label has
+#' the same code, whatever levels that factor has, and a label that training did not know is an error. A `transform`
+#' gets labels.
 #' @section Last batch:
 #' Rows are neither dropped nor padded. Batches continue across epochs. The rows left at the end form a smaller step,
 #' divided as evenly as possible over the devices and workers, so that all workers take the same number of steps. If
@@ -97,7 +105,7 @@ new_in_memory_input <- function(
   shuffle = "auto",
   num_epochs = 1,
   impute = NULL,
-  factors = c("labels", "codes"),
+  factors = NULL,
   seed = NULL,
   weights = NULL,
   transform = NULL
@@ -105,13 +113,15 @@ new_in_memory_input <- function(
   batch_size <- check_count(batch_size)
   num_epochs <- check_count(num_epochs, null = TRUE)
   shuffle <- check_shuffle(shuffle)
-  factors <- check_default_choice(factors, c("labels", "codes"))
+  if (!is.null(factors)) {
+    check_choice(factors, c("labels", "codes"))
+  }
   seed <- check_seed(seed)
   check_chosen(data, features, response)
   check_weights_apart(weights, features, response)
   features <- c(features, weights)
   if (!is.matrix(data)) {
-    data <- unclass_list(as.list(data))[c(features, response)]
+    data <- lapply(unclass_list(as.list(data))[c(features, response)], as_r_array)
   }
   rows <- check_rows(data)
   columns <- lapply(c(features, response), function(name) {
@@ -187,7 +197,7 @@ check_chosen <- function(data, features, response) {
 as_wire.tfdistribute_in_memory_input <- function(x) {
   collect <- new_garbage_collector()
   columns <- lapply(unname(x$columns), function(column) {
-    fields <- lapply(column[c("name", "type", "shape", "levels")], as_wire)
+    fields <- lapply(column[c("name", "type", "shape", "levels", "as_labels")], as_wire)
     reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
     c(fields, list(values = as_wire(reader)))
   })

@@ -143,7 +143,7 @@ batch_columns <- function(batch, features, response) {
   check_rows(data)
   lapply(chosen, function(name) {
     values <- input_column(data, name)
-    column <- describe_column(values, name, "labels", is_response = identical(name, response))
+    column <- describe_column(values, name, factors = NULL, is_response = identical(name, response))
     if (has_missing(values)) {
       abort_batch(
         "The column `{name}` has {sum(missing_in(values))} missing value{?s}.",

@@ -1,10 +1,11 @@
 #' Describe examples in arrays
 #'
 #' Does the same as [input_fn()] for a list of arrays, with the response as a separate argument. The name is that of
-#' tfestimators. The first dimension of each array counts the examples. Arrays must be R's, not NumPy's. They are
-#' converted as in [input_fn()].
+#' tfestimators. The first dimension of each array counts the examples. Arrays of NumPy are converted to R's. They are
+#' used as in [input_fn()].
 #'
-#' @param x Features: a named list of vectors, matrices and arrays with the same first dimension.
+#' @param x Features: a named list of vectors, matrices and arrays with the same first dimension; or one array, which
+#'   becomes the feature `x`.
 #' @param y Response: a vector, factor or array with the same first dimension; NULL if there is none.
 #' @inheritParams input_fn
 #' @param shuffle TRUE, FALSE, or NULL for training only.
@@ -30,19 +31,24 @@ numpy_input_fn <- function(
   queue_capacity = 1000,
   num_threads = 1,
   impute = NULL,
-  factors = c("labels", "codes"),
+  factors = NULL,
   seed = NULL,
   weights = NULL,
   transform = NULL
 ) {
+  x <- as_r_array(x)
+  if (is.atomic(x) && !is.null(x)) {
+    x <- list(x = x)
+  }
   if (!is.list(x) || is_python_object(x)) {
     abort_tfdistribute(
       "input",
-      problem = "`x` must be a named list of arrays, not {show_kind(x)}.",
-      remedy = "Name the feature, as in list(x = x); turn Python arrays into R's first.",
+      problem = "`x` must be an array or a named list of arrays, not {show_kind(x)}.",
+      remedy = "Name each feature, as in list(x = x).",
       argument = "x"
     )
   }
+  y <- as_r_array(y)
   check_column_names(names(x))
   weights <- check_string(weights, null = TRUE)
   if (!is.null(weights) && !weights %in% names(x)) {

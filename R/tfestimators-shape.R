@@ -21,6 +21,11 @@ shape <- function(..., dims = list(...)) {
   })
 }
 
+# A shape given as Python's TensorShape, which R's tensorflow makes, as a list.
+sizes_of <- function(shape) {
+  if (is_python_object(shape)) as.list(python_attribute(shape, "as_list")()) else shape
+}
+
 #' Reshape an array row by row
 #'
 #' Fills the new array in the order of Python and TensorFlow, in which the last dimension varies fastest. (In `dim<-`

@@ -80,7 +80,7 @@ test_that("what cannot be an input is refused with the remedy", {
     said(input_dataset(mtcars))
     said(train_spec(mtcars))
     said(train_spec(function(estimator) NULL))
-    said(numpy_input_fn(matrix(1:4, 2)))
+    said(numpy_input_fn(mean))
   })
 })
 

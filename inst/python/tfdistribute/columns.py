@@ -66,12 +66,14 @@ class ColumnFacts:
             (days since 1970-01-01), "datetime" (seconds since then).
         shape: Shape of one example: ``()`` for a single value, ``(k,)`` for a row of a matrix.
         levels: The values that a column of strings may take, in their order; None if they are not known.
+        as_labels: Whether models must read the levels themselves, and not their codes.
     """
 
     name: str
     type: str
     shape: tuple[int, ...] = ()
     levels: tuple[str, ...] | None = None
+    as_labels: bool = False
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
@@ -82,6 +84,7 @@ class ColumnFacts:
             values["type"],
             tuple(values["shape"]),
             None if levels is None else tuple(levels),
+            bool(values.get("as_labels")),
         )
 
     @property

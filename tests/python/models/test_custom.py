@@ -201,7 +201,7 @@ def test_the_error_of_a_function_of_r_comes_out_as_it_is(tmp_path: Path, strateg
     def failing(features: Any, labels: Any, mode: str) -> Any:
         raise ValueError("no luck {today}")
 
-    with pytest.raises(CallbackError, match=r"^no luck \{today\}"):
+    with pytest.raises(CallbackError, match=r"`model_fn` failed: no luck \{today\}$"):
         trained(as_model_fn(failing), tmp_path, strategy)
 
 

@@ -13,13 +13,14 @@ existing Estimator. ``EstimatorOptions`` holds what differs between models. Thin
 These and ``predict`` leave Keras's classes as they found them. Each calls the model function:
 
 1. Packed features become features by name.
-2. Joint numeric columns get one matrix.
-3. Features are renamed to the model's own names.
-4. A baseline model gets a single feature, to count rows.
-5. A classifier's labels become whole numbers.
-6. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
-7. The reported loss is the mean over replicas.
-8. Variables that a strategy has wrapped are dropped from the graph's collections.
+2. Factors that the model reads as codes become whole numbers.
+3. Joint numeric columns get one matrix.
+4. Features are renamed to the model's own names.
+5. A baseline model gets a single feature, to count rows.
+6. A classifier's labels become whole numbers.
+7. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
+8. The reported loss is the mean over replicas.
+9. Variables that a strategy has wrapped are dropped from the graph's collections.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
@@ -67,6 +68,8 @@ class EstimatorOptions:
         row_loss: Name of the metric that is the mean loss over rows, or None.
         hides_row_loss: Whether evaluations report that metric as "loss" only.
         keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
+        factor_levels: Levels of the features that the model reads as codes, by name.
+        label_levels: Levels of a label that the model reads as codes, or None.
     """
 
     kind: str = "custom"
@@ -81,6 +84,8 @@ class EstimatorOptions:
     row_loss: str | None = None
     hides_row_loss: bool = False
     keeps_one_variable: bool = False
+    factor_levels: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    label_levels: Sequence[str] | None = None
 
 
 class DistributedEstimator(estimator_lib.Estimator):
@@ -213,6 +218,15 @@ def adopt(estimator: Any, options: EstimatorOptions) -> Any:
     return estimator
 
 
+def read_codes(
+    estimator: Any, factor_levels: Mapping[str, Sequence[str]], label_levels: Sequence[str] | None
+) -> None:
+    """Let an adopted Estimator read factors as codes; see ``EstimatorOptions``."""
+    estimator.options = replace(
+        estimator.options, factor_levels=factor_levels, label_levels=label_levels
+    )
+
+
 @functools.cache
 def _adopted_class(original: type) -> type:
     # Same name and module: ``kind_of`` recognises ready-made models by them.
@@ -222,14 +236,21 @@ def _adopted_class(original: type) -> type:
 
 
 def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tuple[Any, Any]:
-    if isinstance(features, PackedFeatures):
+    packed = isinstance(features, PackedFeatures)
+    if packed:
         features = Features.unpack(features)
-        if options.reads_matrices:
-            features = numeric_columns.add_joint_columns(
-                features, options.columns, options.feature_keys
-            )
-        else:
-            features = dict(features)
+    if isinstance(features, dict) and options.factor_levels:
+        features = features if packed else dict(features)
+        for name in options.factor_levels.keys() & features.keys():
+            features[name] = model_inputs.as_codes(features[name], options.factor_levels[name])
+    if options.label_levels is not None and labels is not None:
+        labels = model_inputs.as_codes(labels, options.label_levels)
+    if packed and options.reads_matrices:
+        features = numeric_columns.add_joint_columns(
+            features, options.columns, options.feature_keys
+        )
+    elif packed:
+        features = dict(features)
     if options.feature_keys:
         features = model_inputs.rename_features(features, options.feature_keys)
     if options.only_row_count:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+
+def as_codes(values: Any, levels: Sequence[str]) -> Any:
+    """Replace strings by the positions of their levels, from 0; whole numbers are codes already."""
+    if values.dtype != tf.string:
+        return values
+    positions = tf.range(len(levels), dtype=tf.int32)
+    initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(list(levels)), positions)
+    codes = tf.lookup.StaticHashTable(initializer, -1).lookup(values)
+    # The levels of a factor are checked before; strings are not.
+    message = (
+        f"A value is not among the levels that the model was trained on: {', '.join(levels[:10])}"
+    )
+    with tf.control_dependencies([tf.debugging.assert_non_negative(codes, message=message)]):
+        coded = tf.identity(codes)
+    # For the columns of a model function that read labels.
+    coded.labels_of_factor = values
+    return coded
 
 
 def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:

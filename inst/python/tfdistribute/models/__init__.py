@@ -3,6 +3,7 @@
 # Importing a module registers its members with their family.
 from tfdistribute.models import canned, custom, feature_columns, keras, training_loop, wrapped
 from tfdistribute.models.description import Model
+from tfdistribute.models.factors import FactorCodes
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import Initializer
 from tfdistribute.models.optimizers import Optimizer
@@ -15,6 +16,7 @@ from tfdistribute.models.warm_start import WarmStart
 from tfdistribute.models.wrapped import Wrapped
 
 __all__ = [
+    "FactorCodes",
     "FeatureColumn",
     "Initializer",
     "Model",

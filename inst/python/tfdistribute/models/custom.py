@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.callbacks import takes
+from tfdistribute.callbacks import Callback, takes
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
@@ -99,6 +99,14 @@ class Custom(Model, kind="custom"):
         }
         returned = self.model_fn(**given)
         return make_estimator_spec(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return all factors if the function is R's, which has factors of its own; none for a Python function."""
+        return set(factors) if self.codes_label() else set()
+
+    def codes_label(self) -> bool:
+        """Return whether the function is R's."""
+        return isinstance(self.model_fn, Callback)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """Do nothing: the features that the function reads are unknown."""

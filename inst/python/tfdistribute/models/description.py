@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,19 @@ class Model(Description):
     def required_features(self) -> tuple[FeatureRequirement, ...]:
         """Return the features that the model reads, and what they must hold."""
         return ()
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return those factors whose codes the model reads instead of their labels.
+
+        Args:
+            factors: Names of features.
+        """
+        del factors
+        return set()
+
+    def codes_label(self) -> bool:
+        """Return whether the model reads the codes of a factor that is the label."""
+        return False
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         """Fill in what the user left to the data, such as class names.

@@ -53,7 +53,7 @@ def _check_fit(required: FeatureRequirement, feature: ColumnFacts) -> None:
         raise InputError(
             f'The feature "{required.feature}" holds {_type_in_words(feature.type)}, '
             f'but column "{required.column}" reads {_types_in_words(required.types)}.',
-            required.remedy,
+            _factor_remedy(required, feature) or required.remedy,
             argument="features",
             value=required.feature,
         )
@@ -66,6 +66,19 @@ def _check_fit(required: FeatureRequirement, feature: ColumnFacts) -> None:
             argument="shape",
             value=str(required.width),
         )
+
+
+def _factor_remedy(required: FeatureRequirement, feature: ColumnFacts) -> str | None:
+    if feature.levels is None:
+        return None
+    if feature.as_labels:
+        return (
+            'Leave out `factors = "labels"` in input_fn(): the column reads the codes of a factor.'
+        )
+    return (
+        f'Another column reads the labels of "{required.feature}", and a factor is read in one way: '
+        "give its codes a column of their own in the data, as.integer(x) - 1L."
+    )
 
 
 def _type_in_words(column_type: str) -> str:

@@ -28,7 +28,9 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
     if label.type == "string":
         raise InputError(
             f'The response "{label.name}" holds strings, but a regressor predicts numbers.',
-            "Use a classifier, or give a response of numbers.",
+            "Use a classifier, or give a response of numbers."
+            if label.levels is None
+            else 'Use a classifier, or read the codes of the factor with `factors = "codes"` in input_fn().',
             argument="response",
             value=label.name,
         )

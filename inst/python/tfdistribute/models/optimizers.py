@@ -146,7 +146,7 @@ class OptimizerFunction(Optimizer, kind="function"):
     function: Any
 
     def __post_init__(self) -> None:
-        function = as_callable(self.function)
+        function = as_callable(self.function, "optimizer")
         if function is None:
             raise ArgumentError(
                 f"`optimizer` must be a function, not {self.function!r}.",

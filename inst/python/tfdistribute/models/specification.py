@@ -140,6 +140,15 @@ def _metrics(metrics: Any) -> dict[str, Any] | None:
             "Give it as list(accuracy = tf$compat$v1$metrics$accuracy(labels, classes)).",
             argument="eval_metric_ops",
         )
+    for name, metric in cast("Mapping[str, Any]", metrics).items():
+        if isinstance(metric, Mapping) or (callable(metric) and not hasattr(metric, "result")):
+            raise ModelError(
+                f"The metric `{name}` is a function, which TensorFlow cannot call while it evaluates.",
+                "Give what a function of tf$compat$v1$metrics returns, such as "
+                "tf$compat$v1$metrics$mean(tf$abs(labels - predicted)).",
+                argument="eval_metric_ops",
+                value=str(name),
+            )
     # R turns TensorFlow's (value, update) pairs into lists.
     return {
         str(name): tuple(cast("list[Any]", metric)) if isinstance(metric, list) else metric

@@ -87,21 +87,21 @@ def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
     if request is None:
         return prepared.model.serving_input_receiver_fn(features)
     if isinstance(request, Input):
-        return _tensors_of(prepared.model, request)
+        return _tensors_of(prepared, request)
     if isinstance(request, Sequence):
         return examples_receiver(request, features)
     return request
 
 
-def _tensors_of(model: Model, source: Input) -> Callable[[], Any]:
-    facts = source.facts()
+def _tensors_of(prepared: Prepared, source: Input) -> Callable[[], Any]:
+    model, facts = prepared.model, source.facts()
     if facts.features is None:
         raise UnsupportedError(
             "`input` is a function, so the features of a request are not known.",
             "Give an input_fn() with the features, or `serving_input_receiver_fn`.",
             argument="input",
         )
-    model.check(facts, needs_label=False)
+    model.check(prepared.codes.applied(facts), needs_label=False)
     read = {each.feature for each in model.required_features()}
     read.discard(getattr(model, "weight_column", None) or "")
     features = {name: each for name, each in facts.features.items() if name in read or not read}

@@ -14,6 +14,7 @@ from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, ne
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import read_json
+from tfdistribute.models import FactorCodes
 
 SIGNATURE = "tfdistribute-model.json"
 
@@ -129,6 +130,11 @@ class ModelDirectory:
         named = {name: self._signed.get(name) for name in ("response", "weights")}
         return {"features": list(features), **named}
 
+    @property
+    def codes(self) -> FactorCodes:
+        """The levels of the factors that the model reads as codes."""
+        return FactorCodes.from_values(self._signed.get("codes"))
+
     def check_writable(self) -> None:
         """Create the directory and check that files can be written there."""
         try:
@@ -162,7 +168,12 @@ class ModelDirectory:
                     value=self.path,
                 )
 
-    def sign(self, structure: Mapping[str, Any], facts: InputFacts | None = None) -> None:
+    def sign(
+        self,
+        structure: Mapping[str, Any],
+        facts: InputFacts | None = None,
+        codes: FactorCodes | None = None,
+    ) -> None:
         """Write the signature of the model that trains here; without ``facts``, the known columns are kept."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
         if facts is None or facts.features is None:
@@ -175,6 +186,8 @@ class ModelDirectory:
             ]
             signed["response"] = facts.label and facts.label.name
             signed["weights"] = facts.weights and facts.weights.name
+        if codes is not None and codes != FactorCodes():
+            signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)
         with tempfile.NamedTemporaryFile(
             "w", dir=self.path, delete=False, encoding="utf-8"

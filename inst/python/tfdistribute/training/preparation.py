@@ -17,7 +17,7 @@ from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input, Purpose
 from tfdistribute.interrupts import StopRequest
-from tfdistribute.models import Model
+from tfdistribute.models import FactorCodes, Model
 from tfdistribute.run_config import (
     TRAINING,
     Devices,
@@ -55,6 +55,8 @@ class Prepared:
         directory: The model directory.
         devices: The devices of the strategies.
         model_hooks: Makes the hooks that the model itself describes.
+        codes: Levels of the factors that the model reads as codes.
+        notes: What the data decided about the model, one sentence each.
     """
 
     model: Model
@@ -63,6 +65,8 @@ class Prepared:
     settings: RunSettings
     devices: Devices
     model_hooks: ModelHooks
+    codes: FactorCodes
+    notes: tuple[str, ...] = ()
 
     def input_fn(
         self, source: Input, purpose: Purpose, job: str | None = None
@@ -98,6 +102,8 @@ class Prepared:
     ) -> list[Any]:
         """Make all hooks of a training: those of the session, the record, the stop on request and the user's."""
         self.model_hooks.history = history
+        for text in self.notes:
+            history.note(text)
         if history.listener is not None:
             history.listener = stop.on_interrupt_of(history.listener)
         every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
@@ -135,8 +141,8 @@ def prepare_training(
     engine.check_process()
     facts = source.facts()
     directory = ModelDirectory(model.model_dir)
-    model = _completed(model, directory, facts)
-    model.check(facts)
+    model, codes = _completed(model, directory, facts)
+    model.check(codes.applied(facts))
     writes = member is None or member.is_chief
     if writes:
         news = [AFRESH.format(model.model_dir)] if was_temporary(model.model_dir) else []
@@ -146,17 +152,18 @@ def prepare_training(
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)
     _check_warm_start(model)
-    prepared = _build(verb, model, directory, settings, facts, member)
+    notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
+    prepared = _build(verb, model, directory, settings, facts, codes, member)
     if writes:
-        directory.sign(model.structure(), facts)
-    return prepared
+        directory.sign(model.structure(), facts, codes)
+    return replace(prepared, notes=notes)
 
 
 def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
     """Make an Estimator for other code, and check what can be checked without data."""
     engine.check_process()
     directory = ModelDirectory(model.model_dir)
-    return _build(verb, model, directory, settings, None, alone=False).estimator
+    return _build(verb, model, directory, settings, None, directory.codes, alone=False).estimator
 
 
 def prepare_use(
@@ -176,16 +183,16 @@ def prepare_use(
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
     facts = source.facts() if source is not None else None
     directory = ModelDirectory(model.model_dir)
-    model = _completed(model, directory, facts)
+    model, codes = _completed(model, directory, facts)
     if facts is not None:
-        model.check(facts, needs_label=verb == "evaluate")
+        model.check(codes.applied(facts), needs_label=verb == "evaluate")
     directory.check_owner(model.structure(), for_training=False)
-    return _build(verb, model, directory, settings, facts), checkpoint
+    return _build(verb, model, directory, settings, facts, codes), checkpoint
 
 
 def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
     """Check the evaluation of a train_and_evaluate, which has an input of its own."""
-    prepared.model.check(facts)
+    prepared.model.check(prepared.codes.applied(facts))
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
     preflight(replace(context, replicas=replicas, devices=flattened(prepared.devices.evaluate)))
@@ -198,10 +205,15 @@ def run_seed(settings: RunSettings, job: str | None = None) -> int:
     return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 
-def _completed(model: Model, directory: ModelDirectory, facts: InputFacts | None) -> Model:
+def _completed(
+    model: Model, directory: ModelDirectory, facts: InputFacts | None
+) -> tuple[Model, FactorCodes]:
     # Classes keep the numbers that they had when the model was trained, whatever levels this input has.
     model = model.complete_from_signature(directory.structure)
-    return model if facts is None else model.complete_from_input(facts)
+    if facts is None:
+        return model, directory.codes
+    codes = FactorCodes.of(model, facts, directory.codes)
+    return model.complete_from_input(codes.applied(facts)), codes
 
 
 def _check_warm_start(model: Model) -> None:
@@ -217,6 +229,7 @@ def _build(
     directory: ModelDirectory,
     settings: RunSettings,
     facts: InputFacts | None,
+    codes: FactorCodes,
     member: Member | None = None,
     alone: bool = True,
 ) -> Prepared:
@@ -241,7 +254,9 @@ def _build(
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
-    return Prepared(model, directory, estimator, settings, devices, model_hooks)
+    if codes != FactorCodes():
+        engine.estimator.read_codes(estimator, codes.features, codes.label)
+    return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)
 
 
 def _run_context(

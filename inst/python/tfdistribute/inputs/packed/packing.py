@@ -31,6 +31,7 @@ class Column(Description):
             own memory.
         shape: Shape of one example.
         levels: The values that a string column may take, if known.
+        as_labels: Whether models must read the strings, and not the codes of the levels.
     """
 
     name: str
@@ -38,11 +39,12 @@ class Column(Description):
     values: Callable[[], Any]
     shape: tuple[int, ...] = ()
     levels: tuple[str, ...] | None = None
+    as_labels: bool = False
 
     @property
     def facts(self) -> ColumnFacts:
         """The column without its values."""
-        return ColumnFacts(self.name, self.type, self.shape, self.levels)
+        return ColumnFacts(self.name, self.type, self.shape, self.levels, self.as_labels)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from tfdistribute.errors import ModelError
 from tfdistribute.models.description import LOSS_REDUCTIONS, Model
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
+    TEXT,
     FeatureColumn,
     FeatureRequirement,
     check_distinct,
@@ -151,6 +152,13 @@ class Canned(Model):
                 required = tuple(each for each in required if each.feature != self.weight_column)
             weights = {} if facts.weights is None else {facts.weights.name: facts.weights}
             check_features(required, {**facts.features, **weights})
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return the factors that only columns of numbers read."""
+        types: dict[str, set[str]] = {}
+        for each in self.required_features():
+            types.setdefault(each.feature, set()).update(each.types)
+        return {name for name in factors if name in types and not types[name] & set(TEXT)}
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         """Use the input's weights."""

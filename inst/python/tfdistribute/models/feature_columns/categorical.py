@@ -42,10 +42,16 @@ class Categorical(FeatureColumn):
         """Return the feature."""
         if self.is_text:
             types = TEXT
-            remedy = 'Make it a character vector or a factor, or give the column dtype = "int64" for whole numbers.'
+            remedy = (
+                'Make it a character vector or a factor without `factors = "codes"`, '
+                'or give the column dtype = "int64" for whole numbers.'
+            )
         else:
             types = WHOLE_NUMBERS
-            remedy = "Make it whole numbers with as.integer(), or use column_numeric() or column_bucketized()."
+            remedy = (
+                "Make it a factor, whose codes count from 0, or whole numbers from 0; "
+                "or use column_numeric() or column_bucketized()."
+            )
         return (FeatureRequirement(self.key, types, None, self.name, remedy),)
 
 

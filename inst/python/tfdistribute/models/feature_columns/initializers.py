@@ -83,7 +83,7 @@ class InitializerFunction(Initializer, kind="function"):
 
     def build(self) -> Any:
         """Return the function."""
-        function = as_callable(self.function)
+        function = as_callable(self.function, "initializer")
         if function is None:
             raise ArgumentError(
                 f"`initializer` must be a function, not {self.function!r}.",

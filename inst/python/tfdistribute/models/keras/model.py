@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from tfdistribute.models.serving import tensors_receiver
 # Default seed of TensorFlow's RunConfig.
 SEED = 1
 
+BINARY_LOSSES = ("binary_crossentropy", "BinaryCrossentropy")
 SPARSE_LOSSES = ("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy")
 
 
@@ -155,7 +156,8 @@ class KerasModel(Model, kind="keras"):
         if label.type == "string":
             raise InputError(
                 f'The response "{label.name}" holds strings, and the losses of Keras need numbers.',
-                'Use `factors = "codes"` in input_fn() for a factor: its levels become 0, 1, ...',
+                'For classes, use a factor and a loss such as "sparse_categorical_crossentropy", which reads its '
+                'codes; for another loss also give `factors = "codes"` to input_fn().',
                 argument="response",
                 value=label.name,
             )
@@ -164,18 +166,31 @@ class KerasModel(Model, kind="keras"):
     def _check_classes(self, label: ColumnFacts, found: tuple[float, float] | None) -> None:
         known = self.model_facts()
         for name, loss in known.losses.items():
-            word = loss if isinstance(loss, str) else type(loss).__name__
             units = known.outputs[name][-1:]
-            if found is None or word not in SPARSE_LOSSES or not units or units[0] is None:
+            if (
+                found is None
+                or _loss_name(loss) not in SPARSE_LOSSES
+                or not units
+                or units[0] is None
+            ):
                 continue
             if found[0] < 0 or found[1] >= units[0]:
                 raise InputError(
                     f'The response "{label.name}" goes from {found[0]:g} to {found[1]:g}, but the output "{name}" has '
                     f"{units[0]} units: its classes are 0 to {units[0] - 1}.",
-                    'Number the classes from 0: as.integer(x) - 1L for a factor, or `factors = "codes"`.',
+                    "Make it a factor, or number its classes from 0.",
                     argument="response",
                     value=label.name,
                 )
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return the factors that inputs of numbers read by name; codes are not combined with other features."""
+        return {item.name for item in self.inputs() if not item.is_text} & set(factors)
+
+    def codes_label(self) -> bool:
+        """Return whether a loss compares class numbers; codes are no measurements."""
+        losses = self.model_facts().losses.values()
+        return any(_loss_name(loss) in (*SPARSE_LOSSES, *BINARY_LOSSES) for loss in losses)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         """Take the weights, and the order of features read as one matrix, from the data."""
@@ -220,6 +235,10 @@ class KerasModel(Model, kind="keras"):
         return engine.keras.serving_input_receiver_fn(self.model_facts())
 
 
+def _loss_name(loss: Any) -> str:
+    return loss if isinstance(loss, str) else type(loss).__name__
+
+
 def _shape(tensor: Any) -> tuple[int, ...]:
     # An unknown size counts as one; such shapes are not checked.
     known = () if tensor.shape.rank is None else tensor.shape[1:]
@@ -234,7 +253,7 @@ def _requirement(feature: str, item: KerasInput) -> FeatureRequirement:
 
 def _named(name: str, value: Any) -> Any:
     """Wrap an R function in a named Python function, because Keras needs its name."""
-    function = as_callable(value) if isinstance(value, Mapping) else None
+    function = as_callable(value, name) if isinstance(value, Mapping) else None
     if function is None:
         return value
 

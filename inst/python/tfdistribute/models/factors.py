@@ -1,0 +1,114 @@
+"""Factors that a model reads as codes: the positions of their levels, from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.models.description import Model
+
+Levels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FactorCodes:
+    """Levels of the factors that a model reads as codes.
+
+    A model keeps the levels that it was first trained on, so that a label has the same code in all data.
+
+    Args:
+        features: Levels by feature.
+        label: Levels of the label; None if it is not read as codes.
+    """
+
+    features: Mapping[str, Levels] = field(default_factory=dict[str, Levels])
+    label: Levels | None = None
+
+    @classmethod
+    def of(cls, model: Model, facts: InputFacts, known: FactorCodes) -> FactorCodes:
+        """Choose the factors of an input whose codes a model reads.
+
+        Args:
+            model: The model.
+            facts: What is known about the input.
+            known: The codes of the trained model.
+        """
+        features = facts.features or {}
+        factors = {
+            name: known.features.get(name) or column.levels
+            for name, column in features.items()
+            if _is_factor(column, known.features.get(name))
+        }
+        coded = model.coded_features(factors) if factors else set[str]()
+        label = None
+        if _is_factor(facts.label, known.label) and facts.label and model.codes_label():
+            label = known.label or facts.label.levels
+        return cls(
+            {name: levels for name, levels in factors.items() if name in coded and levels},
+            known.label if facts.label is None else label,
+        )
+
+    def applied(self, facts: InputFacts) -> InputFacts:
+        """Return the facts with whole numbers in place of these factors.
+
+        Raises:
+            InputError: a factor has a level that the model was not trained on.
+        """
+        features = facts.features and {
+            name: _coded(column, self.features[name]) if name in self.features else column
+            for name, column in facts.features.items()
+        }
+        label, label_range = facts.label, facts.label_range
+        if label is not None and self.label is not None and label.type == "string":
+            label, label_range = _coded(label, self.label), (0.0, len(self.label) - 1.0)
+        return replace(facts, features=features, label=label, label_range=label_range)
+
+    def notes(self, facts: InputFacts, known: FactorCodes) -> list[str]:
+        """Describe the codes that are not known yet, one sentence for each factor."""
+        new = {name: levels for name, levels in self.features.items() if name not in known.features}
+        if self.label is not None and known.label is None and facts.label is not None:
+            new[facts.label.name] = self.label
+        return [f"The factor `{name}` is read as codes: {_listed(new[name])}." for name in new]
+
+    def as_values(self) -> dict[str, Any]:
+        """Return the levels as values for JSON."""
+        label = None if self.label is None else list(self.label)
+        return {"features": {k: list(v) for k, v in self.features.items()}, "label": label}
+
+    @classmethod
+    def from_values(cls, values: Any) -> FactorCodes:
+        """Read what ``as_values()`` returned; no codes from anything else."""
+        if not isinstance(values, Mapping):
+            return cls()
+        features = {str(name): tuple(levels) for name, levels in values["features"].items()}
+        return cls(features, None if values["label"] is None else tuple(values["label"]))
+
+
+def _is_factor(column: ColumnFacts | None, known: Levels | None) -> bool:
+    if column is None or column.type != "string" or column.as_labels:
+        return False
+    return column.levels is not None or known is not None
+
+
+def _coded(column: ColumnFacts, levels: Levels) -> ColumnFacts:
+    unknown = [level for level in column.levels or () if level not in levels]
+    if unknown:
+        raise InputError(
+            f'The factor "{column.name}" has the level "{unknown[0]}", which the model was not trained on: '
+            f"its codes are {_listed(levels)}.",
+            "Give the factor the levels of the training data, as in factor(x, levels = ), or use "
+            '`factors = "labels"` with a model that reads strings.',
+            argument="factors",
+            value=unknown[0],
+        )
+    return replace(column, type="integer", levels=None)
+
+
+def _listed(levels: Levels, most: int = 10) -> str:
+    shown = [f"{code} = {level}" for code, level in enumerate(levels)]
+    if len(shown) > most:
+        shown = [*shown[: most - 1], "...", shown[-1]]
+    return ", ".join(shown)
