@@ -59,6 +59,7 @@ column_categorical_weighted <- function(
 column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
   hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
   hash_key <- check_count(hash_key, minimum = 0L, null = TRUE)
+  check_whole_columns(keys, "keys")
   if (is_feature_column(keys) || !(is.character(keys) || is.list(keys)) || length(keys) < 2) {
     abort_argument(keys, "at least two names of features or columns")
   }

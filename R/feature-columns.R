@@ -11,7 +11,9 @@
 #' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep
 #' models: [column_indicator()], [column_embedding()].
 #'
-#' @param ... Feature columns, or lists of them. Or a formula and a data frame: see "From data".
+#' @param ... Feature columns, or lists of them. Also formulas such as `starts_with("d") ~ column_numeric()`, with the
+#'   features on the left. Columns that are selected twice, with the same settings, are kept once. Or a formula and a
+#'   data frame: see "From data".
 #' @param names Names of features for tidyselect helpers such as [starts_with()]: a character vector, or an object with
 #'   names or column names, such as the data frame. See [scoped_columns()].
 #' @param standardize With a formula and data: TRUE makes each numeric column `(x - mean(x)) / sd(x)`, with the mean and
@@ -34,18 +36,20 @@
 #'   column_numeric("wt", "hp"),
 #'   column_indicator(column_categorical_with_identity("gear", num_buckets = 6))
 #' )
-#' feature_columns(column_numeric(starts_with("d")), names = mtcars)
+#' feature_columns(starts_with("d") ~ column_numeric(), names = mtcars)
 #' feature_columns(Sepal.Length ~ ., iris, standardize = TRUE)
 #' @export
 feature_columns <- function(..., names = NULL, standardize = FALSE) {
-  if (...length() == 2 && rlang::is_formula(..1) && is_data(..2)) {
-    return(columns_from_data(..., standardize = standardize))
-  }
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
   # Evaluated after the scope is set: tidyselect helpers in the arguments use it.
-  columns <- as_feature_columns(list(...), "...")
+  parts <- rlang::list2(...)
+  if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_data(parts[[2]])) {
+    return(columns_from_data(parts[[1]], parts[[2]], standardize = standardize))
+  }
+  columns <- as_feature_columns(parts, "...")
+  columns <- columns[!duplicated(unclass(columns))]
   check_distinct_columns(columns, "feature_columns()")
   columns
 }
@@ -85,7 +89,14 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
   if (is_feature_column(value)) {
     return(new_feature_columns(list(value)))
   }
-  if (is_python_object(value) || !is.list(value)) {
+  if (rlang::is_formula(value)) {
+    return(as_feature_columns(formula_columns(value), argument))
+  }
+  if (is_python_object(value)) {
+    return(as_feature_columns(column_of_python(value), argument))
+  }
+  check_whole_columns(value, argument)
+  if (!is.list(value)) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` must be feature columns, not {show_value(value)}.",
@@ -206,9 +217,4 @@ print.tfdistribute_feature_columns <- function(x, ...) {
 #' @export
 `[.tfdistribute_feature_columns` <- function(x, i) {
   new_feature_columns(unclass(x)[i])
-}
-
-#' @export
-c.tfdistribute_feature_columns <- function(...) {
-  as_feature_columns(list(...), "...")
 }

@@ -140,7 +140,7 @@ test_that("columns print what they are", {
 test_that("names that clash are refused by both names", {
   expect_snapshot(error = TRUE, {
     feature_columns(column_numeric("a b"), column_numeric("a_b"))
-    feature_columns(column_numeric("x"), column_numeric("x"))
+    feature_columns(column_numeric("x"), column_numeric("x", shape = 2))
   })
   expect_error(
     feature_columns(column_numeric("x_indicator"), column_indicator(listed("x"))),
@@ -227,4 +227,99 @@ test_that("`center` and `scale` are plain values, and exclude a function", {
     column_numeric("x", center = 1, normalizer_fn = function(x) x),
     class = "tfdistribute_argument_error"
   )
+})
+
+test_that("c() keeps columns whole, sets and strings among them", {
+  age <- column_numeric("age")
+  both <- c(age, column_numeric("a", "b"), listed())
+  expect_s3_class(both, "tfdistribute_feature_columns")
+  expect_identical(names_of(both), c("age", "a", "b", "word"))
+  expect_identical(names_of(c(column_numeric("a", "b"), age)), c("a", "b", "age"))
+  bought <- column_bucketized(age, boundaries = c(18, 65))
+  crossed <- column_crossed(c(bought, "education", "occupation"), 10000)
+  expect_identical(crossed$keys, list(bought, "education", "occupation"))
+  model <- linear_regressor(c(age, column_numeric("b")), model_dir = "m")
+  expect_identical(names_of(model$feature_columns), c("age", "b"))
+  expect_snapshot(error = TRUE, {
+    column_crossed(c("education", bought), 10000)
+    linear_regressor(c("education", age))
+  })
+})
+
+test_that("a formula names the features of a column function", {
+  made <- feature_columns(
+    starts_with("d") ~ column_numeric(),
+    c(vs, am) ~ column_indicator(column_categorical_with_identity(num_buckets = 2)),
+    names = mtcars
+  )
+  by_hand <- feature_columns(
+    column_numeric("disp", "drat"),
+    column_indicator(column_categorical_with_identity("vs", "am", num_buckets = 2))
+  )
+  expect_identical(made, by_hand)
+  expect_identical(names_of(feature_columns(. ~ column_numeric(), names = mtcars)), names(mtcars))
+  expect_identical(names_of(feature_columns(wt ~ column_numeric())), "wt")
+  expect_snapshot(error = TRUE, {
+    feature_columns(~ column_numeric())
+    feature_columns(mpg ~ wt)
+  })
+})
+
+test_that("a last comma, and lists of columns, are taken", {
+  columns <- list(column_numeric("a"), column_numeric("b"))
+  expect_identical(names_of(feature_columns(!!!columns, column_numeric("c"), )), c("a", "b", "c"))
+})
+
+test_that("columns that are selected twice are kept once, unless they differ", {
+  twice <- feature_columns(
+    column_numeric(starts_with("d")),
+    column_numeric(disp, wt),
+    names = mtcars
+  )
+  expect_identical(names_of(twice), c("disp", "drat", "wt"))
+  expect_error(
+    feature_columns(column_numeric("a"), column_numeric("a", shape = 2)),
+    "two feature columns with the name \"a\"",
+    class = "tfdistribute_model_error"
+  )
+})
+
+test_that("feature columns of TensorFlow, which tfestimators makes, are descriptions here", {
+  skip_if_no_tensorflow()
+  fc <- tf$feature_column
+  number <- fc$numeric_column("age", shape = 2L, dtype = tf$float64)
+  scalar <- fc$numeric_column("wt")
+  words <- fc$categorical_column_with_vocabulary_list("word", list("a", "b"))
+  number_of <- fc$categorical_column_with_identity("id", num_buckets = 4L)
+  hashed <- fc$categorical_column_with_hash_bucket("city", hash_bucket_size = 10L)
+  theirs <- list(
+    number,
+    fc$bucketized_column(scalar, list(1, 2)),
+    fc$indicator_column(words),
+    fc$embedding_column(number_of, dimension = 3L),
+    fc$indicator_column(fc$crossed_column(list(words, "other"), hash_bucket_size = 20L)),
+    fc$weighted_categorical_column(hashed, "w")
+  )
+  listed <- column_categorical_with_vocabulary_list(
+    "word",
+    vocabulary_list = c("a", "b"),
+    dtype = "string"
+  )
+  own <- list(
+    column_numeric("age", shape = 2, dtype = "float64"),
+    column_bucketized(column_numeric("wt"), boundaries = c(1, 2)),
+    column_indicator(listed),
+    column_embedding(column_categorical_with_identity("id", num_buckets = 4), dimension = 3),
+    column_indicator(column_crossed(list(listed, "other"), hash_bucket_size = 20)),
+    column_categorical_weighted(
+      column_categorical_with_hash_bucket("city", hash_bucket_size = 10),
+      "w"
+    )
+  )
+  expect_identical(feature_columns(!!!theirs), feature_columns(!!!own))
+  expect_identical(
+    linear_regressor(scalar, model_dir = "m")$feature_columns,
+    as_feature_columns(column_numeric("wt"))
+  )
+  expect_error(feature_columns(tf$constant(1)), class = "tfdistribute_argument_error")
 })
