@@ -35,6 +35,12 @@ as_python.tfdistribute_run_config <- function(x, ...) {
   call_backend("build_run_config", settings = x)
 }
 
+# The matrix of the features in a model function, or a dictionary if they are not numbers of one kind.
+#' @export
+as_python.tfdistribute_features <- function(x, ...) {
+  features_matrix(x) %||% python_value(unclass(x))
+}
+
 # reticulate calls this when a description is passed to a Python function.
 as_python_argument <- function(x, convert = FALSE) {
   as_python(x)

@@ -10,8 +10,8 @@
 #'
 #' @param model_fn R or Python function with any of these arguments, or `...`:
 #'   * `features`: named list of tensors, or one tensor, as the input provides them. A column of [input_fn()] has shape
-#'     (batch), or (batch, width) if it holds several values per row.
-#'   * `labels`: the response, a tensor; NULL if there is none, as in `predict()`.
+#'     (batch), or (batch, width) if it holds several values per row. See "Features".
+#'   * `labels`: the response, a tensor; NULL if there is none, as in `predict()`. A factor has its codes, from 0.
 #'   * `mode`: `"train"`, `"eval"` or `"infer"`, see [mode_keys()].
 #'   * `params`: the value of `params`.
 #'   * `config`: the run configuration, a Python `tf.estimator.RunConfig`.
@@ -31,6 +31,12 @@
 #' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
 #'   list; NULL for new variables.
 #' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
+#'
+#' @section Features:
+#' The named list is also one matrix for TensorFlow's functions, if all features are numbers: `features$wt` and
+#' `names(features)` read it as a list, `tf$matmul(features, weights)` and `features[, 1:2]` as a matrix of shape (batch,
+#' columns), in the order of the features. Factors count as numbers. For functions that take a dictionary, such as a
+#' Keras model with several inputs, use `as.list(features)`.
 #'
 #' @section Several devices:
 #' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy ones, minimises
@@ -53,15 +59,17 @@
 #' it. [plan()] does not, because it does not build the model. Under [strategy_central_storage()] and
 #' [strategy_parameter_server()], variables stay where the strategy keeps them.
 #'
-#' @section Numbers in R:
-#' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. Operators such as
-#' `x * 2` work on tensors with reticulate 1.32 or newer, or with R's tensorflow package; `tf$multiply(x, 2)` always
-#' works.
+#' @section Tensors in R:
+#' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. R's operators work on
+#' tensors (`x - y`, `x %/% 2L`, `-x`, `x > 0`), and a number takes the type of the tensor. `x[, 1]` and `x[1:n]` count
+#' from 1, and a single position drops its dimension. `dim()` has NA for the batch. Where the packages tensorflow or
+#' reticulate have these methods, theirs are used. A tensor has no value yet, so `if (x > 0)` is an error; use
+#' `tf$where()`.
 #'
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_callback_error`, when a verb runs: `model_fn` failed. Its own error is the `parent`, and the
-#'   backtrace leads to the line.
+#' * `tfdistribute_callback_error`, when a verb runs: `model_fn` failed. The message names the call, with its file and
+#'   line if R knows them. Its own error is the `parent`, and the backtrace leads to the line.
 #' * `tfdistribute_model_error`, when a verb runs: `model_fn` returned something else, devices ran different code, or
 #'   the optimizer cannot train.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/Estimator>
@@ -155,6 +163,7 @@ model_fn_wire <- function(model_fn, params) {
   }
   call <- rlang::call2("model_fn", !!!rlang::set_names(rlang::syms(taken), taken))
   function(features, labels, mode, config) {
+    features <- as_features(features)
     returned <- eval(call)
     spec_wire(returned, mode)
   }

@@ -4,7 +4,11 @@ line <- function(features, labels, mode, params) {
 
 test_that("a model of one's own is a plain value that starts no Python", {
   model <- estimator(line, model_dir = "/runs/line", params = list(rate = 0.1, units = c(4, 2)))
-  expect_s3_class(model, c("tfdistribute_custom_estimator", "tfdistribute_estimator"), exact = TRUE)
+  expect_s3_class(
+    model,
+    c("tfdistribute_custom_estimator", "tfdistribute_estimator", "tf_estimator"),
+    exact = TRUE
+  )
   expect_identical(model$model_fn, line)
   expect_identical(model$params, list(rate = 0.1, units = c(4, 2)))
   expect_identical(model_dir(model), "/runs/line")
@@ -19,7 +23,7 @@ test_that("a class goes before the package's own", {
   model <- estimator(line, class = c("line", "curve"))
   expect_identical(
     class(model),
-    c("line", "curve", "tfdistribute_custom_estimator", "tfdistribute_estimator")
+    c("line", "curve", "tfdistribute_custom_estimator", "tfdistribute_estimator", "tf_estimator")
   )
   expect_identical(as_wire(model)$model_class, list("line", "curve"))
 })
@@ -65,14 +69,20 @@ test_that("an R function's params stay in R, and it is given what it takes", {
     seen <<- list(features, params)
     list(loss = NULL)
   })
-  expect_identical(seen, list(list(x = 1), params))
+  expect_identical(seen, list(as_features(list(x = 1)), params))
   called(function(...) {
     seen <<- list(...)
     list(loss = NULL)
   })
   expect_identical(
     seen,
-    list(features = list(x = 1), labels = 2, mode = "train", params = params, config = "config")
+    list(
+      features = as_features(list(x = 1)),
+      labels = 2,
+      mode = "train",
+      params = params,
+      config = "config"
+    )
   )
   expect_null(as_wire(estimator(line, params = params))$params)
 })

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine, history_file
-from tfdistribute.bridge import clusters, jobs, rows
+from tfdistribute.bridge import clusters, jobs, rows, tensors
 from tfdistribute.bridge.doctor import report
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
@@ -39,6 +39,7 @@ from tfdistribute.training import (
     weights,
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
+from tfdistribute.training.preparation import prepare_estimator
 from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
 
 Wire = Mapping[str, Any]
@@ -162,6 +163,10 @@ def _export_savedmodel(
     return export_savedmodel(model, settings, export_dir_base, request=request, **options)
 
 
+def _python_estimator(estimator: Wire) -> Any:
+    return prepare_estimator("train_and_evaluate", *_model(estimator))
+
+
 def _distribute(estimator: Any, config: RunSettings) -> Any:
     # The model function of an estimator in R may call R.
     return distribute(estimator, config, calls_r=True)
@@ -214,7 +219,12 @@ def _input_layer(
     weight_collections: tuple[str, ...] | None,
     trainable: bool,
 ) -> Any:
-    tensors = {safe_key(name): tensor for name, tensor in features.items()}
+    required = [each for column in feature_columns for each in column.requirements()]
+    reads_labels = {each.feature for each in required if "string" in each.types}
+    tensors = {
+        safe_key(name): getattr(each, "labels_of_factor", each) if name in reads_labels else each
+        for name, each in features.items()
+    }
     columns = [column.build() for column in feature_columns]
     return engine.tf.compat.v1.feature_column.input_layer(
         tensors, columns, weight_collections and list(weight_collections), trainable
@@ -250,6 +260,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": _compare_runs,
+    "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "explain_difference": _explain_difference,
@@ -262,7 +273,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "latest_checkpoint": newest_checkpoint,
     "logical_device": _logical_device,
     "logical_devices": _logical_devices,
+    "missing_name": tensors.missing_name,
     "model_facts": _model_facts,
+    "named_matrix": tensors.named_matrix,
     "next_batch": _next_batch,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
@@ -270,6 +283,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
     "prepare_job": jobs.prepare_job,
+    "python_estimator": _python_estimator,
     "python_report": report,
     "read_cluster": clusters.read_cluster,
     "remove_job_directory": private_directory.remove,
@@ -277,6 +291,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
     "task_event": jobs.task_event,
+    "tensor_dim": tensors.tensor_dim,
+    "tensor_operation": tensors.tensor_operation,
+    "tensor_subset": tensors.tensor_subset,
     "tensorflow": _tensorflow,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,

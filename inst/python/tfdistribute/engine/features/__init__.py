@@ -1,5 +1,7 @@
 """Packed features, and the feature columns that read several of them at once."""
 
+from tfdistribute.engine.features.described_columns import describe_column
+from tfdistribute.engine.features.named_matrix import named_matrix
 from tfdistribute.engine.features.numeric_columns import join_numeric_columns
 from tfdistribute.engine.features.packed_features import (
     ColumnSlice,
@@ -11,7 +13,9 @@ from tfdistribute.engine.features.packed_features import (
 __all__ = [
     "ColumnSlice",
     "PackedFeatures",
+    "describe_column",
     "join_numeric_columns",
+    "named_matrix",
     "pack",
     "slice_columns",
 ]

@@ -1,0 +1,59 @@
+# The features of a model function: a named list of tensors, which TensorFlow's functions read as one matrix if all are
+# numbers, as in tfestimators.
+
+# Anything but a named list is left as it is.
+as_features <- function(x) {
+  if (is.list(x) && !is_python_object(x) && rlang::is_named(x)) {
+    x <- structure(x, class = "tfdistribute_features")
+  }
+  x
+}
+
+# Attributes of the matrix that model functions ask for; a feature of the same name comes first.
+matrix_attributes <- c("shape", "dtype", "get_shape")
+
+#' @export
+`[[.tfdistribute_features` <- function(x, i, ...) {
+  found <- .subset2(x, i, ...)
+  if (is.null(found) && is.character(i)) {
+    if (i %in% matrix_attributes) {
+      return(python_attribute(features_matrix(x), i))
+    }
+    # NULL, so that a model function can ask whether there is a feature. If it fails later, the error names this one.
+    the$absent_feature <- list(name = i, features = names(x))
+  }
+  found
+}
+
+#' @export
+`$.tfdistribute_features` <- function(x, name) {
+  x[[name]]
+}
+
+# One index selects features, two select from the matrix.
+#' @export
+`[.tfdistribute_features` <- function(x, ...) {
+  if (...length() > 1) features_matrix(x)[...] else as_features(unclass(x)[...])
+}
+
+#' @export
+as.list.tfdistribute_features <- function(x, ...) {
+  unclass(x)
+}
+
+#' @export
+dim.tfdistribute_features <- function(x) {
+  matrix <- features_matrix(x)
+  if (!is.null(matrix)) dim(matrix)
+}
+
+#' @export
+print.tfdistribute_features <- function(x, ...) {
+  cat("<features> ", toString(names(x)), "\n", sep = "")
+  invisible(x)
+}
+
+# The matrix, or NULL if the features are not numbers of one kind.
+features_matrix <- function(x) {
+  call_backend("named_matrix", features = unclass(x))
+}

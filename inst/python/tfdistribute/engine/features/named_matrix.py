@@ -1,0 +1,97 @@
+"""Features of numbers as one matrix whose columns have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import tensorflow as tf
+
+
+def named_matrix(features: Mapping[str, Any]) -> Any:
+    """Combine the features of a batch into one tensor that also answers by name.
+
+    Layers and operations read it as a tensor of shape [examples, values], with the features in their order. Whatever
+    reads features by name, such as feature columns, finds them in it: it has the methods of a read-only dictionary.
+    It is not a dictionary, because TensorFlow would take that apart into one tensor per feature.
+
+    Args:
+        features: Tensors of a graph by name, of shape [examples] or [examples, width]; a single one may have any.
+
+    Returns:
+        The tensor; None if the features are not numbers of one kind. Whole and floating-point numbers of 32 bits
+        together become float32.
+    """
+    tensors = list(features.values())
+    dtypes = {tensor.dtype for tensor in tensors if isinstance(tensor, tf.Tensor)}
+    if len(dtypes) > 1 and dtypes <= {tf.float32, tf.int32}:
+        tensors = [tf.cast(tensor, tf.float32) for tensor in tensors]
+    elif len(dtypes) != 1 or not (
+        min(dtypes, key=str).is_floating or min(dtypes, key=str).is_integer
+    ):
+        return None
+    matrix = _joined(tensors)
+    if matrix is None:
+        return None
+    matrix.__class__ = _class(type(matrix))
+    matrix.columns = dict(features)
+    return matrix
+
+
+def _joined(tensors: list[Any]) -> Any:
+    if not all(isinstance(tensor, tf.Tensor) for tensor in tensors):
+        return None
+    ranks = [tensor.shape.rank for tensor in tensors]
+    if all(rank == 1 for rank in ranks):
+        return tf.stack(tensors, axis=1)
+    if len(tensors) == 1:
+        # A tensor of its own, since its class changes.
+        return tf.identity(tensors[0])
+    if not all(rank in (1, 2) for rank in ranks):
+        return None
+    wide = [tensor if tensor.shape.rank == 2 else tensor[:, tf.newaxis] for tensor in tensors]
+    return tf.concat(wide, axis=1)
+
+
+class _NamedColumns:
+    """The methods of a read-only dictionary of columns, for a class of tensors."""
+
+    columns: dict[str, Any]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.columns[key] if isinstance(key, str) else super().__getitem__(key)  # type: ignore[misc]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def keys(self) -> Any:
+        """Return the names."""
+        return self.columns.keys()
+
+    def values(self) -> Any:
+        """Return the tensors."""
+        return self.columns.values()
+
+    def items(self) -> Any:
+        """Return names and tensors."""
+        return self.columns.items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a tensor by its name."""
+        return self.columns.get(name, default)
+
+    def copy(self) -> dict[str, Any]:
+        """Return a dictionary of the tensors."""
+        return dict(self.columns)
+
+
+@cache
+def _class(tensor_class: type) -> type:
+    return type("NamedMatrix", (_NamedColumns, tensor_class), {})
