@@ -60,6 +60,15 @@ raise_python_error <- function(error) {
   trace <- the$callback_trace
   the$callback_error <- NULL
   the$callback_trace <- NULL
+  if (!is.null(parent)) {
+    if (grepl(error$problem, conditionMessage(parent), fixed = TRUE)) {
+      # An error of this package, which came back through R.
+      parent <- NULL
+    } else {
+      # The parent tells it.
+      error$problem <- sub(paste0(": ", conditionMessage(parent)), ".", error$problem, fixed = TRUE)
+    }
+  }
   abort_tfdistribute(
     error$kind,
     problem = "{error$problem}",
@@ -170,6 +179,23 @@ as_numpy <- function(x) {
   reticulate::r_to_py(if (is.null(dim(x))) as.array(x) else x)
 }
 
+# A value as the Python object that reticulate makes of it.
+python_value <- function(x, convert = FALSE) {
+  reticulate::r_to_py(x, convert = convert)
+}
+
+# A NumPy array as R's array. R has no 16-bit or long double numbers.
+array_of_python <- function(x) {
+  if (dtype_name(x$dtype) %in% c("float16", "bfloat16", "float128")) {
+    x <- x$astype("float64")
+  }
+  reticulate::py_to_r(x)
+}
+
+python_attribute <- function(x, name) {
+  if (is_python_object(x)) reticulate::py_to_r(reticulate::py_get_attr(x, name))
+}
+
 is_python_object <- function(x) {
   inherits(x, "python.builtin.object")
 }
@@ -194,78 +220,13 @@ python_module_name <- function(x) {
 
 python_module <- function(name) {
   if (name == "tensorflow") {
-    return(delayed_tensorflow())
+    return(as_tensorflow_module(delayed_tensorflow()))
   }
   reticulate::import(name, delay_load = TRUE)
 }
 
 dtype_name <- function(x) {
   as.character(x$name)
-}
-
-# Callbacks: functions of the user that Python calls ---------------------------------------------
-
-# An R error would lose its class and data on its way through TensorFlow. So it is kept here, Python raises
-# CallbackError, and the kept condition becomes the parent. Its backtrace must be taken while the stack exists.
-guard_callback <- function(callback) {
-  force(callback)
-  guarded <- function(...) {
-    frame <- environment()
-    tryCatch(
-      withCallingHandlers(
-        list(value = allowInterrupts(callback(...))),
-        error = function(error) keep_callback_error(error, frame),
-        interrupt = function(interrupt) show_calls()
-      ),
-      error = function(error) {
-        the$callback_error <- the$callback_error %||% error
-        list(error = conditionMessage(error), traceback = trace_text(the$callback_trace))
-      },
-      # R notices Ctrl-C while R code runs, and tells Python.
-      interrupt = function(interrupt) list(interrupt = TRUE)
-    )
-  }
-  list(
-    call = reticulate::r_to_py(guarded, convert = TRUE),
-    formals = as.list(names(formals(args(callback))))
-  )
-}
-
-# The first error causes those that follow.
-keep_callback_error <- function(error, frame) {
-  if (!is.null(the$callback_error)) {
-    return(invisible())
-  }
-  the$callback_error <- error
-  # rlang shows the last branch of a backtrace: it must end at the error, not in this handler.
-  last <- sys.nframe() - 2
-  if (identical(sys.call(last)[[1]], quote(.handleSimpleError))) {
-    last <- last - 1
-  }
-  # reticulate's stop() frame is a sibling of the failing call, and has the condition in its call.
-  if (identical(sys.call(last)[[1]], as.name("stop")) && is.object(sys.call(last)[[2]])) {
-    last <- last - 1
-  }
-  bottom <- sys.frame(last)
-  the$callback_trace <- error$trace %||%
-    tryCatch(rlang::trace_back(top = frame, bottom = bottom), error = function(error) NULL)
-}
-
-# A backtrace as one string without colours, for a file or another process.
-trace_text <- function(trace) {
-  if (is.null(trace) || length(trace) == 0) {
-    return(NULL)
-  }
-  rlang::local_options(cli.num_colors = 1L, crayon.enabled = FALSE)
-  paste(format(trace), collapse = "\n")
-}
-
-# An interrupted task writes to its log where its R code was.
-show_calls <- function() {
-  if (nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))) {
-    calls <- rlang::trace_back()
-    cat("Interrupted in R:", trace_text(calls), sep = "\n", file = stderr())
-  }
 }
 
 # Python itself ----------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ train_on_batches <- function(config) {
     }
   }
   from <- function(...) input_generator(generator(...), response = "y")
-  steps <- function() as.integer(variable_value(model, "global_step"))
+  steps <- function() as.integer(variable_value(model, "global_step")[[1]])
   refusal <- function(input) {
     error <- rlang::catch_cnd(train(model, input), "tfdistribute_error")
     paste(class(error)[[1]], class(error$parent)[[1]], error$problem)
@@ -139,7 +139,7 @@ expect_trained <- function(found) {
   expect_identical(
     found$refusals,
     c(
-      "tfdistribute_callback_error my_error The generator failed at batch 5: lost",
+      "tfdistribute_callback_error my_error The generator failed at batch 5.",
       "tfdistribute_input_error NULL Batch 4 cannot be used: The column `x` has 1 missing value."
     )
   )
@@ -173,10 +173,14 @@ test_that("Ctrl-C while R makes a batch keeps every step", {
     }
     input <- input_generator(draw, response = "y")
     ended <- tryCatch(train(model, input), interrupt = function(interrupt) "interrupted")
-    reached <- variable_value(model, "global_step")
+    reached <- variable_value(model, "global_step")[[1]]
     # The session is as good as new.
     train(model, input, steps = 2)
-    list(ended = ended, reached = reached, after = variable_value(model, "global_step") - reached)
+    list(
+      ended = ended,
+      reached = reached,
+      after = variable_value(model, "global_step")[[1]] - reached
+    )
   })
   expect_identical(found$ended, "interrupted")
   # Of three batches, one or two may have been drawn ahead.

@@ -27,6 +27,8 @@ from tfdistribute.errors import ArgumentError
 
 D = TypeVar("D", bound="Description")
 
+# Names of fields that hold R functions, where users know them by another name.
+_IN_WORDS = {"function": "fn"}
 _TYPES = {bool: "TRUE or FALSE", int: "a whole number", float: "a number", str: "a string"}
 
 
@@ -174,7 +176,7 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
     if hint is str and isinstance(value, str):
         return value
     if hint is Callable or typing.get_origin(hint) is not None:
-        function = as_callable(value)
+        function = as_callable(value, _IN_WORDS.get(name, name))
         if function is not None:
             return function
     raise _misfit(value, _TYPES.get(hint, "a function"), name)

@@ -89,10 +89,11 @@ class BackendError(TfdistributeError):
 class CallbackError(TfdistributeError):
     """User code failed while TensorFlow was calling it.
 
-    ``r_traceback`` is R's backtrace as text, if the code was an R function.
+    If the code was an R function, ``text`` is its own message, and ``r_traceback`` R's backtrace.
     """
 
     kind = "callback"
+    text: str | None = None
     r_traceback: str | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -46,9 +46,22 @@ class DatasetFunction(Input, kind="dataset_function"):
         def dataset_function_input(input_context: InputContext | None = None) -> Any:
             result = function(input_context=input_context) if with_context else function()
             _check(result, in_strategy=input_context is not None)
-            return result
+            return _as_pair(result)
 
         return dataset_function_input
+
+
+def _as_pair(result: Any) -> Any:
+    """Return named features and labels, as R names the parts of a list, as TensorFlow's pair."""
+    is_dataset = isinstance(result, engine.tf.data.Dataset)
+    parts = result.element_spec if is_dataset else result
+    if not isinstance(parts, Mapping) or set(parts) != {"features", "labels"}:
+        return result
+    return result.map(_pair) if is_dataset else _pair(result)
+
+
+def _pair(parts: Any) -> Any:
+    return parts["features"], parts["labels"]
 
 
 def _check(result: Any, in_strategy: bool) -> None:

@@ -189,7 +189,7 @@ class _Batches:
             return function()
         except Exception as error:
             text = (
-                error.problem
+                error.text or error.problem
                 if isinstance(error, CallbackError)
                 else f"{type(error).__name__}: {error}"
             )

@@ -173,12 +173,11 @@ class _Transform:
             else:
                 returned = self.function(features)
         except CallbackError as error:
-            remedy = "Correct the function that was given as `transform`."
-            if labels is None:
-                remedy = "There are no labels for predicting: test is.null(labels) in `transform`."
-            raise CallbackError(
-                f"`transform` failed: {error.problem}", remedy, argument="transform"
-            ) from error
+            if labels is None and error.remedy is None:
+                error.remedy = (
+                    "There are no labels for predicting: test is.null(labels) in `transform`."
+                )
+            raise
         new_features, new_labels = _features_and_labels(returned, labels)
         _check_tensors(new_features, "features")
         if labels is not None:
