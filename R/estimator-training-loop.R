@@ -146,6 +146,7 @@ as_wire.tfdistribute_training_loop_estimator <- function(x) {
 
 # Call a function with those of its arguments that it has, by a call that reads well in a backtrace.
 call_taken <- function(step, arguments) {
+  arguments$features <- as_features(arguments$features)
   taken <- names(formals(args(step)))
   if (!"..." %in% taken) {
     arguments <- arguments[intersect(names(arguments), taken)]

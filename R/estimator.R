@@ -43,7 +43,11 @@ new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
     model_dir = directory %||% tempfile("tfdistribute-model-"),
     config = config
   )
-  structure(estimator, temporary = is.null(directory))
+  structure(
+    estimator,
+    class = c(class(estimator), "tf_estimator"),
+    temporary = is.null(directory)
+  )
 }
 
 # Absolute, so that it does not depend on the working directory of the verbs; or NULL.

@@ -17,6 +17,8 @@
 #'   loss, the examples per second and the last evaluation. A history itself is a list of
 #' * `losses`: a tibble with `step`, `loss`, `seconds` since the first step and `examples_per_second`.
 #' * `evaluations`: a tibble with `global_step` and a column per metric.
+#' * `step` and `params`, and `mean_losses` and `total_losses` of `losses`: what tfestimators calls `losses$step` and
+#'   `losses$loss`.
 #' * `examples_per_second`, `global_step`, `model_dir`.
 #' * `stopped_by`: the hook that ended training before its steps or its data did, or NULL.
 #' * `notes`: sentences about what could not be done as requested.
@@ -46,6 +48,7 @@ training_history <- function(object) {
 new_history <- function(answer) {
   losses <- tibble::as_tibble(lapply(answer$training, as.vector))
   losses$step <- as.integer(losses$step)
+  class(losses) <- c("tfdistribute_losses", class(losses))
   names <- unique(unlist(lapply(answer$evaluation, names)))
   names <- c("global_step", setdiff(names, "global_step"))
   columns <- lapply(names, function(name) {

@@ -56,8 +56,8 @@ session_run_hook <- function(
 #' Makes the return value of `before_run` in a [session_run_hook()]. The hook's `after_run` gets the values as
 #' `values$results`, with the same names.
 #'
-#' @param ... Tensors, as names or Python objects, each with a name for its value. A tensor given by its name needs
-#'   none. See "Tensors by name" in [hooks].
+#' @param ... Tensors, as names or Python objects, each with a name for its value; or lists of them, whose values are
+#'   lists too. A tensor given by its name needs none. See "Tensors by name" in [hooks].
 #' @returns A list of class `tfdistribute_session_run_args`.
 #' @section Errors: `tfdistribute_argument_error`: an argument is neither a name nor a Python object.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
@@ -68,7 +68,7 @@ session_run_hook <- function(
 session_run_args <- function(...) {
   tensors <- list(...)
   structure(
-    if (length(tensors) > 0) check_tensors(tensors, "...") else tensors,
+    if (length(tensors) > 0) check_tensors(tensors, "...", lists = TRUE) else tensors,
     class = "tfdistribute_session_run_args"
   )
 }

@@ -133,13 +133,19 @@ check_tensor <- function(value, argument = rlang::caller_arg(value)) {
 }
 
 # Tensors with a name for each: the given one, the tensor's, or "tensor_1".
-check_tensors <- function(value, argument = rlang::caller_arg(value)) {
+check_tensors <- function(value, argument = rlang::caller_arg(value), lists = FALSE) {
   tensors <- if (is_python_object(value)) list(value) else value
   if (!(is.list(tensors) || is.character(tensors)) || length(tensors) == 0) {
     abort_argument(tensors, "tensors or names of tensors", argument)
   }
   given <- rlang::names2(tensors)
-  tensors <- lapply(unname(as.list(tensors)), check_tensor, argument)
+  tensors <- lapply(unname(as.list(tensors)), function(tensor) {
+    if (lists && is.list(tensor)) {
+      lapply(unname(tensor), check_tensor, argument)
+    } else {
+      check_tensor(tensor, argument)
+    }
+  })
   own <- vapply(seq_along(tensors), function(i) tensor_name(tensors[[i]], i), "")
   names <- ifelse(nzchar(given), given, own)
   twice <- anyDuplicated(names)

@@ -61,7 +61,8 @@ raise_python_error <- function(error) {
   the$callback_error <- NULL
   the$callback_trace <- NULL
   if (!is.null(parent)) {
-    if (grepl(error$problem, conditionMessage(parent), fixed = TRUE)) {
+    came_back <- grepl(error$problem, conditionMessage(parent), fixed = TRUE)
+    if (error$kind != "callback" && came_back) {
       # An error of this package, which came back through R.
       parent <- NULL
     } else {

@@ -6,10 +6,15 @@
 #' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. If R's
 #' tensorflow package is installed, `tf` is that package's.
 #'
+#' A name that only TensorFlow 1 has, such as `tf$layers`, stops with an error that names its replacement.
+#'
 #' Whole numbers must be R integers (`8L`). R lists without names are Python lists, and with names dictionaries.
 #'
 #' @format A Python module.
-#' @section Errors: `tfdistribute_backend_error`: TensorFlow is not installed.
+#' @section Errors:
+#' * `tfdistribute_backend_error`: TensorFlow is not installed.
+#' * `tfdistribute_unsupported_error`: TensorFlow 1 had the name, and TensorFlow 2 does not.
+#' * `tfdistribute_argument_error`: TensorFlow has no such name.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf>
 #' @seealso [tf_config()]
 #' @examplesIf tfdistribute_available()
@@ -19,7 +24,11 @@ tf <- NULL
 
 # Set when the package is loaded: a module that is imported on first use.
 set_tf <- function(namespace) {
-  assign("tf", tf_of_tensorflow_package() %||% delayed_tensorflow(), envir = namespace)
+  assign(
+    "tf",
+    tf_of_tensorflow_package() %||% as_tensorflow_module(delayed_tensorflow()),
+    envir = namespace
+  )
 }
 
 tf_of_tensorflow_package <- function() {

@@ -9,7 +9,7 @@
 #' @param ... For methods; not used otherwise.
 #' @returns
 #' * `variable_names()`: strings.
-#' * `variable_value()`: for one name, a number or an array of the variable's shape; otherwise a named list of them.
+#' * `variable_value()`: a named list of numbers and arrays of the variables' shapes.
 #' * `latest_checkpoint()`: a string; NULL if nothing was trained.
 #' * `model_dir()`: a string.
 #' @section Errors:
@@ -36,12 +36,7 @@ variable_names <- function(object) {
 #' @export
 variable_value <- function(object, variable = NULL) {
   directory <- model_dir(object)
-  names <- check_strings(variable, null = TRUE)
-  if (is.null(names)) {
-    names <- variable_names(object)
-  } else if (length(names) == 1) {
-    return(call_backend("variable_value", model_dir = directory, name = names))
-  }
+  names <- check_strings(variable, null = TRUE) %||% variable_names(object)
   values <- lapply(names, function(name) {
     call_backend("variable_value", model_dir = directory, name = name)
   })

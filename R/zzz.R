@@ -9,9 +9,16 @@
     register_when_loaded("generics", verb)
   }
   register_when_loaded("knitr", "knit_print", "tfdistribute_history", knit_print_of_history)
+  for (verb in c("model_dir", "latest_checkpoint")) {
+    register_when_loaded("tfestimators", verb)
+  }
+  register_tensor_methods()
   register_when_loaded("pillar", "type_sum", "python.builtin.object", type_sum_of_python)
   # Descriptions can be passed to Python functions.
-  for (class in paste0("tfdistribute_", c("run_config", "hook", "parse_example_spec"))) {
+  for (class in paste0(
+    "tfdistribute_",
+    c("run_config", "hook", "parse_example_spec", "features")
+  )) {
     register_when_loaded("reticulate", "r_to_py", class, as_python_argument)
   }
   # tfestimators has this method too; the choice must not depend on the order of loading.

@@ -94,7 +94,7 @@ test_that("a background job can be inspected, waited for and stopped", {
   expect_false(any(vapply(c(tasks$pid, job$pid), is_running, NA)))
   expect_false(dir.exists(job$directory))
   expect_gt(job_history(job)$global_step, 0)
-  expect_gt(variable_value(model, "global_step"), 0)
+  expect_gt(variable_value(model, "global_step")[[1]], 0)
   expect_error(wait_for(job), "was stopped", class = "tfdistribute_training_error")
 })
 

@@ -11,7 +11,7 @@ test_that("Ctrl-C finishes the step, and the next training continues from there"
         train(model, cars, steps = 1e6),
         interrupt = function(interrupt) "interrupted"
       )
-      reached <- variable_value(model, "global_step")
+      reached <- variable_value(model, "global_step")[[1]]
       history <- train(model, cars, steps = 5)
       list(result = result, reached = reached, global_step = history$global_step)
     },

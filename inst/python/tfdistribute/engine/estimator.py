@@ -236,21 +236,19 @@ def _adopted_class(original: type) -> type:
 
 
 def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tuple[Any, Any]:
-    packed = isinstance(features, PackedFeatures)
-    if packed:
-        features = Features.unpack(features)
-    if isinstance(features, dict) and options.factor_levels:
-        features = features if packed else dict(features)
-        for name in options.factor_levels.keys() & features.keys():
-            features[name] = model_inputs.as_codes(features[name], options.factor_levels[name])
+    if isinstance(features, PackedFeatures):
+        unpacked = Features.unpack(features)
+        _read_codes(unpacked, options.factor_levels)
+        if options.reads_matrices:
+            unpacked = numeric_columns.add_joint_columns(
+                unpacked, options.columns, options.feature_keys
+            )
+        features = unpacked if options.reads_matrices else dict(unpacked)
+    elif isinstance(features, dict) and options.factor_levels:
+        features = dict(features)
+        _read_codes(features, options.factor_levels)
     if options.label_levels is not None and labels is not None:
         labels = model_inputs.as_codes(labels, options.label_levels)
-    if packed and options.reads_matrices:
-        features = numeric_columns.add_joint_columns(
-            features, options.columns, options.feature_keys
-        )
-    elif packed:
-        features = dict(features)
     if options.feature_keys:
         features = model_inputs.rename_features(features, options.feature_keys)
     if options.only_row_count:
@@ -258,6 +256,11 @@ def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tupl
     if options.whole_labels:
         labels = model_inputs.cast_labels(labels)
     return features, labels
+
+
+def _read_codes(features: dict[str, Any], levels: Mapping[str, Sequence[str]]) -> None:
+    for name in levels.keys() & features.keys():
+        features[name] = model_inputs.as_codes(features[name], levels[name])
 
 
 def _report_mean_loss() -> None:

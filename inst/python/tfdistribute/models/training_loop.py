@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tfdistribute import engine
-from tfdistribute.callbacks import takes
+from tfdistribute.callbacks import Callback, takes
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
@@ -109,6 +109,14 @@ class TrainingLoop(Model, kind="training_loop"):
             step=engine.tf.compat.v1.train.get_or_create_global_step(),
         )
         return _training(_named(values, "train_step"), parts)
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return all factors if the steps are R's, which has factors of its own; none for Python functions."""
+        return set(factors) if self.codes_label() else set()
+
+    def codes_label(self) -> bool:
+        """Return whether the steps are R's."""
+        return isinstance(self.train_step, Callback)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """Do nothing: the features that the steps read are unknown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +21,8 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
 
     Args:
         wanted: A tensor, variable or operation; or a name: of a variable, a tensor (":0" may be left out) or an
-            operation; "loss" for the loss that the Estimator trains on, over all replicas; "global_step".
+            operation; or a list of these. The name "loss" stands for the loss that the Estimator trains on, over all
+            replicas, and there is "global_step".
         graph: The ``tf.Graph`` of the session.
         argument: The user's argument, for the error.
 
@@ -34,6 +35,8 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
     if isinstance(wanted, tf.distribute.DistributedValues):
         # TensorFlow's sessions cannot fetch a value per replica, so this is replica 0's.
         return wanted.values[0]
+    if isinstance(wanted, list):
+        return [find(each, graph, argument) for each in cast("list[Any]", wanted)]
     if not isinstance(wanted, str):
         return wanted
     for found in _by_word(wanted, graph):

@@ -1,0 +1,20 @@
+# The names that tfestimators gives to the parts of a history.
+
+#' @export
+`$.tfdistribute_history` <- function(x, name) {
+  losses <- .subset2(x, "losses")
+  switch(
+    name,
+    step = losses$step,
+    params = list(metrics = loss_names, steps = utils::tail(losses$step, 1)),
+    .subset2(x, name)
+  )
+}
+
+# tfestimators records the mean and the sum of TensorFlow's losses, of which an Estimator has one.
+loss_names <- c("mean_losses", "total_losses")
+
+#' @export
+`$.tfdistribute_losses` <- function(x, name) {
+  .subset2(x, if (name %in% loss_names) "loss" else name)
+}

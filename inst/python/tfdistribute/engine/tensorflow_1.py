@@ -1,0 +1,66 @@
+"""Names that TensorFlow 1 had and TensorFlow 2 does not, and what replaces them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.errors import ArgumentError, TfdistributeError, UnsupportedError
+
+# Replacements for names that tf.compat.v1 does not have either; the first match wins.
+_GONE: Sequence[tuple[str, str]] = (
+    (
+        r"contrib\b",
+        "Its layers are in tf$compat$v1$layers, and its estimators and strategies in this package.",
+    ),
+    (r"python\b", "Use the public name of the function, under tf or tf$compat$v1."),
+)
+
+
+def missing_name(path: Sequence[str]) -> TfdistributeError:
+    """Explain why TensorFlow does not have a name.
+
+    Args:
+        path: The name in parts: ``["train", "AdamOptimizer"]`` for ``tf$train$AdamOptimizer``.
+
+    Returns:
+        UnsupportedError for a name of TensorFlow 1, ArgumentError for any other.
+    """
+    given = _in_r(path)
+    first_version = (
+        f"{given} belongs to TensorFlow 1, and TensorFlow {tf.__version__} does not have it."
+    )
+    for parts in (path, path[1:] if path[0] == "keras" else ()):
+        if parts and _has(tf.compat.v1, parts):
+            return UnsupportedError(
+                first_version, f"Use {_in_r(['compat', 'v1', *parts])}.", argument="tf", value=given
+            )
+    for pattern, remedy in _GONE:
+        if re.match(pattern, ".".join(path)):
+            return UnsupportedError(first_version, remedy, argument="tf", value=given)
+    module = _found(tf, path[:-1])
+    near = difflib.get_close_matches(path[-1], dir(module) if module else (), n=1)
+    return ArgumentError(
+        f"TensorFlow {tf.__version__} has no {given}.",
+        f"Did you mean {_in_r([*path[:-1], near[0]])}?" if near else None,
+        argument="tf",
+        value=given,
+    )
+
+
+def _in_r(path: Sequence[str]) -> str:
+    return "$".join(["tf", *path])
+
+
+def _has(module: Any, path: Sequence[str]) -> bool:
+    return _found(module, path) is not None
+
+
+def _found(module: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        module = getattr(module, name, None)
+    return module
