@@ -143,8 +143,8 @@ def test_a_full_disk_fails_the_job_and_keeps_the_last_checkpoint(tmp_path: Path)
             state = job.end()
         failure = state["failure"]
         assert (state["state"], state["restarts"]) == ("failed", 0), job.logs()
-        assert failure["task"] == "chief 0"
-        assert "The disk that holds `model_dir` is full." in failure["problem"]
+        assert (failure["task"], failure["kind"]) == ("chief 0", "model_directory")
+        assert f'The disk that holds `model_dir` "{model}" is full.' in failure["problem"]
         assert is_whole(str(model / "model.ckpt-10"))
         disk.empty()
         with fault_job(job_directory, options, limit_s=120) as job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +30,9 @@ class SmallDisk:
                     _write_until_full(file, bytes(size))
 
     def make_read_only(self) -> None:
-        """Remount read-only, for root too; impossible for a substitute."""
-        subprocess.run(["mount", "-o", "remount,ro", str(self.path)], check=True)
+        """Mount it again, read-only for root too; impossible for a substitute. Files that are open stay writable."""
+        subprocess.run(["mount", "--bind", str(self.path), str(self.path)], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(self.path)], check=True)
 
     def empty(self) -> None:
         """Free the space again."""
@@ -46,7 +48,7 @@ def small_disk(directory: Path, megabytes: int) -> Iterator[SmallDisk]:
     try:
         yield SmallDisk(directory, is_real)
     finally:
-        if is_real:
+        while is_real and os.path.ismount(directory):
             subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.checkpoints import flip, write_checkpoints
+from support.hooks import trained
+from support.small_disks import SmallDisk, small_disk
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelDirectoryError
@@ -145,3 +149,48 @@ def test_data_without_a_formula_has_the_columns_of_the_training(
         "response": "y",
         "weights": None,
     }
+
+
+def full(disk: SmallDisk) -> None:
+    disk.fill()
+
+
+def read_only(disk: SmallDisk) -> None:
+    disk.make_read_only()
+
+
+def deleted(disk: SmallDisk) -> None:
+    for path in disk.path.iterdir():
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (full, 'The disk that holds `model_dir` "{}" is full.'),
+        (read_only, '`model_dir` "{}" cannot be written any more: Read-only file system.'),
+        (deleted, '`model_dir` "{}" was deleted while it was in use.'),
+    ],
+)
+def test_a_directory_that_fails_during_a_training_is_named_with_what_happened(
+    tensorflow: Any, tmp_path: Path, happens: Callable[[SmallDisk], None], said: str
+):
+    class Happens(tensorflow.estimator.SessionRunHook):
+        def before_run(self, run_context: Any) -> None:
+            if not happened:
+                happened.append(True)
+                happens(disk)
+
+    happened: list[bool] = []
+    with small_disk(tmp_path / "disk", 2) as disk:
+        if not disk.is_real and happens is not deleted:
+            pytest.skip("Only root can mount disks.")
+        model_dir = disk.path / "model"
+        with pytest.raises(ModelDirectoryError) as caught:
+            trained(model_dir, [Happens()], save_checkpoints_steps=4)
+        assert caught.value.problem == said.format(model_dir)
+        assert "continues from the last checkpoint" in (caught.value.remedy or "")
+        if happens is not deleted:
+            # It is refused at once the next time.
+            with pytest.raises(ModelDirectoryError, match="cannot be written: "):
+                trained(model_dir, [])

@@ -34,8 +34,7 @@ def test_of_several_root_errors_the_first_is_shown():
     assert "CANCELLED" not in problem
 
 
-def test_a_full_disk_and_another_models_checkpoint_have_their_own_words():
-    assert "disk" in translated(OSError("No space left on device"), "train").problem
+def test_another_models_checkpoint_has_its_own_words():
     other = translated(ValueError("Key dense/kernel not found in checkpoint"), "evaluate")
     assert isinstance(other, ModelDirectoryError)
 

@@ -55,7 +55,7 @@ def evaluate(
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
     progress = BatchProgress("evaluate", listener, source.facts(), steps)
-    with translate_errors("evaluate"), source.serving():
+    with translate_errors("evaluate", model.model_dir), source.serving():
         metrics = prepared.estimator.evaluate(
             prepared.input_fn(source, "evaluate"),
             steps=steps,

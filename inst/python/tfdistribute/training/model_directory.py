@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -20,6 +21,10 @@ SIGNATURE = "tfdistribute-model.json"
 
 # How new_estimator() in R names the directory of a model that was not given one.
 _TEMPORARY = "tfdistribute-model-"
+
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
+_MISSING = re.compile(r"No such file or directory|Parent directory of .* doesn't exist")
 
 
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
@@ -139,12 +144,11 @@ class ModelDirectory:
         """Create the directory and check that files can be written there."""
         try:
             os.makedirs(self.path, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
+            _try_to_write(self.path)
         except OSError as error:
             raise ModelDirectoryError(
                 f'`model_dir` "{self.path}" cannot be written: {error.strerror}.',
-                "Choose a directory that you may write to.",
+                "Choose a directory that you may write to, with space on its disk.",
                 argument="model_dir",
                 value=self.path,
             ) from error
@@ -195,6 +199,49 @@ class ModelDirectory:
             file.write(text)
         os.replace(file.name, os.path.join(self.path, SIGNATURE))
         self._signed = signed
+
+
+def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
+    """Explain an error that began with a failed access to model_dir; None for any other.
+
+    Args:
+        text: What TensorFlow or Python says. It need not name a path, so the directory itself is looked at.
+        model_dir: The directory, which was there before.
+    """
+    problem, remedy = None, ""
+    if "://" in model_dir:
+        return None
+    if _FULL.search(text):
+        problem = f'The disk that holds `model_dir` "{model_dir}" is full.'
+        remedy = "Free space there or choose another `model_dir`"
+    elif _MISSING.search(text) and not os.path.isdir(model_dir):
+        problem = f'`model_dir` "{model_dir}" was deleted while it was in use.'
+        remedy = "Restore it from a copy, or train again from step 0"
+    elif _NOT_WRITABLE.search(text) and (why := _why_not_writable(model_dir)) is not None:
+        problem = f'`model_dir` "{model_dir}" cannot be written any more: {why}.'
+        remedy = "Make it writable or copy it elsewhere"
+    if problem is None:
+        return None
+    return ModelDirectoryError(
+        problem,
+        f"{remedy}; a training continues from the last checkpoint that is left.",
+        argument="model_dir",
+        value=model_dir,
+    )
+
+
+def _why_not_writable(model_dir: str) -> str | None:
+    try:
+        _try_to_write(model_dir)
+    except OSError as error:
+        return error.strerror
+    return None
+
+
+def _try_to_write(directory: str) -> None:
+    with tempfile.TemporaryFile(dir=directory) as file:
+        # A file without content needs no space.
+        file.write(b"-")
 
 
 def _read_signed(model_dir: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tfdistribute.errors import (
     TfdistributeError,
     TrainingError,
 )
+from tfdistribute.training.model_directory import directory_error
 
 # Patterns in TensorFlow's text, and their meaning for the user. The first match wins.
 _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
@@ -46,12 +47,6 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         "A device has run out of memory.",
         "Use a smaller `batch_size` or more devices.",
     ),
-    (
-        r"No space left on device",
-        TrainingError,
-        "The disk that holds `model_dir` is full.",
-        "Free space there or choose another `model_dir`, then train again: it goes on from the last checkpoint.",
-    ),
 )
 
 
@@ -64,12 +59,15 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def translated(error: Exception, verb: str) -> TfdistributeError:
+def translated(error: Exception, verb: str, model_dir: str | None = None) -> TfdistributeError:
     """Return the package's own error in the chain of an exception, or make one with TensorFlow's own words."""
     for link in _chain(error):
         if isinstance(link, TfdistributeError):
             return link
     text = str(error)
+    found = None if model_dir is None else directory_error(text, model_dir)
+    if found is not None:
+        return found
     for pattern, kind, problem, remedy in _MEANINGS:
         if re.search(pattern, text):
             return kind(f"{problem} TensorFlow says: {_first_lines(text)}", remedy)
@@ -91,8 +89,12 @@ def _first_lines(text: str, most: int = 3) -> str:
 
 
 @contextlib.contextmanager
-def translate_errors(verb: str) -> Iterator[None]:
+def translate_errors(verb: str, model_dir: str | None = None) -> Iterator[None]:
     """Translate exceptions of TensorFlow inside the block.
+
+    Args:
+        verb: As the user called it.
+        model_dir: Directory that the block writes to; None if it writes to none.
 
     Raises:
         TfdistributeError: for every exception; TensorFlow's own exception is its cause.
@@ -102,7 +104,7 @@ def translate_errors(verb: str) -> Iterator[None]:
     except TfdistributeError:
         raise
     except Exception as error:
-        translation = translated(error, verb)
+        translation = translated(error, verb, model_dir)
         if translation is error:
             raise
         raise translation from error

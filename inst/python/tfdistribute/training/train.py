@@ -73,7 +73,8 @@ def train(
             )
         )
     check_training(model, source, steps, max_steps, hooks)
-    prepared = prepare_training("train", model, settings, source)
+    with translate_errors("train", model.model_dir):
+        prepared = prepare_training("train", model, settings, source)
     step = global_step(model.model_dir)
     ends = [max_steps, *(step + n for n in (steps, prepared.steps_of(source)) if n is not None)]
     last_step = min((end for end in ends if end is not None), default=None)
@@ -81,7 +82,7 @@ def train(
     history = History(batch_size, listener, last_step, model.model_dir)
     with (
         history.saved(),
-        translate_errors("train"),
+        translate_errors("train", model.model_dir),
         finish_step_on_interrupt() as stop,
         source.serving(),
         suppress_nan_error(hooks),

@@ -63,7 +63,8 @@ def train_and_evaluate(
             )
         )
     check_specs(model, train_spec, eval_spec)
-    prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
+    with translate_errors("train_and_evaluate", model.model_dir):
+        prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
     check_evaluation(prepared, eval_spec.input.facts())
     steps = prepared.steps_of(train_spec.input)
     ends = (train_spec.max_steps, None if steps is None else global_step(model.model_dir) + steps)
@@ -73,7 +74,7 @@ def train_and_evaluate(
     tf = engine.tf
     with (
         history.saved(),
-        translate_errors("train_and_evaluate"),
+        translate_errors("train_and_evaluate", model.model_dir),
         finish_step_on_interrupt() as stop,
         train_spec.input.serving(),
         eval_spec.input.serving(),

@@ -159,7 +159,7 @@ class _Evaluator:
         """Evaluate and export; return False if the checkpoint was deleted meanwhile, as newer ones were saved."""
         self._next = time.monotonic() + self._spec.throttle_secs
         try:
-            with translate_errors("evaluate"), self._spec.input.serving():
+            with translate_errors("evaluate", self._model_dir), self._spec.input.serving():
                 metrics = self._metrics(checkpoint)
                 self._export(checkpoint, metrics, last)
         except TfdistributeError:

@@ -96,14 +96,16 @@ def _last_step(assignment: TaskAssignment, history: History) -> int:
 
 def _train(assignment: TaskAssignment, peers: Peers) -> History:
     member, spec = assignment.member, assignment.train
-    prepared = prepare_training(
-        assignment.verb, assignment.model, assignment.settings, spec.input, member
-    )
+    model_dir = assignment.model.model_dir
+    with translate_errors(assignment.verb, model_dir):
+        prepared = prepare_training(
+            assignment.verb, assignment.model, assignment.settings, spec.input, member
+        )
     task_events.emit("tensorflow")
     with (
         contextlib.ExitStack() as outermost,
+        translate_errors(assignment.verb, model_dir),
         recorded(assignment, prepared, peers) as known,
-        translate_errors(assignment.verb),
         finish_step_on_interrupt() as stop,
         spec.input.serving(),
         suppress_nan_error(spec.hooks),
