@@ -8,6 +8,10 @@
 #'
 #' A name that only TensorFlow 1 has, such as `tf$layers`, stops with an error that names its replacement.
 #'
+#' R has one thread. A function of R that TensorFlow calls on another one, such as that of a
+#' `tf$distribute$MirroredStrategy()$run()` with several replicas or of a `tf$py_function()` in a data set, is refused
+#' with an error. [estimator()] and [input_generator()] call R functions on R's thread, under every strategy.
+#'
 #' Whole numbers must be R integers (`8L`). R lists without names are Python lists, and with names dictionaries.
 #'
 #' @format A Python module.

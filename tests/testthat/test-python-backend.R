@@ -67,6 +67,31 @@ test_that("the R error of a callback becomes the parent of the condition", {
   expect_null(the$callback_error)
 })
 
+test_that("an R function that TensorFlow calls on another thread is an error, and R lives on", {
+  skip_if_no_tensorflow()
+  found <- in_child_r(timeout_s = 90, function() {
+    # Made before the package has prepared Python.
+    early <- reticulate::r_to_py(function() 1)
+    cpu <- tf$config$list_physical_devices("CPU")[[1]]
+    device <- tf$config$LogicalDeviceConfiguration()
+    tf$config$set_logical_device_configuration(cpu, list(device, device))
+    mirrored <- tf$distribute$MirroredStrategy(list("CPU:0", "CPU:1"))
+    message_of <- function(expr) tryCatch(expr, error = conditionMessage)
+    read <- function(...) tf$numpy_function(function(x) x, list(1), tf$float32)
+    data <- tf$data$Dataset$range(2L)$map(read)
+    list(
+      run = message_of(mirrored$run(function() tf$constant(1))),
+      early = message_of(mirrored$run(early)),
+      data = message_of(reticulate::iter_next(reticulate::as_iterator(data))),
+      one = tf$distribute$OneDeviceStrategy("CPU:0")$run(function() tf$constant(1))$numpy()
+    )
+  })
+  expect_match(found$run, "R functions run on R's thread only", fixed = TRUE)
+  expect_match(found$early, "R functions run on R's thread only", fixed = TRUE)
+  expect_match(found$data, "R functions run on R's thread only", fixed = TRUE)
+  expect_identical(found$one, 1)
+})
+
 test_that("vectors, lists and descriptions become plain values", {
   expect_identical(as_wire(3L), 3L)
   expect_identical(as_wire(c(1.5, 2)), list(1.5, 2))

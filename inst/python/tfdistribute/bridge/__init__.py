@@ -12,10 +12,13 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from tfdistribute.bridge import r_calls
 from tfdistribute.bridge.functions import FUNCTIONS, INTERRUPTIBLE
 from tfdistribute.descriptions import coerce
 from tfdistribute.errors import as_values
 from tfdistribute.interrupts import raise_on_interrupt
+
+r_calls.install()
 
 
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
