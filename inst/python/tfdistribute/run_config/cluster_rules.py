@@ -18,11 +18,6 @@ def _devices_per_worker(run: RunContext) -> int:
     return cluster.devices_per_worker if isinstance(cluster, LocalCluster) else 1
 
 
-def _memory_limit_mb(run: RunContext) -> float | None:
-    cluster = run.settings.cluster
-    return cluster.memory_limit_mb if isinstance(cluster, LocalCluster) else None
-
-
 def _has_other_addresses(run: RunContext) -> bool:
     described, config = run.settings.cluster, run.tf_config
     if config is None or not isinstance(described, ClusterSpec):
@@ -186,13 +181,13 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         trap=5,
         rule="Only the memory of GPUs can be limited; TensorFlow has no limit for a CPU.",
         broken=lambda run: (
-            _memory_limit_mb(run) is not None
+            run.settings.memory_limit_mb is not None
             and bool(run.devices)
             and not any(device_type(device) == "GPU" for device in run.devices)
         ),
         message=lambda run: (
-            f"`memory_limit_mb` is {_memory_limit_mb(run):g}, which limits the memory of GPUs, and TensorFlow sees no "
-            "GPU on this machine."
+            f"`memory_limit_mb` is {run.settings.memory_limit_mb:g}, which limits the memory of GPUs, and TensorFlow "
+            "sees no GPU on this machine."
         ),
         remedy="Leave `memory_limit_mb` out of local_cluster().",
         refusal=StrategyError,

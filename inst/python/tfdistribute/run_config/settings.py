@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.cluster.spec import Cluster
+from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
 from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
@@ -101,6 +101,11 @@ class RunSettings(Description):
         for name, (limit, allowed) in _LIMITS.items():
             _check_limit(name, getattr(self, name), limit, allowed)
         _check_together(self)
+
+    @property
+    def memory_limit_mb(self) -> float | None:
+        """Memory that each process uses on each GPU, in megabytes; None for no limit."""
+        return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
 
     def for_verb(self, verb: str) -> RunSettings:
         """Remove the strategies and the cluster that a verb does not use.

@@ -242,7 +242,7 @@ def _build(
     workers = len(member.training_tasks) if member is not None and member.in_step else 1
     replicas = devices.replicas(verb) * workers
     preflight(replace(context, replicas=replicas, devices=devices.all))
-    limit_mb = getattr(settings.cluster, "memory_limit_mb", None)
+    limit_mb = settings.memory_limit_mb
     if limit_mb is not None:
         engine.devices.limit_gpu_memory(limit_mb)
     config = build(settings, devices, model.model_dir, member, alone)

@@ -82,7 +82,7 @@ def test_hooks_of_other_tasks_than_the_chief_write_nothing(tensorflow: Any, tmp_
     )
     elsewhere = engine.hooks.savers.SaveElsewhere(lambda saver: None)
     other = tf.estimator.SessionRunHook()
-    kept = engine.tasks.savers.silence([summaries, elsewhere, other])
+    kept = engine.tasks.collective_savers.silence([summaries, elsewhere, other])
     assert kept == [summaries, other]
     with tf.Graph().as_default():
         tf.compat.v1.train.create_global_step()

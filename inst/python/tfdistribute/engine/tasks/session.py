@@ -19,7 +19,7 @@ from tensorflow.python.training import monitored_session, session_manager
 from tfdistribute.cluster.member import Member
 from tfdistribute.engine.many_steps.consensus import CollectiveConsensus
 from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
-from tfdistribute.engine.tasks import savers
+from tfdistribute.engine.tasks import collective_savers
 from tfdistribute.engine.tasks.hooks import AbortOnLostPeer, EndBarrier, ReportSaves, ReportSteps
 from tfdistribute.engine.tasks.server import worker_context
 
@@ -141,13 +141,15 @@ class TaskSession:
         ]
         if member.servers:
             own.append(EndBarrier(str(member.task), member.is_chief, self._peers.training_peers))
-        own += savers.summary_hooks(config, spec.scaffold, member.in_step, member.is_chief)
+        own += collective_savers.summary_hooks(
+            config, spec.scaffold, member.in_step, member.is_chief
+        )
         of_checkpoints = [
             hook for hook in given if isinstance(hook, tf.estimator.CheckpointSaverHook)
         ]
         others = [hook for hook in given if hook not in of_checkpoints]
         if not member.is_chief:
-            others = savers.silence(others)
+            others = collective_savers.silence(others)
         # The savers come last: at the end of training they write what the other hooks have left.
         hooks = [*others, *own, *self._savers(of_checkpoints, spec.scaffold, listeners)]
         return [*hooks, *self._step_runs(spec, hooks)]
@@ -170,8 +172,8 @@ class TaskSession:
     def _savers(self, given: list[Any], scaffold: Any, listeners: Sequence[Any]) -> list[Any]:
         member, config = self._member, self._estimator.config
         if not member.is_chief:
-            return savers.worker_savers(config, scaffold) if member.in_step else []
-        hooks = given or savers.chief_savers(config, scaffold, member.in_step)
+            return collective_savers.worker_savers(config, scaffold) if member.in_step else []
+        hooks = given or collective_savers.chief_savers(config, scaffold, member.in_step)
         report = ReportSaves(self._observer.checkpoint_saved)
         for hook in hooks[:1]:
             hook._listeners.extend([report, *listeners])
