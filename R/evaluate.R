@@ -4,6 +4,8 @@
 #' a smaller last batch is weighted correctly. For Keras models and for canned models without a `weight_column`, `loss`
 #' is the mean over all rows. With weights, and for your own model function, it is TensorFlow's mean over batches.
 #'
+#' An evaluation that takes longer than a second shows its progress. Ctrl-C ends it at once, without a result.
+#'
 #' @inheritParams train
 #' @param input_fn Data for the evaluation: a data frame with the columns that the model was trained on, an [input_fn()]
 #'   with a response, or a function that returns a `tf.data.Dataset`.

@@ -36,7 +36,8 @@ call_backend <- function(.function, ...) {
   answer$value
 }
 
-# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it in the user's next call.
+# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it before the verb has said what it
+# left, or in the user's next call.
 forget_interrupt <- function() {
   tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(interrupt) NULL)
   invisible()

@@ -1,8 +1,7 @@
 """Ctrl-C in an embedding program: a training ends its step, everything else ends at once.
 
 R through reticulate has a C handler of its own for SIGINT, which trips Python's and notes the interrupt for R, too. It
-stays installed; the functions here only replace what Python does. R forgets its own note when a call of Python
-returns as interrupted.
+stays installed; the functions here only replace what Python does.
 """
 
 from __future__ import annotations

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
+import pytest
+
 from tfdistribute.bridge import call
-from tfdistribute.bridge.functions import FUNCTIONS
+from tfdistribute.bridge.functions import FUNCTIONS, INTERRUPTIBLE
 
 R_FILES = sorted((Path(__file__).parents[3] / "R").glob("*.R"))
 
@@ -29,3 +33,20 @@ def test_errors_are_data():
     error = call("no_such_function", {})["error"]
     assert error["kinds"] == ["training", "error"]
     assert "KeyError" in error["traceback"]
+
+
+def test_what_may_take_long_ends_at_ctrl_c_and_the_start_of_a_job_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    assert set(FUNCTIONS) >= INTERRUPTIBLE >= {"evaluate", "predict", "export_savedmodel"}
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        for name in ("export_savedmodel", "start_job"):
+            monkeypatch.setitem(FUNCTIONS, name, lambda: os.kill(os.getpid(), signal.SIGINT))
+            answer = call(name, {})
+            assert ("interrupt" in answer, "value" in answer) == (
+                name in INTERRUPTIBLE,
+                name not in INTERRUPTIBLE,
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from tfdistribute.errors import ShardingError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict, train
+from tfdistribute.training import concatenated, history, predict, train
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
 # A prime number of rows, in batches of four.
 X = np.random.default_rng(1).normal(size=13)
@@ -47,7 +51,12 @@ def expected(scores: Any, labels: Any) -> dict[str, float]:
     }
 
 
-def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
+def test_metrics_are_those_of_all_rows(
+    tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    events: list[dict[str, Any]] = []
+    monkeypatch.setattr(history, "FIRST_REPORT_S", 0)
+    monkeypatch.setattr(history, "REPORT_EVERY_S", 0)
     fields = {
         "kind": "linear_classifier",
         "feature_columns": [{"kind": "numeric", "key": "x"}],
@@ -55,7 +64,8 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
     }
     model = read(Model, fields)
     train(model, RunSettings(), rows_in_memory(13), steps=3)
-    scores = concatenated(predict(model, RunSettings(), csv(tmp_path, 13)))["logistic"].ravel()
+    batches = predict(model, RunSettings(), csv(tmp_path, 13), listener=events.append)
+    scores = concatenated(batches)["logistic"].ravel()
     # Row order is kept: the model is a monotone function of x.
     assert np.array_equal(np.argsort(scores), np.argsort(X))
     for source, rows, settings in (
@@ -63,9 +73,43 @@ def test_metrics_are_those_of_all_rows(tmp_path: Path, tensorflow: Any):
         (csv(tmp_path, 13), 13, RunSettings()),
         (csv(tmp_path, 12), 12, ON_TWO),
     ):
-        found = evaluate(model, settings, source)
+        found = evaluate(model, settings, source, listener=events.append)
         wanted = expected(scores[:rows].astype(float), Y[:rows])
         assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+    told = [(event["verb"], event["step"], event["last_step"]) for event in events]
+    assert told[:4] == [("predict", step, 4) for step in (1, 2, 3, 4)]
+    assert told[4:8] == [("evaluate", step, 4) for step in (1, 2, 3, 4)]
     # TensorFlow might or might not count the last batch.
     with pytest.raises(ShardingError, match="counts an odd last batch wrongly"):
         evaluate(model, ON_TWO, csv(tmp_path, 13))
+
+
+def test_ctrl_c_ends_an_evaluation_of_a_training_and_its_metrics_are_dropped(
+    tmp_path: Path, tensorflow: Any
+):
+    class Presses(tensorflow.estimator.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            pressed.append(True)
+            if len(pressed) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    events: list[dict[str, Any]] = []
+    pressed: list[bool] = []
+    model = read(
+        Model,
+        {
+            "kind": "linear_regressor",
+            "feature_columns": [{"kind": "numeric", "key": "x"}],
+            "model_dir": str(tmp_path / "model"),
+        },
+    )
+    specs = (
+        TrainSpec(rows_in_memory(12), max_steps=3),
+        EvalSpec(rows_in_memory(12), hooks=(Presses(),)),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        train_and_evaluate(model, RunSettings(), *specs, listener=events.append)
+    assert len(pressed) < 3
+    assert not any(event["event"] == "evaluation" for event in events)
+    # Nothing is lost, and the next call works.
+    assert evaluate(model, RunSettings(), rows_in_memory(12))["global_step"] == 3

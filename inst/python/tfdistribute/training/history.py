@@ -19,7 +19,7 @@ Listener = Callable[[dict[str, Any]], Any]
 # An update of R's progress bar takes about a tenth of a millisecond.
 REPORT_EVERY_S = 0.1
 # What ends sooner needs no progress display.
-_FIRST_REPORT_S = 1.0
+FIRST_REPORT_S = 1.0
 # Interval between two writes of the losses to the model directory.
 _SAVE_EVERY_S = 1.0
 
@@ -42,7 +42,7 @@ class BatchProgress:
         self._batch_size = facts.global_batch_size
         self._last = _batches(facts, steps)
         self._began = self._reported = time.monotonic()
-        self._every_s = _FIRST_REPORT_S
+        self._every_s = FIRST_REPORT_S
 
     def note_batch(self, batch: int) -> None:
         """Note that a batch was read; the first one is 1."""
