@@ -1,5 +1,5 @@
 # A testthat reporter that notes what a test leaves behind: environment variables, options, the working directory,
-# child processes, connections. It also writes the name of the running test to a file for the watch in tools/test-r.
+# child processes, connections, files in TMPDIR. It also writes the name of the running test to a file for the watch in tools/test-r.
 
 # Set by Python, TensorFlow, or R when they start; they last as long as the process.
 lasting_variables <- paste0(
@@ -36,7 +36,9 @@ process_state <- function() {
     options = settings[!grepl(lasting_options, names(settings))],
     directory = getwd(),
     children = child_processes(),
-    connections = rownames(showConnections())
+    connections = rownames(showConnections()),
+    # tools/test-r gives R a directory of its own: what is there besides R's was left by this package or by a process.
+    files = list.files(dirname(tempdir()), all.files = TRUE, no.. = TRUE)
   )
 }
 
@@ -63,7 +65,8 @@ describe_leaks <- function(before, after) {
     sprintf("option %s", changed_options),
     if (!identical(before$directory, after$directory)) paste("working directory", after$directory),
     sprintf("child process %s", setdiff(after$children, before$children)),
-    sprintf("connection %s", setdiff(after$connections, before$connections))
+    sprintf("connection %s", setdiff(after$connections, before$connections)),
+    sprintf("temporary file %s", setdiff(after$files, before$files))
   )
 }
 
@@ -92,8 +95,8 @@ LeakReporter <- R6::R6Class(
 
     end_test = function(context, test) {
       found <- describe_leaks(self$before, process_state())
-      if (any(startsWith(found, "child process"))) {
-        # A process that was just told to end is given a moment to do so.
+      if (any(startsWith(found, "child process") | startsWith(found, "temporary file"))) {
+        # A process that was just told to end is given a moment to do so, and to remove its files.
         Sys.sleep(1)
         found <- describe_leaks(self$before, process_state())
       }

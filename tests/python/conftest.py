@@ -32,6 +32,9 @@ collect_ignore = [] if _is_newer else ["engine/test_reference_trainings.py"]
 # Set by TensorFlow and pytest at startup, for the life of the process.
 LASTING_VARIABLES = ("KMP_", "TF2_", "TF_CPP_", "PYTEST_", "TPU_", "GRPC_", "MPL")
 
+# AutoGraph's files, which go when this process ends, and data that several tests share.
+LASTING_FILES = ("tfdistribute-generated-", "shared-")
+
 
 def _is_continuous_integration() -> bool:
     return os.environ.get("CI") == "true"
@@ -114,6 +117,16 @@ def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(step_loop, "run", noted)
     return taken
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Temporary directory of this run and its children, so that nobody else's files are taken for left behind."""
+    directory = tmp_path_factory.mktemp("tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(directory))
+        patch.setattr(tempfile, "tempdir", str(directory))
+        yield directory
 
 
 @pytest.fixture
@@ -240,24 +253,32 @@ def _lasting_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if not thread.daemon}
 
 
-def _leaks(threads: set[threading.Thread], children: set[int]) -> list[str]:
-    """New threads and child processes that still exist after a short wait."""
+def _files(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir() if not path.name.startswith(LASTING_FILES)}
+
+
+def _lasting(temporary_directory: Path) -> set[str]:
+    """Describe threads, child processes and temporary files of this process."""
+    return {
+        *(f"thread {thread.name}" for thread in _lasting_threads()),
+        *(f"child process {child}" for child in _child_processes()),
+        *(f"temporary file {name}" for name in _files(temporary_directory)),
+    }
+
+
+def _leaks(temporary_directory: Path, before: set[str]) -> set[str]:
+    """What is new and still exists after a short wait."""
     deadline = time.monotonic() + 2
-    while True:
-        new_threads = _lasting_threads() - threads
-        new_children = _child_processes() - children
-        if not (new_threads or new_children) or time.monotonic() > deadline:
-            return [f"thread {thread.name}" for thread in new_threads] + [
-                f"child process {child}" for child in new_children
-            ]
+    while (new := _lasting(temporary_directory) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
+    return new
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind() -> Iterator[None]:
-    """Fail a test that leaves environment variables, threads, child processes or another working directory behind."""
+def nothing_is_left_behind(temporary_directory: Path) -> Iterator[None]:
+    """Fail a test that leaves behind an environment variable, another working directory, or what ``_lasting`` lists."""
     variables, directory = _variables(), Path.cwd()
-    threads, children = _lasting_threads(), _child_processes()
+    before = _lasting(temporary_directory)
     yield
     after = _variables()
     leaks = [
@@ -268,5 +289,5 @@ def nothing_is_left_behind() -> Iterator[None]:
     if Path.cwd() != directory:
         leaks.append(f"working directory {Path.cwd()}")
         os.chdir(directory)
-    leaks += _leaks(threads, children)
+    leaks += sorted(_leaks(temporary_directory, before))
     assert not leaks, f"The test leaves behind: {', '.join(leaks)}"

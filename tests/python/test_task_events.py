@@ -106,3 +106,23 @@ thread.join()
     )
     assert "waits_on_another_thread" in finished.stderr
     assert finished.stderr.count("hread 0x") == 2
+
+
+def test_a_file_of_events_does_not_grow_without_end_and_no_event_is_lost(
+    events: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_events, "ROTATE_BYTES", 1000)
+    reader = task_events.EventFile(str(events))
+    read: list[int] = []
+    for step in range(500):
+        task_events.emit("record", step=step)
+        if step % 7 == 0:
+            with events.open("ab") as late:
+                read += [each["step"] for each in reader.read_new()]
+                # A task that had opened the file before it was renamed writes to it afterwards.
+                late.write(
+                    json.dumps({"event": "record", "time": 0, "step": -step}).encode() + b"\n"
+                )
+        assert sum(path.stat().st_size for path in events.parent.iterdir()) < 4000
+    read += [each["step"] for each in reader.read_new()]
+    assert sorted(read) == sorted([*range(500), *range(0, -500, -7)])

@@ -2,7 +2,7 @@
 
 # Start an R process that calls `fn` with the package attached. `fn` sees its arguments and global objects, not the
 # variables of the test. The process and all that it started are ended with the test. `environment` holds environment
-# variables of the process.
+# variables of the process. Its temporary directory is its own.
 local_child_r <- function(fn, args = list(), environment = character(), frame = parent.frame()) {
   environment(fn) <- globalenv()
   call_with_package <- function(fn, args) {
@@ -10,30 +10,39 @@ local_child_r <- function(fn, args = list(), environment = character(), frame = 
     library(tfdistribute)
     do.call(fn, args)
   }
+  temporary <- withr::local_tempdir(.local_envir = frame)
   child <- callr::r_bg(
     call_with_package,
     list(fn = fn, args = args),
     stdout = withr::local_tempfile(.local_envir = frame),
     stderr = "2>&1",
-    env = c(callr::rcmd_safe_env(), environment),
+    env = c(callr::rcmd_safe_env(), TMPDIR = temporary, environment),
     cleanup_tree = TRUE
   )
+  attr(child, "temporary") <- temporary
   withr::defer(child$kill_tree(), envir = frame)
   child
 }
 
-# The value of the function that a child R calls, for which it has `timeout_s`.
+# The value of the function that a child R calls, for which it has `timeout_s`. It fails if the child and what it
+# started leave files behind.
 result_of <- function(child, timeout_s) {
   child$wait(timeout = timeout_s * 1000)
   if (child$is_alive()) {
     rlang::abort(paste0("Not finished after ", timeout_s, " s:\n", output_of(child)))
   }
-  tryCatch(
+  result <- tryCatch(
     child$get_result(),
     error = function(error) {
       rlang::abort(paste0("The child R process failed:\n", output_of(child)), parent = error)
     }
   )
+  left <- function() list.files(attr(child, "temporary"), all.files = TRUE, no.. = TRUE)
+  # The supervisor of a job ends a moment later.
+  if (!wait_until(function() length(left()) == 0, 5)) {
+    rlang::abort(paste("The child R process left behind:", toString(left())))
+  }
+  result
 }
 
 output_of <- function(child) {

@@ -28,29 +28,35 @@ test_that("Python's interrupt becomes R's interrupt", {
   expect_identical(tryCatch(call_backend("train"), interrupt = function(i) "stopped"), "stopped")
 })
 
-test_that("an interrupt that Python has handled is not raised again in the next call", {
-  outcomes <- in_child_r(timeout_s = 30, function() {
+test_that("an interrupt that Python has handled waits for the last words, and spares the next call", {
+  found <- in_child_r(timeout_s = 30, function() {
     namespace <- asNamespace("tfdistribute")
     state <- namespace$the
     state$bridge <- list(call = function(...) {
       tools::pskill(Sys.getpid(), tools::SIGINT)
       tools::pskill(Sys.getpid(), tools::SIGINT)
-      list(interrupt = TRUE)
+      list(interrupt = TRUE, text = "Stopped at step 3.")
     })
-    verb <- function() namespace$call_backend("evaluate")
-    outcome <- tryCatch(verb(), interrupt = function(interrupt) "interrupted")
-    c(
-      outcome,
-      tryCatch(
-        {
-          Sys.sleep(0.05)
-          "fine"
-        },
-        interrupt = function(interrupt) "swallowed"
-      )
+    said <- new.env()
+    outcome <- tryCatch(
+      withCallingHandlers(
+        namespace$call_backend("train"),
+        message = function(message) said$text <- conditionMessage(message)
+      ),
+      interrupt = function(interrupt) "interrupted"
     )
+    after <- tryCatch(
+      {
+        Sys.sleep(0.05)
+        "fine"
+      },
+      interrupt = function(interrupt) "swallowed"
+    )
+    list(said = said$text, outcome = outcome, after = after)
   })
-  expect_identical(outcomes, c("interrupted", "fine"))
+  expect_match(found$said, "Stopped at step 3.", fixed = TRUE)
+  expect_identical(found$outcome, "interrupted")
+  expect_identical(found$after, "fine")
 })
 
 test_that("the R error of a callback becomes the parent of the condition", {

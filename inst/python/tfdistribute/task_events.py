@@ -32,6 +32,9 @@ STEP_EVERY_S = 0.1
 _STDERR = 2
 
 _MAX_READ_BYTES = 1 << 22
+# Size from which a file whose events were read is replaced by a new one.
+ROTATE_BYTES = 1 << 20
+_OLD = ".old"
 
 # Time and number of the step that this process last emitted, and the time of a failure that it emitted.
 _emitted: dict[str, float] = {}
@@ -120,27 +123,50 @@ def has_emitted_failure() -> bool:
 class EventFile:
     """The events of one task, read in the order in which they were written.
 
-    Lines that are not events are skipped: the task's own code may write to the file. The file need not exist yet.
+    Lines that are not events are skipped: the task's own code may write to the file. The file need not exist yet. A
+    file that has grown large is renamed, and removed at the next time: a task may still be writing to it. Tasks open
+    the file for each event.
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self._position = 0
-        self._rest = b""
+        self._new = _Lines(path)
+        self._old = _Lines(path + _OLD)
 
     def read_new(self) -> list[dict[str, Any]]:
         """Read the events written since the last call, as mappings with "event" and "time"."""
+        lines = [*self._old.read(), *self._new.read()]
+        if self._new.position >= ROTATE_BYTES:
+            self._rotate()
+        return [event for line in lines if (event := _parse_event(line)) is not None]
+
+    def _rotate(self) -> None:
+        with contextlib.suppress(OSError):
+            os.replace(self._new.path, self._old.path)
+            self._old.position, self._old.rest = self._new.position, self._new.rest
+            self._new.position, self._new.rest = 0, b""
+
+
+class _Lines:
+    """The lines of a file that grows."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.position = 0
+        self.rest = b""
+
+    def read(self) -> list[bytes]:
+        """Read the whole lines since the last call."""
         try:
-            if os.stat(self.path).st_size <= self._position:
+            if os.stat(self.path).st_size <= self.position:
                 return []
             with open(self.path, "rb") as file:
-                file.seek(self._position)
+                file.seek(self.position)
                 read = file.read(_MAX_READ_BYTES)
         except OSError:
             return []
-        self._position += len(read)
-        *lines, self._rest = (self._rest + read).split(b"\n")
-        return [event for line in lines if (event := _parse_event(line)) is not None]
+        self.position += len(read)
+        *lines, self.rest = (self.rest + read).split(b"\n")
+        return lines
 
 
 def whole_number(value: object) -> int | None:

@@ -94,7 +94,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 @functools.cache
 def _folder() -> str:
-    folder = tempfile.mkdtemp()
+    folder = tempfile.mkdtemp(prefix="shared-")
     atexit.register(shutil.rmtree, folder)
     return folder
 

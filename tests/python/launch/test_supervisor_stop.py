@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -99,6 +101,34 @@ def test_tasks_end_with_a_killed_supervisor_and_the_next_job_cleans_up(tmp_path:
     # The kernel has released the lock on model_dir.
     assert run_job(tmp_path, {})["state"] == "done"
     assert not Path(job["directory"]).exists()
+
+
+def test_temporary_files_of_a_killed_task_go_with_the_job(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    acts = {
+        "chief": [("train", 1), ("sleep", 60)],
+        "worker": [("leave",), ("die",)],
+        "chief-0@1": TRAINS,
+        "worker-0@1": TRAINS,
+    }
+    state = run_job(tmp_path, acts, evaluator=False)
+    assert (state["state"], state["restarts"]) == ("done", 1)
+    assert list(own_temporary_directory.iterdir()) == []
+
+
+def test_a_job_whose_private_directory_is_deleted_ends_and_says_so(tmp_path: Path):
+    acts = {"chief": [("train", 2), ("sleep", 60)]}
+    with running(tmp_path, acts) as job:
+        state_when(job, lambda state: state["global_step"] == 2)
+        shutil.rmtree(job["directory"])
+        state = job_handle.job_state(job)
+        assert all_gone(job, within_s=5)
+        reap_supervisors()
+    failure = state["failure"]
+    assert (state["state"], state["global_step"], failure["kind"]) == ("failed", 2, "training")
+    assert f'directory of the job, "{job["directory"]}", was deleted' in failure["problem"]
+    assert "TMPDIR" in failure["remedy"]
 
 
 def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
@@ -301,6 +331,16 @@ def test_directories_of_jobs_that_live_are_left_alone(tmp_path: Path):
     private_directory.release(kept)
     private_directory.remove_abandoned()
     assert (Path(kept).exists(), Path(other).exists()) == (False, True)
+    private_directory.remove(other)
+
+
+def test_directories_of_jobs_of_other_hosts_are_left_alone(tmp_path: Path):
+    other = private_directory.new_directory()
+    private_directory.release(other)
+    lock = Path(other) / "lock"
+    lock.write_text(lock.read_text(encoding="utf-8").replace(socket.gethostname(), "elsewhere"))
+    private_directory.remove_abandoned()
+    assert Path(other).exists()
     private_directory.remove(other)
 
 

@@ -127,6 +127,7 @@ acts = {
     "note": lambda text: tell("note", text=text),
     "sleep": time.sleep, "wait_for": wait_for,
     "fill": fill, "work": work, "starve": starve, "read": read, "touch": lambda path: open(path, "w").close(),
+    "leave": lambda: open(os.path.join(os.environ["TMPDIR"], name), "w").close(),
     "exit": sys.exit, "print": lambda text: print(text, flush=True),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),

@@ -79,7 +79,8 @@ def _import_tensorflow() -> Any:
         raise _unusable(error) from error
     _noted["pid"] = str(os.getpid())
     importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
-    importlib.import_module("tfdistribute.engine.repairs.call_location").install()
+    for repair in ("call_location", "generated_files"):
+        importlib.import_module(f"tfdistribute.engine.repairs.{repair}").install()
     return tensorflow
 
 

@@ -63,6 +63,15 @@ def diagnose_stall(
     return with_log(failures.error_failure(error, tasks[0].name), tasks[0])
 
 
+def deleted_directory(directory: str) -> TrainingError:
+    """Describe that the private directory of a job was deleted, so that its tasks cannot report any more."""
+    return TrainingError(
+        f'The private directory of the job, "{directory}", was deleted while the job ran.',
+        "Let no program clean the directory for temporary files, or set TMPDIR to another one; train again to continue "
+        "from the last checkpoint.",
+    )
+
+
 def describe_port_conflict(task: TaskProcess) -> str:
     """Name the port of a task that another program uses, and that program."""
     owner = None if task.port is None else listener(task.port)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from tfdistribute import files
 from tfdistribute.errors import ArgumentError, TrainingError
 from tfdistribute.launch import failures
-from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader, fallback_directory
 from tfdistribute.launch.state import RESULT_FILE, STATE_FILE
@@ -60,7 +60,14 @@ def job_state(job: Handle) -> dict[str, Any]:
     state = read_json(os.path.join(directory, STATE_FILE))
     if running and state is not None:
         return state
-    return result_of(job) or _gone(job, state or {})
+    # A supervisor whose directory was deleted ends its tasks and then writes the result.
+    deadline = time.monotonic() + STOP_S
+    while (result := result_of(job)) is None and time.monotonic() < deadline:
+        if processes.start_time(int(job["pid"])) is None:
+            break
+        time.sleep(_TICK_S)
+        reap_supervisors()
+    return result or result_of(job) or _gone(job, state or {})
 
 
 def result_of(job: Handle) -> dict[str, Any] | None:

@@ -114,6 +114,9 @@ class Supervisor:
         if self._stops.count or self._parent_is_gone():
             self._stop()
             return
+        if not os.path.isdir(self.job.directory):
+            self._fail(failures.error_failure(diagnosis.deleted_directory(self.job.directory)))
+            return
         self._start_due()
         self._react()
         if self.state.state not in ENDED:

@@ -29,7 +29,10 @@ class TaskGroup:
         self.job = setup.job
         self._is_private = setup.is_private
         events = os.path.join(self.job.directory, "events")
-        os.makedirs(events, mode=0o700, exist_ok=True)
+        # What tasks leave in their temporary directory when they are killed goes with the job.
+        self._temporary = os.path.join(self.job.directory, "tmp")
+        for directory in (events, self._temporary):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
         self.tasks = [
             TaskProcess(
                 task,
@@ -113,7 +116,13 @@ class TaskGroup:
         }
         return StartOptions(
             self.job.command,
-            {**os.environ, **self.job.environment, **self._gpus.get(task.task, {}), **own},
+            {
+                **os.environ,
+                "TMPDIR": self._temporary,
+                **self.job.environment,
+                **self._gpus.get(task.task, {}),
+                **own,
+            },
             self.job.working_directory,
             self._cores.get(task.task, ()),
         )

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import sys
 import tempfile
@@ -21,8 +22,10 @@ if sys.platform != "win32":
 _PREFIX = "tfdistribute-job-"
 _UNFINISHED = "tfdistribute-new-"
 
-# The job is alive while some process holds the lock on this file.
+# The job is alive while some process holds the lock on this file. It names the host: on a temporary directory that
+# several hosts share, a lock of another host may not be seen.
 _LOCK = "lock"
+_MACHINE_ID = Path("/etc/machine-id")
 
 # Locks that this process holds, by directory.
 _locks: dict[str, int] = {}
@@ -128,6 +131,7 @@ def lock(directory: str, descriptor: int | None = None) -> int:
                 argument="directory",
                 value=directory,
             ) from error
+        os.pwrite(descriptor, this_host().encode(), 0)
     os.set_inheritable(descriptor, False)
     _locks[directory] = descriptor
     return descriptor
@@ -179,10 +183,31 @@ def own_directories() -> Iterator[str]:
 
 
 def remove_abandoned() -> None:
-    """Remove the directories of jobs that are not alive."""
+    """Remove the directories of jobs of this host that are not alive; those of other hosts may be."""
     for directory in own_directories():
-        if not is_locked(directory):
+        if _is_of_this_host(directory) and not is_locked(directory):
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def this_host() -> str:
+    """Identify this host by its name and, if it has one, its machine id.
+
+    Source:
+        https://www.freedesktop.org/software/systemd/man/latest/machine-id.html. Copied containers share it, but not
+        their names.
+    """
+    try:
+        machine = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        machine = ""
+    return f"{socket.gethostname()} {machine}"
+
+
+def _is_of_this_host(directory: str) -> bool:
+    try:
+        return Path(directory, _LOCK).read_text(encoding="utf-8") == this_host()
+    except (OSError, ValueError):
+        return False
 
 
 def _why_not_private(found: os.stat_result) -> str | None:

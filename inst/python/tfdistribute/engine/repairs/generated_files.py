@@ -1,0 +1,57 @@
+"""Place of the files that AutoGraph generates.
+
+AutoGraph writes a file for each function that it converts, and deletes it when Python exits by itself. A Python inside
+R does not, and the compiled copies of the files are never deleted. So all of them go into one directory, which is
+deleted with the R session or with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+from tensorflow.python.autograph.pyct import loader
+
+NAME = "tfdistribute-generated"
+# R's own temporary directory, which R deletes when it ends. A child process of R inherits the variable.
+_OF_R = "R_SESSION_TMPDIR"
+
+# The directory of this process.
+_made: list[str] = []
+
+
+def install() -> None:
+    """Let AutoGraph write into the directory. A second call changes nothing.
+
+    Source:
+        ``load_source`` in tensorflow/python/autograph/pyct/loader.py.
+    """
+    # Other versions of TensorFlow may write its files in another way.
+    if getattr(loader, "tempfile", None) is tempfile:
+        loader.tempfile = _InDirectory
+
+
+class _InDirectory:
+    """What AutoGraph uses of Python's ``tempfile``."""
+
+    @staticmethod
+    def NamedTemporaryFile(**options: Any) -> Any:  # noqa: N802 - Python's name
+        return tempfile.NamedTemporaryFile(dir=_directory(), **options)
+
+
+def _directory() -> str:
+    session = os.environ.get(_OF_R)
+    if session is not None and "rpycall" in sys.modules:
+        directory = os.path.join(session, NAME)
+    else:
+        if not _made:
+            _made.append(tempfile.mkdtemp(prefix=f"{NAME}-"))
+            atexit.register(shutil.rmtree, _made[0], ignore_errors=True)
+        directory = _made[0]
+    # A program that cleans the temporary directory may have deleted it.
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    return directory
