@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections.abc import Sequence
 
-from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.cluster.addresses import parse_address, resolve_hosts
 from tfdistribute.cluster.spec import Task
 
 TasksWithAddresses = Sequence[tuple[Task, str]]
 
+_DESCRIPTORS = "/proc/self/fd"
 # Timeout of one attempt to connect.
 _CONNECT_S = 2.0
 
@@ -27,6 +29,28 @@ def is_listening(address: str) -> bool:
         socket.create_connection((place.host, place.port), timeout=_CONNECT_S).close()
         return True
     return False
+
+
+def disconnect(address: str) -> None:
+    """Shut down the connections of this process to "host:port", so that requests to a frozen process end.
+
+    Source:
+        https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html; where there is no such directory, nothing is done.
+    """
+    place = parse_address(address)
+    if place is None or not os.path.isdir(_DESCRIPTORS):
+        return
+    found = resolve_hosts([place]).get(place.host, set())
+    for text in os.listdir(_DESCRIPTORS):
+        # Other threads open and close files meanwhile, and a descriptor may be no connection.
+        with (
+            contextlib.suppress(OSError, ValueError),
+            socket.socket(fileno=os.dup(int(text))) as each,
+        ):
+            host, port = each.getpeername()[:2]
+            # IPv4 addresses are mapped by sockets of IPv6.
+            if port == place.port and str(host).removeprefix("::ffff:") in found:
+                each.shutdown(socket.SHUT_RDWR)
 
 
 def format_tasks(tasks: TasksWithAddresses) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from tfdistribute import engine, task_events
-from tfdistribute.cluster.peers import format_tasks
+from tfdistribute.cluster.peers import disconnect, format_tasks
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
 from tfdistribute.training.tasks.agreement import Agreement
@@ -129,6 +129,9 @@ class PeerWatch:
         self.verdict = self._peers.report()
         if self.verdict is None and not self._is_at_end():
             self.verdict = self._silent() or (self._quiet() if self._member.in_step else None)
+        for _, address in self._member.servers if self.verdict is not None else ():
+            # TensorFlow would wait for a frozen server even when the session is closed.
+            disconnect(address)
         return self.verdict is not None
 
     def training_peers(self) -> set[str]:
