@@ -84,7 +84,8 @@ place_of_failure <- function(first, last, error) {
   source <- attr(call, "srcref") %||% attr(sys.function(deepest), "srcref")
   file <- if (!is.null(source)) basename(attr(source, "srcfile")$filename %||% "")
   paste0(
-    if (isTRUE(nzchar(file))) paste0(" at ", file, ":", source[[1]]),
+    # Code that was typed, or runs in knitr, has no file or "<text>".
+    if (isTRUE(grepl("^[^<]", file))) paste0(" at ", file, ":", source[[1]]),
     if (!is.null(call)) paste0(", in `", rlang::as_label(call), "`")
   )
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import models
-from support.callbacks import as_model_fn
+from support.callbacks import as_callback, as_model_fn
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
@@ -77,6 +77,14 @@ def test_an_r_function_reads_codes_of_features_and_label() -> None:
     assert coded.features is not None
     assert [each.type for each in coded.features.values()] == ["integer", "string"]
     assert coded.label_range == (0.0, 1.0)
+
+
+def test_the_steps_of_r_read_codes() -> None:
+    step = as_callback(lambda *_: None)
+    model = models.model("training_loop", Path("none"), build_parts=step, train_step=step)
+    assert FactorCodes.of(model, facts(factor(), label=factor("y")), NONE) == FactorCodes(
+        {"f": ABC}, ABC
+    )
 
 
 def test_labels_are_kept_where_they_were_asked_for() -> None:
