@@ -35,6 +35,7 @@ def test_estimators_are_there_if_tensorflow_was_imported_and_used_before(
 ) -> None:
     finished = run_python(
         "import tensorflow, warnings\n"
+        "v1 = tensorflow.compat.v1\n"
         "before = tensorflow.keras.layers.Dense\n"
         "with warnings.catch_warnings(record=True) as told:\n"
         "    warnings.simplefilter('always')\n"
@@ -43,6 +44,8 @@ def test_estimators_are_there_if_tensorflow_was_imported_and_used_before(
         "print('.src.engine.' in tf.keras.Model.__module__, len(told), tf.keras.layers.Dense is before)\n"
         "from tensorflow.keras import layers\n"
         "assert layers.Dense is tf.keras.layers.Dense\n"
+        "assert v1.layers.batch_normalization is tf.compat.v1.layers.batch_normalization\n"
+        "assert v1.estimator.Estimator and v1.nn.rnn_cell.BasicRNNCell\n"
     )
     newer = versions.is_newer(versions.tensorflow())
     assert finished.stdout.split() == ["True", *(["1", "False"] if newer else ["0", "True"])]

@@ -37,6 +37,7 @@ _KERAS_2 = {
     "compat.v1.nn": {"rnn_cell": "tf_keras.api._v1.keras.__internal__.legacy.rnn_cell"},
 }
 _KERAS_2["compat.v2"] = _KERAS_2[""]
+_SOURCES = [source for names in _KERAS_2.values() for source in names.values()]
 
 
 @contextlib.contextmanager
@@ -71,7 +72,15 @@ def complete(tensorflow: Any) -> None:
     api_names = importlib.import_module("tensorflow.python.util.tf_export")
     if hasattr(api_names, "ESTIMATOR_API_NAME"):
         return
-    _use_keras_2(tensorflow)
+    # tf_keras imports TensorFlow's API by other names (`import tensorflow.compat.v2`), which makes a second set of
+    # modules and puts it into the first. Users may hold modules of either.
+    modules = [_api_modules(tensorflow)]
+    _warn_of_change(tensorflow.keras)
+    for name in (*_SOURCES, "tensorflow.compat.v1", "tensorflow.compat.v2"):
+        importlib.import_module(name)
+    modules.append(_api_modules(tensorflow))
+    for each in modules:
+        _use_keras_2(each)
     _add_api_name(api_names)
     _add_module(
         "tensorflow.python.distribute.estimator_training",
@@ -85,26 +94,34 @@ def complete(tensorflow: Any) -> None:
     _add_module("tensorflow.python.tpu.session_support")
     _add_module("tensorflow.python.tpu.tpu_embedding", __getattr__=_absent_class)
     _add_module("tensorflow.python.tpu.tpu_embedding_gradient")
-    _add_estimators(tensorflow)
+    for each in modules:
+        _add_estimators(each)
+    sys.modules["tensorflow.keras"] = tensorflow.keras
+    sys.modules["tensorflow.estimator"] = tensorflow.estimator
 
 
-def _use_keras_2(tensorflow: Any) -> None:
-    if _was_used(tensorflow.keras):
+def _api_modules(tensorflow: Any) -> dict[str, Any]:
+    """Return the modules of TensorFlow's API that change, by their names below it."""
+    v1, v2 = tensorflow.compat.v1, tensorflow.compat.v2
+    return {"": tensorflow, "compat.v1": v1, "compat.v1.nn": v1.nn, "compat.v2": v2}
+
+
+def _warn_of_change(keras: Any) -> None:
+    if _was_used(keras):
         warnings.warn(
             "tf.keras was Keras 3 so far in this process, and is Keras 2 from now on, because Estimators need it. "
             "Models that exist stay as they are; Keras 3 is `import keras`.",
             stacklevel=2,
         )
+
+
+def _use_keras_2(modules: dict[str, Any]) -> None:
     for owner, names in _KERAS_2.items():
-        module = tensorflow
-        for part in owner.split(".") if owner else ():
-            module = getattr(module, part)
         for name, source in names.items():
-            setattr(module, name, importlib.import_module(source))
+            setattr(modules[owner], name, importlib.import_module(source))
     # `import tensorflow.keras` and `from tensorflow.keras import layers` look here first.
     for name in [name for name in sys.modules if f"{name}.".startswith("tensorflow.keras.")]:
         del sys.modules[name]
-    sys.modules["tensorflow.keras"] = tensorflow.keras
 
 
 def _was_used(keras: Any) -> bool:
@@ -131,16 +148,11 @@ def _add_module(name: str, **members: Any) -> None:
     setattr(importlib.import_module(parent), last, module)
 
 
-def _add_estimators(tensorflow: Any) -> None:
-    for owner, version in (
-        (tensorflow, "_v2"),
-        (tensorflow.compat.v2, "_v2"),
-        (tensorflow.compat.v1, "_v1"),
-    ):
-        owner.estimator = importlib.import_module(
+def _add_estimators(modules: dict[str, Any]) -> None:
+    for owner, version in (("", "_v2"), ("compat.v2", "_v2"), ("compat.v1", "_v1")):
+        modules[owner].estimator = importlib.import_module(
             f"tensorflow_estimator.python.estimator.api.{version}.estimator"
         )
-    sys.modules["tensorflow.estimator"] = tensorflow.estimator
 
 
 def _init_run_config(config: Any, tf_config: Any) -> None:
