@@ -36,6 +36,7 @@ HOSTILE = {
     "nested lists": "[" * 100_000,
     "nested objects": '{"a":' * 100_000,
     "a long number": "9" * 5000,
+    "a number beyond 64 bits": "9" * 21,
     "a long number inside": json.dumps({"a": 1}).replace("1", "1" * 5000),
     "not JSON": "{",
     "not UTF-8": b'"\xff"',
