@@ -86,7 +86,8 @@ test_that("a training loop trains to the bit as estimator() does, and evaluates 
     )
   })
   expect_identical(found$same, found$loop)
-  kernel <- function(run) run$values[["dense/kernel"]]
+  kernel <- function(run) run$values[["sequential/dense/kernel"]]
+  expect_length(kernel(found$loop), 16)
   expect_equal(kernel(found$mirrored), kernel(found$loop), tolerance = 1e-5)
   expect_equal(kernel(found$without_tape), kernel(found$loop), tolerance = 1e-5)
   far <- abs(found$mpg - as.vector(found$predictions))

@@ -50,7 +50,8 @@ class Placement(tf.estimator.SessionRunHook):
         return collections.Counter(
             device
             for name, device in self.ran.items()
-            if "MatMul" in name and ("grad" in name.lower()) == backward
+            # An optimizer of TensorFlow 1 groups both gradients of a product in a "tuple".
+            if "MatMul" in name and "tuple" not in name and ("grad" in name.lower()) == backward
         )
 
 
