@@ -141,7 +141,7 @@ test_that("a plan shows every task and warns about open ports", {
   skip_if_no_tensorflow()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
-    model_dir = "runs/cars",
+    model_dir = "/runs/cars",
     config = run_config(strategy_multi_worker(), cluster = three())
   )
   training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 12, num_epochs = NULL))
