@@ -58,11 +58,16 @@ tensorboard <- function(
   if (is.function(launch_browser)) {
     launch_browser(url)
   } else if (check_flag(launch_browser)) {
-    show <- getOption("viewer", utils::browseURL)
-    show(url)
+    open_url(url)
   }
   cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
   invisible(url)
+}
+
+# In the Viewer of RStudio or VS Code, or else in the browser.
+open_url <- function(url) {
+  open <- getOption("viewer", utils::browseURL)
+  open(url)
 }
 
 log_arguments <- function(log_dir) {
@@ -91,9 +96,10 @@ log_path <- function(log_dir) {
 }
 
 # Start TensorBoard and wait until it answers or ends. Returns its URL.
-start_tensorboard <- function(arguments, say_after_s = 3) {
-  python <- python_found() %||%
+start_tensorboard <- function(arguments, say_after_s = 3, python = python_found()) {
+  if (is.null(python)) {
     abort_no_python(rlang::catch_cnd(rlang::abort("No Python was found.")))
+  }
   log <- tempfile("tensorboard-", fileext = ".log")
   process <- processx::process$new(
     python,
