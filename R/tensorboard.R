@@ -77,12 +77,12 @@ log_arguments <- function(log_dir) {
   if (!(is.character(log_dir) || is.list(log_dir)) || length(log_dir) == 0) {
     abort_argument(log_dir, "one or more directories or estimators")
   }
-  paths <- vapply(log_dir, log_path, "")
+  paths <- vapply(log_dir, log_path, "", USE.NAMES = FALSE)
   # These characters separate names and paths.
-  if (length(paths) == 1 && is.null(names(paths)) && grepl("[,:]", paths)) {
+  if (length(paths) == 1 && is.null(names(log_dir)) && grepl("[,:]", paths)) {
     return(c("--logdir", paths))
   }
-  names <- names(paths) %||% if (length(paths) == 1) "train" else rep("", length(paths))
+  names <- names(log_dir) %||% if (length(paths) == 1) "train" else rep("", length(paths))
   named <- ifelse(nzchar(names), paste0(names, ":", paths), paths)
   c("--logdir_spec", paste(named, collapse = ","))
 }
@@ -106,6 +106,8 @@ start_tensorboard <- function(arguments, say_after_s = 3, python = python_found(
     c("-m", "tensorboard.main", arguments),
     stdout = log,
     stderr = "2>&1",
+    # It leaves a file with its address, which goes with the session.
+    env = c("current", TMPDIR = tempdir()),
     cleanup = TRUE,
     cleanup_tree = TRUE
   )
