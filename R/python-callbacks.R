@@ -63,8 +63,8 @@ match_frame <- function(frame) {
 # Packages whose functions are not the user's.
 own_packages <- c("base", "reticulate", "rlang", "tensorflow", "tfdistribute")
 
-# " at net.R:12, in `tf$expand_dims(features$wt, 1)`": the last call that the user wrote, between two frames. R knows the
-# file and the line if it was started with options(keep.source = TRUE), as it is in a session.
+# " at net.R:12, in `tf$expand_dims(features$wt, 1)`": the last call that the user wrote, between two frames. R knows
+# the file and the line if it was started with options(keep.source = TRUE), as it is in a session.
 place_of_failure <- function(first, last, error) {
   is_users <- function(index) {
     !environmentName(topenv(environment(sys.function(index)))) %in% own_packages

@@ -31,7 +31,11 @@ register_tensor_methods <- function() {
 # A number takes the type of the tensor.
 tensor_operation <- function(e1, e2) {
   operands <- if (missing(e2)) list(e1) else list(e1, e2)
-  call_backend("tensor_operation", operator = .Generic, operands = lapply(operands, tensor_operand))
+  call_backend(
+    "tensor_operation",
+    operator = environment()$.Generic,
+    operands = lapply(operands, tensor_operand)
+  )
 }
 
 # Features are sent as a dictionary.

@@ -3,20 +3,11 @@ library(tfdistribute)
 
 set.seed(1)
 quakes$strength <- cut(quakes$mag, c(0, 4.5, 5, 7), labels = c("weak", "medium", "strong"))
-quakes[c("lat", "long", "depth", "stations")] <- scale(quakes[c(
-  "lat",
-  "long",
-  "depth",
-  "stations"
-)])
+features <- c("lat", "long", "depth", "stations")
+quakes[features] <- scale(quakes[features])
 training <- sample(nrow(quakes), 800)
 quakes_input_fn <- function(data, num_epochs = 1) {
-  input_fn(
-    data,
-    features = c(lat, long, depth, stations),
-    response = strength,
-    num_epochs = num_epochs
-  )
+  input_fn(data, features = features, response = "strength", num_epochs = num_epochs)
 }
 
 # All features are one matrix for the first layer, and the classes are 0, 1 and 2.
