@@ -2,14 +2,15 @@
 #'
 #' Takes a compiled Keras model and trains it like any estimator: on one or several devices ([strategy_mirrored()],
 #' [strategy_central_storage()]), with [train_and_evaluate()], hooks and checkpoints. Losses, metrics and weights match
-#' Keras's `fit()`. It supports sequential and functional models of tf.keras (Keras 2). It does not support subclasses
-#' of `Model`, nor callbacks of `fit()`: use [hooks].
+#' Keras's `fit()`. It supports sequential and functional models of Keras 2 (tf.keras) and, with TensorFlow 2.16 or
+#' newer, of Keras 3 (`import keras`, the R package keras3). It does not support subclasses of `Model`, nor callbacks of
+#' `fit()`: use [hooks].
 #'
 #' @param keras_model The model, one of
 #'   * a **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own
 #'     process, so the estimator can be saved and sent to other processes. It may use R functions as loss, metric or
 #'     layer.
-#'   * a compiled **model object**, as the keras and tensorflow packages make it. It is saved at once, with its weights,
+#'   * a compiled **model object**, as the keras, keras3 and tensorflow packages make it. It is saved at once, with its weights,
 #'     to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
 #' @param keras_model_path A saved model instead: path of a `.keras` or `.h5` file, or of a SavedModel directory. Such
 #'   files can contain code: load only files that you trust.
@@ -40,19 +41,25 @@
 #' Training starts from the model's weights, or from the newest checkpoint if there is one. Weights that a function
 #' draws at random follow `tf_random_seed` of the run configuration.
 #' @section Optimizer:
-#' The optimizer is that of `compile()`. Estimators train with Keras's legacy optimizers: any other is replaced by the
-#' legacy one with the same name and settings, or refused if there is none.
+#' The optimizer is that of `compile()`. A model of Keras 3 trains with it as it is, with its schedule, weight decay,
+#' clipping and moving averages. A model of Keras 2 trains with one of Keras's legacy optimizers: any other is replaced by
+#' the legacy one with the same name and settings, or refused if there is none.
+#' @section Keras 3:
+#' Refused are layers that hold tables or look at data beforehand (`Normalization`, `StringLookup`, `TextVectorization`,
+#' ...), the policy `mixed_float16` (use `mixed_bfloat16`), `gradient_accumulation_steps`, `eval_distribute`, and
+#' clusters: the devices must be those of one process. Dropout draws other numbers than in `fit()`, and different ones
+#' on each device.
 #' @section Predictions:
 #' One column per output, named after the output.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: there is no model, or two; the function has arguments; the file does not exist; or
 #'   `custom_objects` has no names.
-#' * `tfdistribute_model_error`: the model is not compiled, not a tf.keras model, or cannot be saved to a file.
+#' * `tfdistribute_model_error`: the model is not compiled, not a Keras model, or cannot be saved to a file.
 #' * `tfdistribute_input_error`, when a verb runs: an input has no feature, or one of another shape or type; or the loss
 #'   cannot use the response.
 #' * `tfdistribute_callback_error`, when a verb runs: the function failed. Its own error is the `parent`.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator>
-#' @seealso [estimators]
+#' @seealso [export_keras_model()], [estimators]
 #' @examples
 #' build <- function() {
 #'   keras <- reticulate::import("tensorflow")$keras
@@ -113,9 +120,11 @@ check_one_keras_model <- function(keras_model, keras_model_path) {
   )
 }
 
-# A tf.keras model. The module's name depends on the version: keras.src.engine.training.Model.
+# A model of Keras 2 (keras.src.engine.training.Model, in another module for each version) or of Keras 3.
 is_keras_model <- function(value) {
-  is_python_object(value) && any(grepl("[.]engine[.]training(_v1)?[.]Model$", class(value)))
+  keras_2 <- "[.]engine[.]training(_v1)?[.]Model$"
+  keras_3 <- "^keras[.]src[.]models[.]model[.]Model$"
+  is_python_object(value) && any(grepl(paste0(keras_2, "|", keras_3), class(value)))
 }
 
 check_compiled <- function(keras_model) {
@@ -136,11 +145,11 @@ check_model_builder <- function(keras_model) {
   if (!is.function(keras_model)) {
     abort_tfdistribute(
       "argument",
-      problem = "`keras_model` must be a compiled tf.keras model, not {show_value(keras_model)}.",
+      problem = "`keras_model` must be a compiled Keras model, not {show_value(keras_model)}.",
       remedy = if (is.character(keras_model)) {
         "Give the path of a saved model as `keras_model_path`."
       } else {
-        "Give a model of tf.keras (Keras 2), or a function that builds and compiles one."
+        "Give a model of Keras 2 or Keras 3, or a function that builds and compiles one."
       },
       argument = "keras_model",
       value = show_value(keras_model)

@@ -51,6 +51,15 @@ test_that("Keras estimators print what they are", {
   )
 })
 
+test_that("models of Keras 2 and of Keras 3 are recognised by their classes", {
+  python <- function(...) structure(list(), class = c(..., "python.builtin.object"))
+  expect_true(is_keras_model(python("tf_keras.src.engine.training.Model")))
+  expect_true(is_keras_model(
+    python("keras.src.models.sequential.Sequential", "keras.src.models.model.Model")
+  ))
+  expect_false(is_keras_model(python("keras.src.layers.layer.Layer")))
+})
+
 test_that("what is no model is refused at once", {
   expect_snapshot(error = TRUE, keras_model_to_estimator())
   expect_snapshot(error = TRUE, keras_model_to_estimator(builder, "model.keras"))

@@ -27,6 +27,7 @@ from tfdistribute.training import (
     concatenated,
     distribute,
     evaluate,
+    export_keras_model,
     export_savedmodel,
     global_step,
     predict,
@@ -167,6 +168,10 @@ def _python_estimator(estimator: Wire) -> Any:
     return prepare_estimator("train_and_evaluate", *_model(estimator))
 
 
+def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
+    return export_keras_model(_model(estimator)[0], path, **options)
+
+
 def _distribute(estimator: Any, config: RunSettings) -> Any:
     # The model function of an estimator in R may call R.
     return distribute(estimator, config, calls_r=True)
@@ -264,6 +269,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distribute": _distribute,
     "evaluate": _evaluate,
     "explain_difference": _explain_difference,
+    "export_keras_model": _export_keras_model,
     "export_savedmodel": _export_savedmodel,
     "free_ports": free_ports,
     "input_layer": _input_layer,

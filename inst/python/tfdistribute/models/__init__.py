@@ -6,6 +6,7 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.factors import FactorCodes
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.keras.model import KerasModel
 from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.models.serving import (
     examples_receiver,
@@ -19,6 +20,7 @@ __all__ = [
     "FactorCodes",
     "FeatureColumn",
     "Initializer",
+    "KerasModel",
     "Model",
     "Optimizer",
     "WarmStart",

@@ -3,6 +3,7 @@
 from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.export_keras import export_keras_model
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import trained_columns
 from tfdistribute.training.predict import concatenated, predict
@@ -19,6 +20,7 @@ __all__ = [
     "concatenated",
     "distribute",
     "evaluate",
+    "export_keras_model",
     "export_savedmodel",
     "global_step",
     "predict",

@@ -1,6 +1,56 @@
-"""Keras models as Estimators."""
+"""Keras models as Estimators: of Keras 2 (tf.keras), and of Keras 3 with TensorFlow 2.16 or newer."""
 
-from tfdistribute.engine.keras.estimator import KerasParts, make_estimator
-from tfdistribute.engine.keras.models import build, describe, load, serving_input_receiver_fn
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = ["KerasParts", "build", "describe", "load", "make_estimator", "serving_input_receiver_fn"]
+from tensorflow.python.eager import context
+
+from tfdistribute.engine.keras import (
+    estimator,
+    keras3_estimator,
+    keras3_models,
+    models,
+)
+from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_fn
+from tfdistribute.engine.keras.parts import KerasParts
+
+__all__ = [
+    "KerasParts",
+    "build",
+    "describe",
+    "load",
+    "make_estimator",
+    "save_trained",
+    "serving_input_receiver_fn",
+]
+
+
+def build(function: Callable[[], Any], seed: int) -> Any:
+    """Call a function that builds a model; each call gives the same names and, for one seed, the same weights."""
+    with keras3_models.fresh_names():
+        return models.build(function, seed)
+
+
+def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
+    """Read a saved model of Keras 2 or Keras 3; see the functions of the same name."""
+    library = keras3_models if keras3_models.is_file(path) else models
+    return library.load(path, custom_objects)
+
+
+def describe(model: Any) -> KerasFacts:
+    """Check a model of Keras 2 or Keras 3, and read its facts; see the functions of the same name."""
+    library = keras3_models if keras3_models.is_model(model) else models
+    return library.describe(model)
+
+
+def make_estimator(parts: KerasParts, config: Any) -> Any:
+    """Make the Estimator of a model of Keras 2 or Keras 3; see the functions of the same name."""
+    library = keras3_estimator if parts.known.is_keras_3 else estimator
+    return library.make_estimator(parts, config)
+
+
+def save_trained(known: KerasFacts, read: Callable[[str], Any], path: str) -> None:
+    """Write the model with trained weights to a ``.keras`` file; the model changes."""
+    library = keras3_estimator if known.is_keras_3 else estimator
+    with context.eager_mode():
+        library.trained_model(known, read).save(path)

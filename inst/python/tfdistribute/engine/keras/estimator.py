@@ -1,4 +1,4 @@
-"""Estimators of Keras models.
+"""Estimators of Keras 2 models.
 
 TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot train a model with batch normalisation
 under a mirrored strategy ("Method requires being in cross-replica context"). An evaluation on n devices reports 1/n of
@@ -10,43 +10,25 @@ support replicas. Checkpoints hold variables by name, as for other Estimators.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
-from tfdistribute.engine.features.packed_features import Features
 from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.engine.keras.parts import (
+    ROW_LOSS,
+    KerasParts,
+    input_tensors,
+    load_values,
+    nothing,
+    responses,
+)
 from tfdistribute.engine.keras2 import backend, compile_utils
 from tfdistribute.engine.keras2 import metrics as keras_metrics
 from tfdistribute.engine.model_graphs import layer_seeds
-from tfdistribute.errors import CallbackError, InputError, ModelError, TfdistributeError
-
-# The mean loss over rows; Estimator reserves the name "loss" for the mean over batches.
-_ROW_LOSS = "average_loss"
-
-Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
-
-
-@dataclass(frozen=True)
-class KerasParts:
-    """The parts of an Estimator's graph.
-
-    Args:
-        known: The model and its facts. The model itself does not change: it is cloned.
-        optimizer: Makes a new legacy Keras optimizer on each call.
-        custom_objects: Objects that are not Keras's own, by name.
-        router: Takes tensors by the features' names; returns the names of the features that each input reads.
-        weights: Name of the feature that holds each row's weight, or None.
-    """
-
-    known: KerasFacts
-    optimizer: Callable[[], Any]
-    custom_objects: Mapping[str, Any]
-    router: Router
-    weights: str | None = None
+from tfdistribute.errors import CallbackError, TfdistributeError
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
@@ -68,7 +50,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
             features = dict(features)
             weights = features.pop(parts.weights, None)
         with _naming_errors():
-            clone = _clone(parts, _input_tensors(parts, features), training, config.tf_random_seed)
+            clone = _clone(parts, input_tensors(parts, features), training, config.tf_random_seed)
             if mode == tf.estimator.ModeKeys.PREDICT:
                 return _prediction(parts, clone)
             losses, loss = _loss(parts, clone, labels, weights)
@@ -76,8 +58,19 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
                 return _training(parts, clone, loss, initial)
             return _evaluation(parts, clone, (labels, weights), losses, loss)
 
-    options = EstimatorOptions(reads_matrices=True, row_loss=_ROW_LOSS, hides_row_loss=True)
+    options = EstimatorOptions(reads_matrices=True, row_loss=ROW_LOSS, hides_row_loss=True)
     return adopt(tf.estimator.Estimator(model_fn, config=config), options)
+
+
+def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
+    """Put trained weights into the model.
+
+    Args:
+        known: The model, which changes.
+        read: Returns the value of a variable of the checkpoint by its name.
+    """
+    known.model.set_weights([read(name) for name, _ in known.weights])
+    return known.model
 
 
 def _prediction(parts: KerasParts, clone: Any) -> Any:
@@ -97,20 +90,21 @@ def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any
     )
     penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
     loss = losses(
-        _labels(parts.known, labels),
+        responses(parts.known, labels),
         _outputs(clone),
         sample_weight=weights,
         regularization_losses=penalties,
     )
     if loss is None:
-        raise _nothing("no loss", "Give compile() a loss.")
+        raise nothing("no loss", "Give compile() a loss.")
     return losses, loss
 
 
 def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) -> Any:
     variables = clone.trainable_weights
     if not variables:
-        raise _nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
+        raise nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
+    assert parts.optimizer is not None
     optimizer = parts.optimizer()
     optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
     gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
@@ -123,7 +117,7 @@ def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) 
         # Estimator adds up the replicas' shares, and reports the loss of the whole batch.
         loss=loss,
         train_op=tf.group(*updates),
-        scaffold=tf.compat.v1.train.Scaffold(init_fn=_load(clone.weights, initial)),
+        scaffold=tf.compat.v1.train.Scaffold(init_fn=load_values(clone.weights, initial)),
     )
 
 
@@ -137,9 +131,9 @@ def _evaluation(
         output_names=list(parts.known.outputs),
     )
     labels, weights = targets
-    metrics.update_state(_labels(parts.known, labels), _outputs(clone), sample_weight=weights)
+    metrics.update_state(responses(parts.known, labels), _outputs(clone), sample_weight=weights)
     measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
-    measured[_ROW_LOSS] = measured.pop("loss")
+    measured[ROW_LOSS] = measured.pop("loss")
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
     )
@@ -155,78 +149,6 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
     with layer_seeds(seed or 1), objects:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
-
-
-def _input_tensors(parts: KerasParts, features: Any) -> list[Any]:
-    if not isinstance(features, Mapping):
-        # As in Keras, a bare tensor belongs to the only input.
-        features = {parts.known.inputs[0][0]: features}
-    routes = parts.router(features)
-    tensors = []
-    for name, shape, dtype in parts.known.inputs:
-        together = None
-        if len(routes[name]) > 1 and dtype == "float32" and isinstance(features, Features):
-            together = features.as_matrix(routes[name])
-        if together is None:
-            read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
-            together = read[0] if len(read) == 1 else tf.concat(read, axis=1)
-        tensors.append(together)
-    return tensors
-
-
-def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
-    tensor = tf.convert_to_tensor(tensor)
-    if tensor.dtype != dtype:
-        tensor = tf.cast(tensor, dtype)
-    if tensor.shape.rank == 1 and len(shape) == 1:
-        return tf.expand_dims(tensor, 1)
-    if tensor.shape.rank == 2 and not shape:
-        return tf.squeeze(tensor, 1)
-    return tensor
-
-
-def _labels(known: KerasFacts, labels: Any) -> Any:
-    """Return labels by output; a single response belongs to the only output with a loss."""
-    names = [name for name, loss in known.losses.items() if loss is not None]
-    if labels is None:
-        raise InputError(
-            "The input has no response, which the Keras model's loss compares its output with.",
-            "Give a response in input_fn().",
-            argument="response",
-        )
-    if isinstance(labels, (Mapping, list, tuple)) or len(known.outputs) == 1:
-        return labels
-    if len(names) != 1:
-        listed = ", ".join(f'"{name}"' for name in names)
-        raise InputError(
-            f"The Keras model's outputs {listed} each need a response, and the input has one.",
-            "Let a function return a dataset with a named list of responses (see input_dataset()), or give a loss "
-            "to one output only.",
-            argument="response",
-            value=listed,
-        )
-    return {names[0]: labels}
-
-
-def _load(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
-    """Initialise variables if there is no checkpoint, without constants in the graph."""
-
-    def init(scaffold: Any, session: Any) -> None:
-        del scaffold
-        copies = [
-            (copy.initializer, value)
-            for variable, value in zip(variables, values, strict=True)
-            for copy in _copies(variable)
-        ]
-        feed = {initializer.inputs[1]: value for initializer, value in copies}
-        session.run([initializer for initializer, _ in copies], feed)
-
-    return init
-
-
-def _copies(variable: Any) -> Sequence[Any]:
-    """List the copies of a variable on the devices of a strategy."""
-    return getattr(variable, "values", None) or (variable,)
 
 
 @contextlib.contextmanager
@@ -245,7 +167,3 @@ def _naming_errors() -> Iterator[None]:
             "Correct the model's loss, metric or layer.",
             argument="keras_model",
         ) from error
-
-
-def _nothing(what: str, remedy: str) -> ModelError:
-    return ModelError(f"`keras_model` has {what}.", remedy, argument="keras_model", value=what)

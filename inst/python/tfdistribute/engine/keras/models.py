@@ -64,6 +64,7 @@ class KerasFacts:
         losses: The loss by the output's name, as the user gave it; None for an output without one.
         weights: Name and shape of each weight.
         compiled: The arguments of ``compile()``.
+        is_keras_3: Whether it is a model of Keras 3.
     """
 
     model: Any
@@ -72,6 +73,7 @@ class KerasFacts:
     losses: Mapping[str, Any]
     weights: tuple[tuple[str, Shape], ...]
     compiled: Mapping[str, Any]
+    is_keras_3: bool = False
 
 
 def describe(model: Any) -> KerasFacts:
@@ -88,7 +90,7 @@ def describe(model: Any) -> KerasFacts:
         model=model,
         inputs=tuple((name, tuple(tensor.shape[1:]), tensor.dtype.name) for name, tensor in read),
         outputs=dict(zip(names, shapes, strict=True)),
-        losses=_by_output(compiled["loss"], names),
+        losses=by_output(compiled["loss"], names),
         weights=tuple(
             (weight.name.partition(":")[0], tuple(weight.shape.as_list()))
             for weight in model.weights
@@ -97,7 +99,8 @@ def describe(model: Any) -> KerasFacts:
     )
 
 
-def _by_output(losses: Any, names: list[str]) -> dict[str, Any]:
+def by_output(losses: Any, names: list[str]) -> dict[str, Any]:
+    """Return the losses that compile() was given, by the outputs' names."""
     if isinstance(losses, Mapping):
         return {name: losses.get(name) for name in names}
     if isinstance(losses, (list, tuple)):
@@ -107,13 +110,13 @@ def _by_output(losses: Any, names: list[str]) -> dict[str, Any]:
 
 def _check(model: Any) -> None:
     if not isinstance(model, tf.keras.Model):
-        raise _unusable(
+        raise unusable(
             f"is {'NULL' if model is None else f'an object of class {_class(model)}'}, not a tf.keras model",
             "Give a compiled tf.keras model, or a function that returns one.",
             model,
         )
     if getattr(model, "optimizer", None) is None:
-        raise _unusable(
+        raise unusable(
             "is not compiled", "Call compile() with an optimizer and a loss first.", model
         )
     if not model._is_graph_network:
@@ -122,7 +125,7 @@ def _check(model: Any) -> None:
             if isinstance(model, tf.keras.Sequential)
             else f"is a subclass of Model ({_class(model)})"
         )
-        raise _unusable(
+        raise unusable(
             f"{what}, so its inputs cannot be found in the data",
             "Give its first layer an `input_shape`, or make a model of inputs and outputs: "
             "tf$keras$Model(inputs, outputs).",
@@ -192,7 +195,8 @@ def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
 
 
-def _unusable(problem: str, remedy: str, model: Any) -> ModelError:
+def unusable(problem: str, remedy: str, model: Any) -> ModelError:
+    """Return the error of a model that cannot be trained."""
     return ModelError(
         f"`keras_model` {problem}.", remedy, argument="keras_model", value=_class(model)
     )

@@ -27,7 +27,7 @@ SPARSE_LOSSES = ("sparse_categorical_crossentropy", "SparseCategoricalCrossentro
 
 @dataclass(frozen=True)
 class KerasModel(Model, kind="keras"):
-    """A compiled ``tf.keras.Model``: saved, or built by a function.
+    """A compiled Keras model, of Keras 2 (``tf.keras``) or Keras 3: saved, or built by a function.
 
     The model is loaded or built in the process that performs the verb, once per verb (twice if a function builds it
     and the run has its own seed), and cloned into the Estimator's graph. Sequential and functional models can be
@@ -72,6 +72,17 @@ class KerasModel(Model, kind="keras"):
             models[key] = engine.keras.describe(self._load_or_build(key))
         return models[key]
 
+    def save_trained(self, read: Callable[[str], Any], path: str) -> None:
+        """Write the model with trained weights to a ``.keras`` file.
+
+        Args:
+            read: Returns the value of a variable of the checkpoint by its name.
+            path: The file.
+        """
+        # A model of its own: the known one begins the next training.
+        known = engine.keras.describe(self._load_or_build(SEED))
+        engine.keras.save_trained(known, read, path)
+
     def _load_or_build(self, seed: int) -> Any:
         if self.function is not None:
             return engine.keras.build(self.function, seed)
@@ -104,7 +115,7 @@ class KerasModel(Model, kind="keras"):
         known = self.model_facts(config.tf_random_seed or SEED)
         parts = engine.keras.KerasParts(
             known,
-            _optimizer(known.model),
+            None if known.is_keras_3 else _optimizer(known.model),
             self._custom_objects(),
             self._match_tensors,
             self.weights,

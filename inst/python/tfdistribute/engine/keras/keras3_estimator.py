@@ -1,0 +1,261 @@
+"""Estimators of Keras 3 models.
+
+Keras 3 has no graphs of TensorFlow 1, but it can call a model as a function of the values of its variables. The
+Estimator's graph holds one variable for each of Keras's, calls the model with their values, and assigns the values that
+come back. Nothing of Keras 3 is changed, and the model itself keeps its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.estimator import EstimatorOptions, adopt
+from tfdistribute.engine.keras import keras3_models
+from tfdistribute.engine.keras.keras3_losses import evaluation, loss_of_rows, read_all
+from tfdistribute.engine.keras.keras3_optimizers import FunctionalOptimizer
+from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.engine.keras.parts import (
+    ROW_LOSS,
+    KerasParts,
+    input_tensors,
+    load_values,
+    nothing,
+)
+from tfdistribute.engine.keras2 import optimizer_utils
+from tfdistribute.errors import UnsupportedError
+
+v1 = tf.compat.v1
+
+# Replicas draw different numbers: the state of a random generator gets the replica's number times this.
+_SEED_STRIDE = 1_000_003
+
+
+def make_estimator(parts: KerasParts, config: Any) -> Any:
+    """Make an Estimator whose training begins with the model's own weights.
+
+    Returns:
+        A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
+
+    Raises:
+        UnsupportedError: the configuration has a cluster.
+
+    Source:
+        https://keras.io/api/models/model/, ``stateless_call`` of Keras's layers.
+    """
+    if config.cluster_spec:
+        raise UnsupportedError(
+            "A Keras 3 model cannot be trained by several processes (`cluster`).",
+            "Use strategy_mirrored() on one machine, or a model of tf.keras (Keras 2).",
+            argument="cluster",
+        )
+    # Outside the Estimator's graph, where variables have values.
+    optimizer = FunctionalOptimizer(
+        parts.known.model.optimizer, parts.known.model.trainable_variables
+    )
+    start = _Values(parts.known.model, optimizer)
+
+    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
+        weights = None
+        if parts.weights is not None:
+            features = dict(features)
+            weights = features.pop(parts.weights, None)
+        tensors = input_tensors(parts, features)
+        held = _Variables(start)
+        if mode == tf.estimator.ModeKeys.TRAIN:
+            return _training(parts, held, tensors, (labels, weights), optimizer)
+        outputs, penalties, _ = _called(
+            parts, held.evaluated(), read_all(held.others), tensors, training=False
+        )
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return _prediction(parts, outputs)
+        return evaluation(parts, outputs, penalties, (labels, weights))
+
+    options = EstimatorOptions(reads_matrices=True, row_loss=ROW_LOSS, hides_row_loss=True)
+    return adopt(tf.estimator.Estimator(model_fn, config=config), options)
+
+
+def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
+    """Put trained weights into the model.
+
+    Args:
+        known: The model, which changes.
+        read: Returns the value of a variable of the checkpoint by its name.
+    """
+    model = known.model
+    start = _Values(model, FunctionalOptimizer(model.optimizer, model.trainable_variables))
+    sources = {id(each): each for each in model.weights}
+    if start.averages is not None:
+        # Keras ends a training with the averages.
+        sources.update(
+            (id(weight), average)
+            for weight, average in zip(start.weights, start.averages, strict=True)
+        )
+    model.set_weights([read(start.names[id(sources[id(each)])]) for each in model.weights])
+    return model
+
+
+class _Values:
+    """The variables of a model and its optimizer outside graphs, with names and values."""
+
+    def __init__(self, model: Any, optimizer: FunctionalOptimizer) -> None:
+        self.weights = list(model.trainable_variables)
+        self.others = list(model.non_trainable_variables)
+        self.state = optimizer.state
+        self.averages = optimizer.averages()
+        # First the model's weights, whose names do not depend on the optimizer.
+        everything = list(model.weights)
+        known = {id(each) for each in everything}
+        rest = [*self.weights, *self.others, *self.state]
+        everything += [each for each in rest if id(each) not in known]
+        names = keras3_models.variable_names(everything)
+        self.names = dict(zip(map(id, everything), names, strict=True))
+        self.initial = {id(each): each.numpy() for each in everything}
+
+
+class _Variables:
+    """The variables of a graph, and their values in this replica."""
+
+    def __init__(self, start: _Values) -> None:
+        self.start = start
+        self.weights = [self._make(each, trainable=True) for each in start.weights]
+        self.others = [self._make(each) for each in start.others]
+        self.state: list[Any] = []
+
+    def add_state(self) -> None:
+        """Add the variables of the optimizer."""
+        self.state = [self._make(each) for each in self.start.state]
+
+    def evaluated(self) -> list[Any]:
+        """Return the values of the weights outside training: of their moving averages, if Keras ends with them."""
+        averages = self.start.averages
+        if averages is None:
+            return read_all(self.weights)
+        return read_all([self._make(each) for each in averages])
+
+    def _make(self, variable: Any, trainable: bool = False) -> Any:
+        dtype = tf.as_dtype(variable.dtype)
+        # Moving averages belong to each replica, and are averaged when they are read.
+        own = not trainable and dtype.is_floating and self._is_average(variable)
+        sync = tf.VariableSynchronization
+        aggregation = tf.VariableAggregation
+        return v1.get_variable(
+            self.start.names[id(variable)],
+            shape=variable.shape,
+            dtype=dtype,
+            initializer=v1.zeros_initializer(),
+            trainable=trainable,
+            use_resource=True,
+            synchronization=sync.ON_READ if own else sync.AUTO,
+            aggregation=aggregation.MEAN if own else aggregation.ONLY_FIRST_REPLICA,
+        )
+
+    def _is_average(self, variable: Any) -> bool:
+        return any(variable is each for each in self.start.others)
+
+    def load(self) -> Any:
+        """Return the function that gives variables their first values."""
+        pairs = [
+            *zip(self.weights, self.start.weights, strict=True),
+            *zip(self.others, self.start.others, strict=True),
+            *zip(self.state, self.start.state, strict=True),
+        ]
+        first = [self.start.initial[id(variable)] for _, variable in pairs]
+        return load_values([held for held, _ in pairs], first)
+
+
+def _called(
+    parts: KerasParts,
+    weights: Sequence[Any],
+    others: Sequence[Any],
+    tensors: Sequence[Any],
+    training: bool,
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Call the model; return its outputs, its penalties, and what becomes of the other variables."""
+    model = parts.known.model
+    structure = getattr(model, "_inputs_struct", None)
+    given = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
+    offsets = [_seed_offset(value) if training else None for value in others]
+    shifted = [
+        value if offset is None else value + offset
+        for value, offset in zip(others, offsets, strict=True)
+    ]
+    outputs, after, penalties = model.stateless_call(
+        list(weights), shifted, given, training=training, return_losses=True
+    )
+    after = [
+        value if offset is None else value - offset
+        for value, offset in zip(after, offsets, strict=True)
+    ]
+    return tf.nest.flatten(outputs), list(penalties), after
+
+
+def _seed_offset(value: Any) -> Any:
+    """Return what this replica adds to the state of a random generator; None for other variables, or one replica."""
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if value.dtype not in (tf.uint32, tf.int32, tf.int64) or value.shape != [2] or replicas == 1:
+        return None
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    number = tf.cast(replica, value.dtype) * tf.constant(_SEED_STRIDE, value.dtype)
+    return tf.stack([number, tf.zeros([], value.dtype)])
+
+
+def _training(
+    parts: KerasParts,
+    held: _Variables,
+    tensors: Sequence[Any],
+    targets: tuple[Any, Any],
+    optimizer: FunctionalOptimizer,
+) -> Any:
+    if not held.weights:
+        raise nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
+    held.add_state()
+    weights, state = read_all(held.weights), read_all(held.state)
+    outputs, penalties, others = _called(
+        parts, weights, read_all(held.others), tensors, training=True
+    )
+    # This replica's share: Estimator adds up the shares, and so do the gradients below.
+    loss = loss_of_rows(parts, outputs, penalties, targets)[0]
+    gradients = _summed(tf.gradients(loss, weights), held.weights)
+    step = v1.train.get_or_create_global_step()
+    trained, state = optimizer.apply(state, gradients, weights, tf.convert_to_tensor(step))
+    pairs = [
+        *zip(held.weights, trained, strict=True),
+        *zip(held.others, others, strict=True),
+        *zip(held.state, state, strict=True),
+    ]
+    # Nothing is written when the input ends, and the step is counted after it was read.
+    with tf.control_dependencies([loss]):
+        updates = [variable.assign(value, read_value=False) for variable, value in pairs]
+    with tf.control_dependencies(tf.nest.flatten(updates)):
+        counted = step.assign_add(1, read_value=False)
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.TRAIN,
+        loss=loss,
+        train_op=counted,
+        scaffold=v1.train.Scaffold(init_fn=held.load()),
+    )
+
+
+def _summed(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+    """Add up gradients over replicas. Those of embeddings stay sparse: Keras's Adam treats them in its own way."""
+    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+        return list(gradients)
+    pairs = zip(gradients, variables, strict=True)
+    return [gradient for gradient, _ in optimizer_utils.all_reduce_sum_gradients(pairs)]
+
+
+def _prediction(parts: KerasParts, outputs: Sequence[Any]) -> Any:
+    # Mixed precision ends in types that NumPy does not have.
+    half = (tf.bfloat16, tf.float16)
+    predictions = {
+        name: tf.cast(output, tf.float32) if output.dtype in half else output
+        for name, output in zip(parts.known.outputs, outputs, strict=True)
+    }
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.PREDICT,
+        predictions=predictions,
+        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
+    )

@@ -1,0 +1,139 @@
+"""Losses and metrics of Keras 3 models in an Estimator's graph."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, nothing, responses
+from tfdistribute.errors import InputError, UnsupportedError
+
+v1 = tf.compat.v1
+
+
+def read_all(variables: Sequence[Any]) -> list[Any]:
+    """Read variables, each once: later writes must not be seen."""
+    return [tf.convert_to_tensor(variable) for variable in variables]
+
+
+def loss_of_rows(
+    parts: KerasParts,
+    outputs: Sequence[Any],
+    penalties: Sequence[Any],
+    targets: tuple[Any, Any],
+) -> tuple[Any, dict[str, Any]]:
+    """Return this replica's share of the mean loss over all rows, and that of each output's loss."""
+    get_loss = importlib.import_module("keras.src.trainers.compile_utils").get_loss
+    known, weights = parts.known, targets[1]
+    labels = _by_name(parts, targets[0])
+    shares = _loss_weights(parts)
+    losses: dict[str, Any] = {}
+    for name, output in zip(known.outputs, outputs, strict=True):
+        if known.losses.get(name) is None:
+            continue
+        if name not in labels:
+            raise InputError(
+                f'The input has no response for the output "{name}" of the Keras model, which has a loss.',
+                "Let a function return a dataset with a named list of responses (see input_dataset()).",
+                argument="response",
+                value=name,
+            )
+        loss = get_loss(known.losses[name], labels[name], output)
+        losses[name] = loss(labels[name], output, sample_weight=weights)
+    terms = [value * shares.get(name, 1.0) for name, value in losses.items()]
+    # Keras divides losses of rows by the number of replicas, but not these.
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    terms += [tf.cast(penalty, tf.float32) / replicas for penalty in penalties]
+    if not terms:
+        raise nothing("no loss", "Give compile() a loss.")
+    return tf.add_n([tf.cast(term, tf.float32) for term in terms]), losses
+
+
+def _by_name(parts: KerasParts, labels: Any) -> dict[str, Any]:
+    given = responses(parts.known, labels)
+    names = list(parts.known.outputs)
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, (list, tuple)):
+        return dict(zip(names, given, strict=True))
+    return {names[0]: given}
+
+
+def _loss_weights(parts: KerasParts) -> dict[str, float]:
+    given, names = parts.known.compiled.get("loss_weights"), list(parts.known.outputs)
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(name): float(weight) for name, weight in given.items()}
+    if isinstance(given, (list, tuple)):
+        return dict(zip(names, map(float, given), strict=True))
+    return dict.fromkeys(names, float(given))
+
+
+def evaluation(
+    parts: KerasParts, outputs: list[Any], penalties: Sequence[Any], targets: tuple[Any, Any]
+) -> Any:
+    """Make the specification of an evaluation. ``targets`` are the responses and the weights of rows."""
+    if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        raise UnsupportedError(
+            "A Keras 3 model cannot be evaluated on several devices (`eval_distribute`).",
+            "Leave `eval_distribute` out: an evaluation on one device counts every row once.",
+            argument="eval_distribute",
+        )
+    loss, losses = loss_of_rows(parts, outputs, penalties, targets)
+    rows = tf.cast(tf.shape(outputs[0])[0], tf.float32)
+    measured = {ROW_LOSS: v1.metrics.mean(loss, rows)}
+    if len(outputs) > 1:
+        for name, value in losses.items():
+            measured[f"{name}_loss"] = v1.metrics.mean(value, rows)
+    measured.update(_metrics(parts, outputs, targets))
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
+    )
+
+
+def _metrics(
+    parts: KerasParts, outputs: Sequence[Any], targets: tuple[Any, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return the metrics of compile(), each as its value and its update."""
+    metrics = getattr(parts.known.model, "_compile_metrics", None)
+    if metrics is None:
+        return {}
+    labels = _by_name(parts, targets[0])
+    given = [labels[name] for name in parts.known.outputs]
+    one = len(outputs) == 1
+    truth, predicted = (given[0], outputs[0]) if one else (given, list(outputs))
+    with context.eager_mode():
+        if not metrics.built:
+            symbolic = importlib.import_module("keras").KerasTensor
+            shapes = [
+                tf.nest.map_structure(lambda each: symbolic(each.shape, each.dtype.name), side)
+                for side in (truth, predicted)
+            ]
+            metrics.build(*shapes)
+        metrics.reset_state()
+        initial = [variable.numpy() for variable in metrics.variables]
+    held = [
+        v1.get_variable(
+            f"keras_metrics/{index}",
+            initializer=value,
+            trainable=False,
+            use_resource=True,
+            collections=[v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.METRIC_VARIABLES],
+        )
+        for index, value in enumerate(initial)
+    ]
+    after = metrics.stateless_update_state(
+        read_all(held), truth, predicted, sample_weight=targets[1]
+    )
+    # A count of rows does not depend on the rows: it must wait for them, or the end of the input counts too.
+    with tf.control_dependencies([*after, *outputs]):
+        update = tf.group(
+            *(variable.assign(value) for variable, value in zip(held, after, strict=True))
+        )
+    results = metrics.stateless_result(read_all(held))
+    return {name: (value, update) for name, value in results.items()}

@@ -1,0 +1,184 @@
+"""Keras 3 models outside graphs: recognised, loaded and described. Keras 3 is imported for them only."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import re
+import sys
+import warnings
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from tfdistribute.engine.keras.models import KerasFacts, by_output, unusable
+from tfdistribute.errors import ModelError, TfdistributeError
+
+# Layers that hold tables or tensors of eager mode, which a graph of TensorFlow 1 cannot read.
+_EAGER_ONLY = (
+    "Discretization",
+    "HashedCrossing",
+    "Hashing",
+    "IntegerLookup",
+    "Normalization",
+    "StringLookup",
+    "TextVectorization",
+)
+
+
+def is_model(model: Any) -> bool:
+    """Return whether an object is a Keras 3 model; Keras 3 is not imported."""
+    names = (f"{each.__module__}.{each.__qualname__}" for each in type(model).__mro__)
+    return "keras.src.models.model.Model" in names
+
+
+def is_file(path: str) -> bool:
+    """Return whether Keras 3 has saved a ``.keras`` file."""
+    try:
+        with zipfile.ZipFile(path) as file, file.open("metadata.json") as text:
+            return str(json.load(text).get("keras_version", "")).startswith("3.")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return False
+
+
+def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
+    """Read a ``.keras`` file of Keras 3.
+
+    Raises:
+        ModelError: Keras 3 is not there, or cannot read the file.
+    """
+    try:
+        with context.eager_mode(), fresh_names(), warnings.catch_warnings():
+            # Estimators make new variables of the optimizer anyway.
+            warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
+            return _keras().models.load_model(path, custom_objects=dict(custom_objects))
+    except TfdistributeError:
+        raise
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise ModelError(
+            f'`keras_model_path` "{path}" cannot be loaded by Keras 3: {reason}',
+            "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
+            argument="keras_model_path",
+            value=path,
+        ) from error
+
+
+def describe(model: Any) -> KerasFacts:
+    """Check that a Keras 3 model can be trained by an Estimator, and read its facts.
+
+    Raises:
+        ModelError: it is not compiled, does not know its inputs, or holds what a graph cannot read.
+    """
+    _check(model)
+    names = _output_names(model)
+    # The arguments as the user gave them: get_compile_config() has only their serialised form.
+    compiled = dict(model._compile_config.config)
+    loss = compiled.get("loss")
+    return KerasFacts(
+        model=model,
+        inputs=tuple(
+            (tensor.name, tuple(tensor.shape[1:]), tf.as_dtype(tensor.dtype).name)
+            for tensor in model.inputs
+        ),
+        outputs={
+            name: tuple(tensor.shape[1:]) for name, tensor in zip(names, model.outputs, strict=True)
+        },
+        losses=by_output(loss, names),
+        weights=tuple(
+            (name, tuple(weight.shape))
+            for name, weight in zip(variable_names(model.weights), model.weights, strict=True)
+        ),
+        compiled=compiled,
+        is_keras_3=True,
+    )
+
+
+def variable_names(variables: Sequence[Any]) -> list[str]:
+    """Return the names of Keras's variables in a checkpoint: their paths, made unique."""
+    names: list[str] = []
+    for variable in variables:
+        name = base = re.sub(r"[^A-Za-z0-9_./-]", "_", variable.path).lstrip("_/-") or "variable"
+        number = 1
+        while name in names:
+            name, number = f"{base}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+@contextlib.contextmanager
+def fresh_names() -> Iterator[None]:
+    """Restart Keras 3's numbering of unnamed layers inside the block, if Keras 3 is there."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state is None:
+        yield
+        return
+    before = state.get_global_attribute("object_name_uids")
+    state.set_global_attribute("object_name_uids", defaultdict(int))
+    try:
+        yield
+    finally:
+        state.set_global_attribute("object_name_uids", before)
+
+
+def _keras() -> Any:
+    try:
+        return importlib.import_module("keras")
+    except ImportError as error:
+        raise ModelError(
+            f"`keras_model` is a model of Keras 3, which cannot be imported: {error}.",
+            'Install Keras 3 with `pip install "keras>=3"`, for TensorFlow 2.16 or newer.',
+            argument="keras_model",
+        ) from error
+
+
+def _output_names(model: Any) -> list[str]:
+    names = getattr(model, "output_names", None)
+    # A Sequential model's only output has the name of its last layer.
+    return list(names) if names else [model.layers[-1].name]
+
+
+def _check(model: Any) -> None:
+    backend = _keras().backend.backend()
+    if backend != "tensorflow":
+        raise unusable(
+            f"is a model of Keras 3 with the backend {backend}",
+            'Set KERAS_BACKEND to "tensorflow" before Keras is imported.',
+            model,
+        )
+    if getattr(model, "optimizer", None) is None or not getattr(model, "compiled", False):
+        raise unusable(
+            "is not compiled", "Call compile() with an optimizer and a loss first.", model
+        )
+    if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
+        raise unusable(
+            "does not know its inputs, so they cannot be found in the data",
+            "Begin it with keras.Input(), or make a model of inputs and outputs: keras.Model(inputs, outputs).",
+            model,
+        )
+    names = [type(layer).__name__ for layer in model._flatten_layers(include_self=False)]
+    preparing = sorted(set(names) & set(_EAGER_ONLY))
+    if preparing:
+        raise unusable(
+            f"has a layer {preparing[0]}, which Estimators cannot run",
+            "Prepare the column in the input with `transform`, or use a model of tf.keras (Keras 2).",
+            model,
+        )
+    optimizer = model.optimizer
+    if type(optimizer).__name__ == "LossScaleOptimizer":
+        raise unusable(
+            "scales its loss for float16, which Estimators do not",
+            'Use the policy "mixed_bfloat16", which needs no scaling.',
+            model,
+        )
+    if optimizer.gradient_accumulation_steps:
+        raise unusable(
+            "has an optimizer with `gradient_accumulation_steps`, which Estimators do not support",
+            "Leave it out, and give a larger `batch_size`.",
+            model,
+        )

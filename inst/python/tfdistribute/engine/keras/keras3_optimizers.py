@@ -1,0 +1,120 @@
+"""Optimizers of Keras 3 as functions from old values to new ones.
+
+With TensorFlow, the optimizers of Keras 3 write to their variables. In a graph of TensorFlow 1 these writes have no
+order, and several replicas would write to the same variables. Keras 3 has a second implementation without writes, for
+other backends. It computes the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.errors import ModelError
+
+
+class FunctionalOptimizer:
+    """A copy of a Keras 3 optimizer for the variables of a model.
+
+    Args:
+        optimizer: The optimizer of ``compile()``. It does not change.
+        variables: The variables of the model that are trained.
+
+    Attributes:
+        state: The variables of the optimizer, without the step and the learning rate: a training that continues with
+            another learning rate must use the new one.
+    """
+
+    def __init__(self, optimizer: Any, variables: Sequence[Any]) -> None:
+        self._optimizer = type(optimizer).from_config(optimizer.get_config())
+        self._optimizer.__class__ = _functional_class(type(optimizer))
+        self._optimizer.build(list(variables))
+        rate = self._optimizer._learning_rate
+        # A schedule, or a function, is evaluated in the graph.
+        self._rate = rate.numpy() if hasattr(rate, "numpy") else None
+        fixed = (self._optimizer._iterations, *((rate,) if self._rate is not None else ()))
+        self.state = [
+            each for each in self._optimizer.variables if all(each is not one for one in fixed)
+        ]
+
+    def apply(
+        self, state: Sequence[Any], gradients: Sequence[Any], weights: Sequence[Any], step: Any
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the new weights and the new state.
+
+        Args:
+            state: Tensors of the state.
+            gradients: One per weight; None for a weight on which the loss does not depend.
+            weights: Tensors of the trained variables.
+            step: Number of steps taken before.
+        """
+        optimizer, given = self._optimizer, iter(state)
+        values = []
+        for variable in optimizer.variables:
+            if variable is optimizer._iterations:
+                values.append(tf.cast(step, variable.dtype))
+            elif self._rate is not None and variable is optimizer._learning_rate:
+                values.append(tf.constant(self._rate))
+            else:
+                values.append(next(given))
+        after, variables = optimizer.stateless_apply(values, list(gradients), list(weights))
+        kept = {
+            id(variable): value
+            for variable, value in zip(optimizer.variables, variables, strict=True)
+        }
+        return list(after), [kept[id(variable)] for variable in self.state]
+
+    def averages(self) -> list[Any] | None:
+        """Return the moving averages of the weights if they replace the weights at the end of a training, or None."""
+        optimizer = self._optimizer
+        if not optimizer.use_ema or optimizer.ema_overwrite_frequency:
+            return None
+        return list(optimizer._model_variables_moving_average)
+
+
+def _functional_class(optimizer_class: type) -> type:
+    """Make a class without what Keras 3 replaces for TensorFlow."""
+    writing = importlib.import_module("keras.src.backend.tensorflow.optimizer").TFOptimizer
+    base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
+    members = {
+        name: getattr(base, name)
+        for name in vars(writing)
+        if name in vars(base)
+        and not name.startswith("__")
+        # It reads only, and takes the sparse gradients of embeddings.
+        and name != "_clip_by_norm"
+        and getattr(optimizer_class, name) is getattr(writing, name)
+    }
+    if "stateless_apply" not in members:
+        name = optimizer_class.__name__
+        raise ModelError(
+            f"`keras_model` is compiled with the optimizer {name}, whose updates cannot run in a graph.",
+            "Compile the model with another optimizer.",
+            argument="keras_model",
+            value=name,
+        )
+    members["_overwrite_model_variables_with_average_value"] = _overwrite
+    members["_update_model_variables_moving_average"] = _average
+    return type(optimizer_class.__name__, (optimizer_class,), members)
+
+
+def _average(self: Any, variables: Sequence[Any]) -> None:
+    """Update the averages; every ``ema_overwrite_frequency`` steps, they replace the weights.
+
+    Keras does the second in a branch, which cannot hand its values out of a graph.
+    """
+    base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
+    base._update_model_variables_moving_average(self, variables)
+    if not self.ema_overwrite_frequency:
+        return
+    now = tf.equal((self.iterations + 1) % self.ema_overwrite_frequency, 0)
+    for variable, average in zip(variables, self._model_variables_moving_average, strict=True):
+        if average is not None:
+            variable.assign(tf.where(now, average.value, variable.value))
+
+
+def _overwrite(self: Any, variables: Sequence[Any]) -> None:
+    """Do nothing: ``_average`` has replaced the weights already."""

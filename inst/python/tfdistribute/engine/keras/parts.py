@@ -1,0 +1,115 @@
+"""What the Estimators of Keras 2 and Keras 3 models share: their parts, inputs, responses and initial weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.features.packed_features import Features
+from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.errors import InputError, ModelError
+
+# The mean loss over rows; Estimator reserves the name "loss" for the mean over batches.
+ROW_LOSS = "average_loss"
+
+Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class KerasParts:
+    """The parts of an Estimator's graph.
+
+    Args:
+        known: The model and its facts. The model itself does not change.
+        optimizer: Makes a new legacy Keras optimizer on each call; None for Keras 3, which trains with its own.
+        custom_objects: Objects that are not Keras's own, by name.
+        router: Takes tensors by the features' names; returns the names of the features that each input reads.
+        weights: Name of the feature that holds each row's weight, or None.
+    """
+
+    known: KerasFacts
+    optimizer: Callable[[], Any] | None
+    custom_objects: Mapping[str, Any]
+    router: Router
+    weights: str | None = None
+
+
+def input_tensors(parts: KerasParts, features: Any) -> list[Any]:
+    """Return one tensor per input of the model, in its order."""
+    if not isinstance(features, Mapping):
+        # As in Keras, a bare tensor belongs to the only input.
+        features = {parts.known.inputs[0][0]: features}
+    routes = parts.router(features)
+    tensors = []
+    for name, shape, dtype in parts.known.inputs:
+        together = None
+        if len(routes[name]) > 1 and dtype == "float32" and isinstance(features, Features):
+            together = features.as_matrix(routes[name])
+        if together is None:
+            read = [_as_input(features[feature], shape, dtype) for feature in routes[name]]
+            together = read[0] if len(read) == 1 else tf.concat(read, axis=1)
+        tensors.append(together)
+    return tensors
+
+
+def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
+    tensor = tf.convert_to_tensor(tensor)
+    if tensor.dtype != dtype:
+        tensor = tf.cast(tensor, dtype)
+    if tensor.shape.rank == 1 and len(shape) == 1:
+        return tf.expand_dims(tensor, 1)
+    if tensor.shape.rank == 2 and not shape:
+        return tf.squeeze(tensor, 1)
+    return tensor
+
+
+def responses(known: KerasFacts, labels: Any) -> Any:
+    """Return labels by output; a single response belongs to the only output with a loss."""
+    names = [name for name, loss in known.losses.items() if loss is not None]
+    if labels is None:
+        raise InputError(
+            "The input has no response, which the Keras model's loss compares its output with.",
+            "Give a response in input_fn().",
+            argument="response",
+        )
+    if isinstance(labels, (Mapping, list, tuple)) or len(known.outputs) == 1:
+        return labels
+    if len(names) != 1:
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise InputError(
+            f"The Keras model's outputs {listed} each need a response, and the input has one.",
+            "Let a function return a dataset with a named list of responses (see input_dataset()), or give a loss "
+            "to one output only.",
+            argument="response",
+            value=listed,
+        )
+    return {names[0]: labels}
+
+
+def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
+    """Initialise variables if there is no checkpoint, without constants in the graph."""
+
+    def init(scaffold: Any, session: Any) -> None:
+        del scaffold
+        copies = [
+            (copy.initializer, value)
+            for variable, value in zip(variables, values, strict=True)
+            for copy in _copies(variable)
+        ]
+        feed = {initializer.inputs[1]: value for initializer, value in copies}
+        session.run([initializer for initializer, _ in copies], feed)
+
+    return init
+
+
+def _copies(variable: Any) -> Sequence[Any]:
+    """List the copies of a variable on the devices of a strategy."""
+    return getattr(variable, "values", None) or (variable,)
+
+
+def nothing(what: str, remedy: str) -> ModelError:
+    """Return the error of a model that lacks a part."""
+    return ModelError(f"`keras_model` has {what}.", remedy, argument="keras_model", value=what)

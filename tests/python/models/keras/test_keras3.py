@@ -1,0 +1,153 @@
+"""Keras 3 models as Estimators, compared with fit() and evaluate() of Keras 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import keras3_models as k3
+from support.inputs import from_function, in_memory
+from support.keras_models import PRICE, ROWS, settings, source
+from support.sampling import sampled
+
+from tfdistribute.errors import ModelError, UnsupportedError
+from tfdistribute.training import concatenated, predict
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export_keras import export_keras_model
+from tfdistribute.training.train import train
+from tfdistribute.training.variables import variable_value
+
+pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.versions]
+
+STEPS = 12
+
+
+def assert_same_weights(estimator: Any, model: Any) -> None:
+    # A model that is read from a file has other paths.
+    names = [name for name, _ in estimator.model_facts().weights]
+    for name, weight in zip(names, model.weights, strict=True):
+        found = variable_value(str(estimator.model_dir), name)
+        np.testing.assert_allclose(found, weight.numpy(), rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("optimizer", k3.OPTIMIZERS)
+def test_optimizers_of_keras_3_train_as_in_fit(tmp_path: Path, optimizer: str) -> None:
+    model = k3.built(optimizer=optimizer)
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(), k3.source(), steps=STEPS)
+    assert_same_weights(estimator, k3.fitted(model, k3.BOTH, STEPS))
+
+
+@pytest.mark.parametrize("name", ["batch normalisation", "convolution", "embedding", "lstm"])
+def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: list[int]) -> None:
+    model = k3.built(name, "adam")
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(steps_per_run="auto"), k3.source(name), steps=STEPS)
+    assert max(runs) > 1
+    data = k3.MODELS[name][1]
+    k3.fitted(model, data, STEPS)
+    assert_same_weights(estimator, model)
+    found = evaluate(estimator, settings(), k3.source(name, num_epochs=1))
+    expected = model.evaluate(data, PRICE, verbose=0, return_dict=True)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
+    predicted = concatenated(predict(estimator, settings(), k3.source(name, num_epochs=1)))
+    np.testing.assert_allclose(
+        predicted["price"], model.predict(data, verbose=0), rtol=1e-5, atol=1e-6
+    )
+
+
+@sampled(
+    ("name", "optimizer", "strategy"),
+    [
+        ("dense", "adamw", "mirrored"),
+        ("dense", "averages", "mirrored"),
+        ("lstm", "sgd", "mirrored"),
+        ("dense", "adam", "central storage"),
+    ],
+    check=[("dense", "adamw", "mirrored"), ("dense", "adam", "central storage")],
+)
+def test_two_devices_give_the_weights_of_one(
+    tmp_path: Path, name: str, optimizer: str, strategy: str
+) -> None:
+    model = k3.built(name, optimizer)
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(strategy), k3.source(name), steps=STEPS)
+    assert_same_weights(estimator, k3.fitted(model, k3.MODELS[name][1], STEPS))
+
+
+def test_replicas_drop_different_units(tmp_path: Path) -> None:
+    def model() -> Any:
+        # The only unit is dropped or doubled, so the loss of a row is 0 or 4.
+        weights = k3.layers.Dense(1, kernel_initializer="ones", use_bias=False, name="price")
+        network = k3.keras.Sequential(
+            [k3.keras.Input((1,), name="x"), k3.layers.Dropout(0.5), weights]
+        )
+        network.compile(k3.keras.optimizers.SGD(0.0), "mse")
+        return network
+
+    columns = {"x": np.ones(ROWS, "float32"), "y": np.zeros(ROWS, "float32")}
+    # One row for each replica. With the same numbers in both, the mean would never be 2.
+    rows = in_memory(columns, batch_size=2, num_epochs=None)
+    estimator = k3.from_function(tmp_path, model)
+    every_step = settings("mirrored", log_step_count_steps=1)
+    history = train(estimator, every_step, rows, steps=40)
+    assert set(history.losses) == {0.0, 2.0, 4.0}
+
+
+def test_several_inputs_and_outputs_have_their_own_losses(tmp_path: Path) -> None:
+    model = k3.two_headed()
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(), from_function(k3.two_responses), steps=STEPS)
+    model.fit(k3.two_responses(), steps_per_epoch=STEPS, shuffle=False, verbose=0)
+    assert_same_weights(estimator, model)
+    rows = lambda: k3.two_responses().take(ROWS // k3.BATCH)  # noqa: E731
+    found = evaluate(estimator, settings(), from_function(rows))
+    expected = model.evaluate(rows(), verbose=0, return_dict=True)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_trained_weights_go_out_as_a_keras_file(tmp_path: Path) -> None:
+    model = k3.built("batch normalisation")
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(), k3.source(), steps=STEPS)
+    path = export_keras_model(estimator, str(tmp_path / "out" / "trained.keras"))
+    trained = k3.keras.models.load_model(path)
+    k3.fitted(model, k3.BOTH, STEPS)
+    for found, expected in zip(trained.weights, model.weights, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_a_function_gives_the_same_model_each_time_and_leaves_keras_3_as_it_was(
+    tmp_path: Path,
+) -> None:
+    before = k3.layers.Dense(1).name
+    for name in "ab":
+        model = k3.from_function(tmp_path / name, k3.built)
+        train(model, settings(), k3.source(), steps=1)
+    first, second = (
+        variable_value(str(tmp_path / name), "sequential/price/kernel") for name in "ab"
+    )
+    np.testing.assert_array_equal(first, second)
+    assert k3.layers.Dense(1).name not in (before, "dense")
+    assert k3.keras.backend.backend() == "tensorflow"
+    assert k3.fitted(k3.built(), k3.BOTH, 1).weights
+
+
+def test_what_estimators_cannot_train_is_refused_by_name(tmp_path: Path) -> None:
+    scaled = k3.keras.Sequential([k3.keras.Input((2,)), k3.layers.Normalization()])
+    scaled.compile("sgd", "mse")
+    with pytest.raises(ModelError, match="has a layer Normalization, which Estimators cannot run"):
+        train(k3.from_function(tmp_path / "a", lambda: scaled), settings(), source(), steps=1)
+    plain = k3.keras.Sequential([k3.keras.Input((2,)), k3.layers.Dense(1)])
+    with pytest.raises(ModelError, match="is not compiled"):
+        train(k3.from_function(tmp_path / "b", lambda: plain), settings(), source(), steps=1)
+    model = k3.from_function(tmp_path / "c", k3.built)
+    task = SimpleNamespace(cluster_spec={"worker": ["127.0.0.1:1"]}, tf_random_seed=1)
+    with pytest.raises(UnsupportedError, match="cannot be trained by several processes"):
+        model.build(task)
+    train(model, settings(), k3.source(), steps=1)
+    with pytest.raises(UnsupportedError, match="cannot be evaluated on several devices"):
+        evaluate(model, settings(evaluation="mirrored"), k3.source(num_epochs=1))
