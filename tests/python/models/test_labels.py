@@ -108,6 +108,15 @@ def test_the_remedy_for_too_many_classes_names_their_number() -> None:
     assert "n_classes = 3" in caught.value.remedy
 
 
+def test_classes_counted_from_one_are_a_factor_not_one_class_more() -> None:
+    for high, said in ((2.0, "count its classes from 0"), (4.0, "the number of its levels")):
+        with pytest.raises(InputError) as caught:
+            CLASSIFIER.check(facts(ColumnFacts("y", "integer"), (1.0, high)))
+        assert caught.value.remedy is not None
+        assert said in caught.value.remedy
+        assert "n_classes =" not in caught.value.remedy
+
+
 def test_codes_of_a_factor_are_no_names() -> None:
     codes = facts(ColumnFacts("y", "integer", (), ("no", "yes")), (0.0, 1.0))
     assert CLASSIFIER.complete_from_input(codes) == CLASSIFIER

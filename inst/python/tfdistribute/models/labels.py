@@ -122,9 +122,11 @@ def _check_range(
             value=f"{fraction:g}",
         )
     if low < 0 or high > n_classes - 1:
-        remedy = "Give the response as a factor, or count its classes from 0."
-        if low >= 0:
-            remedy = f"Give n_classes = {int(high) + 1}, or count the classes from 0."
+        remedy = "Make the response a factor, or count its classes from 0."
+        if low == 0:
+            remedy = f"Give n_classes = {int(high) + 1}, or make the response a factor."
+        elif high - low >= n_classes:
+            remedy = "Make the response a factor, and give the number of its levels as `n_classes`."
         raise InputError(
             f'The response "{label.name}" goes from {low:g} to {high:g}, but with n_classes = {n_classes} classes '
             f"are 0 to {n_classes - 1}.",

@@ -226,7 +226,32 @@ def test_files_of_other_formats_are_refused_by_name(
         error = refusal(table_input(kind, path))
         assert f'The file "{path}" cannot be read as' in error.problem
     assert "does not exist" in refusal(table_input(kind, tmp_path / "none")).problem
-    assert "is a directory" in refusal(table_input(kind, tmp_path)).problem
+
+
+def test_the_remedy_for_another_format_is_the_function_that_reads_it(tmp_path: Path):
+    path = tmp_path / "other"
+    for content, function in ((b"x,y\n1,2\n", "input_csv()"), (b"ARROW1\0\0", "input_arrow()")):
+        path.write_bytes(content)
+        assert function in str(refusal(table_input("parquet", path)).remedy)
+
+
+def test_a_directory_means_its_files(
+    kind: str, made: Callable[..., Path], tmp_path: Path, tensorflow: Any
+):
+    for number, name in enumerate(("data/part-1", "data/part-0")):
+        (tmp_path / "data").mkdir(exist_ok=True)
+        made({"x": [float(number)]}, name)
+    (tmp_path / "data" / "_SUCCESS").touch()
+    (tmp_path / "data" / ".part-0.crc").touch()
+    assert rows_of(tensorflow, table_input(kind, tmp_path / "data"))["x"] == [1, 0]
+
+
+def test_a_directory_without_files_or_with_directories_is_refused(kind: str, tmp_path: Path):
+    assert "has no files" in refusal(table_input(kind, tmp_path)).problem
+    (tmp_path / "year=2020").mkdir()
+    error = refusal(table_input(kind, tmp_path))
+    assert f'has directories in it, such as "{tmp_path}/year=2020"' in error.problem
+    assert f'"{tmp_path}/*/*"' in str(error.remedy)
 
 
 def test_damage_inside_a_file_is_reported_when_it_is_read(

@@ -178,6 +178,7 @@ def test_other_files_than_csv_are_refused_by_name(tmp_path: Path):
         (b"\n\n", "only empty lines"),
         (b"\x1f\x8b123", "is compressed"),
         (b"PAR1....", "is a Parquet file"),
+        (b"ARROW1..", "is an Arrow file"),
         (b"a,a\n1,2\n", "two columns `a`"),
         (b'a,b\n1,2\n3,5" pipe\n', "Line 3"),
         (b'a,b\n1,2\n3,"never\nclosed\n', "Line 3"),
@@ -190,7 +191,6 @@ def test_other_files_than_csv_are_refused_by_name(tmp_path: Path):
         assert said in error.problem, content
         assert str(path) in error.problem
     assert "does not exist" in refusal(csv_input(tmp_path / "none.csv")).problem
-    assert "is a directory" in refusal(csv_input(tmp_path)).problem
     assert "matches no file" in refusal(csv_input(tmp_path / "*.tsv")).problem
 
 
@@ -204,6 +204,22 @@ def test_a_header_of_very_many_columns_has_an_answer_soon(tmp_path: Path):
     error = refusal(csv_input(written(tmp_path, ",".join([*names, "column7"]) + "\n1\n")))
     assert "two columns `column7`" in error.problem
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_another_delimiter_is_recognised_by_the_header(tmp_path: Path, delimiter: str, quote: str):
+    lines = [delimiter.join(f"{quote}{name}{quote}" for name in names) for names in ("xy", "ab")]
+    path = written(tmp_path, "\n".join(lines) + "\n")
+    shown = delimiter.replace("\t", "\\t")
+    error = refusal(csv_input(path))
+    assert (error.argument, error.remedy) == ("delim", f'Give delim = "{shown}".')
+    assert list(csv_input(path, delimiter=delimiter).facts().features) == ["x", "y"]
+
+
+def test_a_comma_decides_where_the_header_has_one(tmp_path: Path):
+    path = written(tmp_path, 'a;b,c\n1,2\n3,"x";y\n')
+    assert "Line 3" in refusal(csv_input(path)).problem
 
 
 def test_missing_columns_are_named_with_the_file(tmp_path: Path):

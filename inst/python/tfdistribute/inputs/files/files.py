@@ -47,25 +47,32 @@ def is_local(path: str) -> bool:
     return "://" not in path or path.startswith(_FILE_SCHEME)
 
 
-def find_files(paths: Sequence[str], argument: str = "paths") -> tuple[File, ...]:
+def find_files(
+    paths: Sequence[str], argument: str = "paths", directories: bool = False
+) -> tuple[File, ...]:
     """Find the files that match paths and patterns.
 
     Args:
         paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, local or with a scheme such as ``gs://``.
         argument: Name of the user's argument, for errors.
+        directories: Whether a directory means its files, without those whose names begin with "." or "_".
 
     Returns:
-        Each file once, in the order of the paths; matches of a pattern are sorted by name.
+        Each file once, in the order of the paths; those of a pattern or a directory are sorted by name.
 
     Raises:
         InputError: there are no paths, a file is missing, unreadable or a directory, a pipe or a device, a pattern
-            matches nothing, or TensorFlow does not read a path's scheme.
+            matches nothing, a directory that means its files has none or has directories in it, or TensorFlow does
+            not read a path's scheme.
     """
     if not paths:
         raise InputError(
             f"`{argument}` names no files.", "Name at least one file.", argument=argument
         )
-    found = [each for path in paths for each in _matching(normalised(path, argument), argument)]
+    found: list[str] = []
+    for path in (normalised(path, argument) for path in paths):
+        whole = directories and is_directory(path)
+        found += _files_in(path, argument) if whole else _matching(path, argument)
     return tuple(file_at(path, argument) for path in dict.fromkeys(found))
 
 
@@ -211,6 +218,26 @@ def _remote_errors(path: str, argument: str = "paths") -> Iterator[None]:
         yield
     except engine.tf.errors.OpError as error:
         raise _read_error(path, error, argument) from error
+
+
+def _files_in(directory: str, argument: str) -> list[str]:
+    names = os.listdir(directory) if is_local(directory) else engine.tf.io.gfile.listdir(directory)
+    # Marks of success and checksums, which Spark and Hadoop write beside the data.
+    shown = sorted(name.rstrip("/") for name in names if not name.startswith((".", "_")))
+    paths = [_join(directory, name) for name in shown]
+    inner = next((path for path in paths if is_directory(path)), None)
+    if inner is None and paths:
+        return paths
+    raise InputError(
+        f'The directory "{directory}" has no files.'
+        if inner is None
+        else f'The directory "{directory}" has directories in it, such as "{inner}".',
+        "Write files there first, or correct the path."
+        if inner is None
+        else f'Name the files with a pattern, such as "{_join(directory, "*/*")}".',
+        argument=argument,
+        value=directory,
+    )
 
 
 def _join(directory: str, name: str) -> str:

@@ -254,7 +254,10 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
     if facts.name == response:
         return "Remove the rows without a response."
     value = '"unknown"' if facts.type == "string" else "0"
-    return f"Remove such rows, or give a value to take instead: impute = list(`{facts.name}` = {value})."
+    return (
+        f"Give a value to take instead, impute = list(`{facts.name}` = {value}); or remove such rows, or leave the "
+        "column out of `features`."
+    )
 
 
 def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:

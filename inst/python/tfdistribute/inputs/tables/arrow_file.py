@@ -25,7 +25,7 @@ class Arrow(TableInput, kind="arrow"):
     """Tables in Arrow's file format. Each record batch is a block, so the largest one determines memory use."""
 
     def _open(self) -> Source:
-        files = find_files(self.paths)
+        files = find_files(self.paths, directories=True)
         scans = [_scan(number, file) for number, file in enumerate(files)]
         schemas = tuple(schema for schema, _ in scans)
         columns = self._choose_columns(files, schemas)

@@ -16,7 +16,7 @@ from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of
 from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, SkippedRows
 from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader
-from tfdistribute.inputs.tables.csv_records import Span, find_spans
+from tfdistribute.inputs.tables.csv_records import Span, check_delimiter, find_spans
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.inputs.tables.table_input import TableInput
 
@@ -42,7 +42,7 @@ class Csv(TableInput, kind="csv"):
 
     def _open(self) -> Source:
         self._check_types()
-        files = find_files(self.paths)
+        files = find_files(self.paths, directories=True)
         format = CsvFormat(self.delimiter, self.na)  # noqa: A001
         readers = [RecordReader(file, _header(file, self.delimiter), format) for file in files]
         types = self._infer_types(readers)
@@ -122,6 +122,8 @@ def _header(file: File, delimiter: str) -> tuple[str, ...]:
                 value=file.path,
             ) from error
         names = _fields(text, file, delimiter)
+        if len(names) == 1:
+            check_delimiter(file, text.encode(), delimiter)
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if not names or twice:
         raise InputError(

@@ -23,6 +23,8 @@ LONGEST_RECORD = 16 * 2**20
 _HEADER_BYTES = 2**16
 
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+# Common delimiters of files that are called CSV.
+_DELIMITERS = (";", "\t", "|", ",")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -111,7 +113,7 @@ def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> lis
 
 
 def _check_text(file: File, data: bytes) -> None:
-    problem = None
+    problem = remedy = None
     if not data:
         raise InputError(
             f'The file "{file.path}" is empty: the line with the names of its columns is missing.',
@@ -122,13 +124,15 @@ def _check_text(file: File, data: bytes) -> None:
     if data[:2] == b"\x1f\x8b":
         problem = "is compressed"
     elif data[:4] == b"PAR1":
-        problem = "is a Parquet file"
+        problem, remedy = "is a Parquet file", "Use input_parquet()."
+    elif data[:6] == b"ARROW1":
+        problem, remedy = "is an Arrow file", "Use input_arrow()."
     elif b"\x00" in data[:1000]:
         problem = "is not text in UTF-8"
     if problem is not None:
         raise InputError(
             f'The file "{file.path}" {problem}, and cannot be read as CSV.',
-            "Give CSV files in UTF-8, not compressed.",
+            remedy or "Give CSV files in UTF-8, not compressed.",
             argument="paths",
             value=file.path,
         )
@@ -169,15 +173,35 @@ def _check_quotes(
     wrong_close = close[~np.isin(after, around) & (close + 1 < len(letters))]
     wrong = np.concatenate([wrong, wrong_close])
     if len(wrong):
+        first = int(wrong.min())
+        if line_of(first) == 1:
+            check_delimiter(file, bytes(letters).split(b"\n", 1)[0], delimiter)
         raise _refusal(
             file,
-            line_of(int(wrong.min())),
+            line_of(first),
             "has a quote inside a field",
             'Quote the whole field and double the quotes in it, as in "5"" pipe".',
         )
     if at_end and len(quotes) % 2:
         raise _refusal(
             file, line_of(int(quotes[-1])), "opens a quote that is never closed", "Close the quote."
+        )
+
+
+def check_delimiter(file: File, header: bytes, delimiter: str) -> None:
+    """Refuse a file whose first line has another delimiter than this one.
+
+    Raises:
+        InputError: the line has no such delimiter, but one that is common in other files.
+    """
+    other = next((each for each in _DELIMITERS if each.encode() in header), None)
+    if other is not None and delimiter.encode() not in header:
+        shown = other.replace("\t", "\\t")
+        raise InputError(
+            f'The file "{file.path}" seems to have "{shown}" between its fields, not "{delimiter}".',
+            f'Give delim = "{shown}".',
+            argument="delim",
+            value=delimiter,
         )
 
 

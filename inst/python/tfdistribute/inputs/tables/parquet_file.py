@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.inputs.files.blocks import Block, Source
-from tfdistribute.inputs.files.files import File, find_files
+from tfdistribute.inputs.files.files import File, find_files, read_bytes
 from tfdistribute.inputs.tables.pyarrow_import import (
     arrow_module,
     explain_arrow_errors,
@@ -25,7 +25,7 @@ class Parquet(TableInput, kind="parquet"):
     """Parquet tables. Each row group is a block, so the largest one determines memory use."""
 
     def _open(self) -> Source:
-        files = find_files(self.paths)
+        files = find_files(self.paths, directories=True)
         metadata = tuple(_metadata(file) for file in files)
         columns = self._choose_columns(files, [each.schema.to_arrow_schema() for each in metadata])
         positions = {
@@ -38,8 +38,18 @@ class Parquet(TableInput, kind="parquet"):
 
 def _metadata(file: File) -> Any:
     parquet = arrow_module("pyarrow.parquet")
-    with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
+    with explain_arrow_errors(file, _KIND, _remedy(file)), open_for_arrow(file) as opened:
         return parquet.read_metadata(opened)
+
+
+def _remedy(file: File) -> str:
+    """Return what to do with a file that cannot be read, by its first bytes."""
+    begin = read_bytes(file.path, 0, min(file.size, 1000))
+    if begin.startswith(b"ARROW1"):
+        return "Use input_arrow()."
+    if begin and not begin.startswith(b"PAR1") and b"\x00" not in begin:
+        return "Use input_csv() if it is a CSV file; otherwise write it again, or leave it out."
+    return _REMEDY
 
 
 def _blocks(number: int, metadata: Any) -> list[tuple[int, Block]]:
