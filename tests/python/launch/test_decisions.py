@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,8 +15,14 @@ from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, from_values
 from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
-from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.hardware import VISIBLE, assign_cores, assign_gpus, available_gpus
+from tfdistribute.launch.host import hardware, private_directory
+from tfdistribute.launch.host.hardware import (
+    VISIBLE,
+    assign_cores,
+    assign_gpus,
+    available_gpus,
+    devices_of_tasks,
+)
 from tfdistribute.launch.host.logs import LogReader, level_of
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.progress import Progress
@@ -354,6 +361,23 @@ def test_gpus_come_from_the_driver_or_from_cuda_visible_devices(tmp_path: Path):
     # As CUDA reads the list.
     assert available_gpus({VISIBLE: "1,-1,0"}, tmp_path) == ["1"]
     assert available_gpus({VISIBLE: ""}, tmp_path) == []
+
+
+def test_devices_of_a_local_clusters_tasks_are_known_without_tensorflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cluster, driver = LocalCluster(workers=2), tmp_path / "no driver"
+    monkeypatch.setattr(hardware, "_AMD_DRIVER", tmp_path / "kfd")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert devices_of_tasks(cluster, {}, driver) == ("/device:CPU:0",)
+    assert devices_of_tasks(cluster, {VISIBLE: "3,7"}, driver) == (
+        "/device:GPU:0",
+        "/device:GPU:1",
+    )
+    assert devices_of_tasks(ClusterSpec(chief=("a:1",)), {}, driver) == ()
+    assert devices_of_tasks(None, {}, driver) == ()
+    (tmp_path / "kfd").touch()
+    assert devices_of_tasks(cluster, {}, driver) == ()
 
 
 def test_training_processes_share_out_the_gpus_and_servers_get_none():

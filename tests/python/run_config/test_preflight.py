@@ -226,6 +226,20 @@ def test_a_plan_needs_no_strategy_yet():
         check_strategy_of_cluster(Mirrored(), LOCAL, "plan")
 
 
+@pytest.mark.parametrize("verb", ["plan", "train"])
+def test_more_devices_than_a_task_can_have_are_refused_before_tasks_start(verb: str):
+    cpu = ("/device:CPU:0",)
+    cluster = LocalCluster(workers=2, devices_per_worker=2)
+    with pytest.raises(StrategyError, match="`devices_per_worker` is 2"):
+        check_strategy_of_cluster(MultiWorker(), cluster, verb, cpu)
+    with pytest.raises(StrategyError, match="`memory_limit_mb` is 100"):
+        check_strategy_of_cluster(
+            MultiWorker(), LocalCluster(workers=2, memory_limit_mb=100), verb, cpu
+        )
+    for devices in ((), ("/device:GPU:0", "/device:GPU:1")):
+        check_strategy_of_cluster(MultiWorker(), cluster, verb, devices)
+
+
 @pytest.mark.parametrize("verb", ["evaluate", "train_and_evaluate"])
 def test_estimators_of_version_1_are_not_evaluated_under_a_strategy(verb: str):
     run = RunContext(RunSettings(eval_distribute=OneDevice("CPU:0")), verb, v1_canned=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from tfdistribute.cluster.checks import check, check_tf_configs
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.run_config import check_strategy_of_cluster
 from tfdistribute.strategies import Strategy
 
@@ -43,7 +45,9 @@ def plan_tasks(
     cluster: Cluster | None, strategy: Strategy | None, workload: plan.Workload
 ) -> list[dict[str, Any]]:
     """Describe what each task of a cluster would do."""
-    check_strategy_of_cluster(strategy, cluster, "plan")
+    cpus = getattr(strategy, "devices_per_replica", 1)
+    devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
+    check_strategy_of_cluster(strategy, cluster, "plan", devices)
     return _as_rows(plan.plan(cluster, workload, strategy))
 
 

@@ -11,6 +11,7 @@ from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import Job, must_launch
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import check_strategy_of_cluster
@@ -32,7 +33,9 @@ def prepare_job(
     """
     if not must_launch(cluster, os.environ):
         return None
-    check_strategy_of_cluster(strategy, cluster, verb)
+    cpus = getattr(strategy, "devices_per_replica", 1)
+    devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
+    check_strategy_of_cluster(strategy, cluster, verb, devices)
     plan.plan(cluster, workload)
     return {
         "directory": private_directory.new_directory(),

@@ -28,7 +28,10 @@ def preflight(run: RunContext) -> None:
 
 
 def check_strategy_of_cluster(
-    strategy: Strategy | None, cluster: Cluster | None, verb: str = "train"
+    strategy: Strategy | None,
+    cluster: Cluster | None,
+    verb: str = "train",
+    devices: tuple[str, ...] = (),
 ) -> None:
     """Refuse a strategy that a cluster's tasks could not train with, before they start.
 
@@ -38,10 +41,11 @@ def check_strategy_of_cluster(
         strategy: Strategy of training.
         cluster: The cluster; None for this process alone, which has no such rules.
         verb: The verb that starts the tasks, or "plan", which needs no strategy.
+        devices: Canonical names of the devices that a task can have; empty if unknown.
 
     Raises:
-        StrategyError: the strategy uses one machine, or does not suit the roles of the cluster.
+        StrategyError: the strategy uses one machine, or does not suit the roles or the devices of the cluster.
     """
     if cluster is not None:
         settings = RunSettings(train_distribute=strategy, cluster=cluster)
-        preflight(RunContext(settings, verb, starts_tasks=True))
+        preflight(RunContext(settings, verb, starts_tasks=True, devices=devices))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tfdistribute.cluster.spec import EVALUATOR, Task
+from tfdistribute.cluster.spec import EVALUATOR, Cluster, LocalCluster, Task
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The driver has one directory per GPU here.
 _DRIVER = Path("/proc/driver/nvidia/gpus")
+_AMD_DRIVER = Path("/dev/kfd")
 
 
 def available_cores() -> list[int]:
@@ -51,6 +53,27 @@ def available_gpus(environment: Mapping[str, str], driver: Path = _DRIVER) -> li
             break
         gpus.append(name.strip())
     return gpus
+
+
+def devices_of_tasks(
+    cluster: Cluster | None,
+    environment: Mapping[str, str],
+    driver: Path = _DRIVER,
+    logical_cpus: int = 1,
+) -> tuple[str, ...]:
+    """Return the devices that a task of a local cluster can have, without starting TensorFlow; empty if unknown.
+
+    GPUs of other makers than NVIDIA are not seen here, so without NVIDIA's the devices are known only where there is no
+    driver for AMD's.
+    """
+    if not isinstance(cluster, LocalCluster):
+        return ()
+    gpus = available_gpus(environment, driver)
+    if gpus:
+        return tuple(f"/device:GPU:{index}" for index in range(len(gpus)))
+    if sys.platform != "linux" or _AMD_DRIVER.exists():
+        return ()
+    return tuple(f"/device:CPU:{index}" for index in range(logical_cpus))
 
 
 def assign_gpus(
