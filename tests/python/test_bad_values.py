@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +65,13 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     ),
 }
 
+# Values of required fields that a row of the table gives.
+MISSING: dict[str, dict[str, Any]] = {
+    "strategy_one_device": {"device": "CPU:0"},
+    "column_bucketized": {"boundaries": [0, 1]},
+    "column_categorical_with_identity": {"num_buckets": 3},
+}
+
 
 def as_description(row: dict[str, Any], value: Any) -> Any:
     """Wrap a value: R makes descriptions of optimizers and initializers from a name."""
@@ -84,9 +95,63 @@ def test_a_value_that_r_refuses_is_refused(row: dict[str, Any], value: Any):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_other_values_of_the_table_are_valid(name: str):
     family, kind, valid = FUNCTIONS[name]
-    missing = {
-        "strategy_one_device": {"device": "CPU:0"},
-        "column_bucketized": {"boundaries": [0, 1]},
-        "column_categorical_with_identity": {"num_buckets": 3},
-    }
-    assert read(family, {"kind": kind, **valid, **missing.get(name, {})})
+    assert read(family, {"kind": kind, **valid, **MISSING.get(name, {})})
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    0.5,
+    2**63,
+    1e300,
+    math.inf,
+    math.nan,
+    "",
+    "no such thing",
+    "x" * 100_000,
+    "\ud800",
+    "a\nb",
+    [],
+    [None],
+    [1, "a"],
+    ["a", "a"],
+    ["y" * 1000] * 100,
+    list(range(100_000)),
+    {},
+    {"a": 1},
+    {"kind": "no such kind"},
+    {"kind": "y" * 100_000},
+    {1: 2},
+    [[[[]]]],
+    b"bytes",
+    object(),
+    print,
+)
+
+
+def odd_calls(number: int) -> Iterator[tuple[str, str, Any]]:
+    """Draw functions of R, a field of the description that each makes, and an odd value."""
+    pairs = [
+        (name, field.name)
+        for name, (family, kind, _) in FUNCTIONS.items()
+        for field in dataclasses.fields(family.kinds.get(kind, family))  # type: ignore[arg-type]
+    ]
+    draw = random.Random(7)
+    for _ in range(number):
+        yield (*draw.choice(pairs), draw.choice(ODD))
+
+
+def test_an_odd_value_of_any_field_is_read_or_refused_by_a_short_error_that_names_it():
+    for name, field, value in odd_calls(3000):
+        family, kind, valid = FUNCTIONS[name]
+        missing = MISSING.get(name, {})
+        try:
+            read(family, {"kind": kind, **missing, **valid, field: value})
+        except TfdistributeError as error:
+            label = f"{name}({field} = {str(value)[:50]})"
+            assert len(str(error).encode(errors="replace")) < 2000, label
+            # What is wrong in a mapping is a field of the mapping.
+            named = f"`{field}" in str(error) or (error.argument or "").startswith(field)
+            assert named or isinstance(value, dict), label

@@ -52,7 +52,7 @@ class Description:
             cls.kinds = {}
 
 
-def read(family: type[D], mapping: Mapping[str, Any]) -> D:
+def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") -> D:
     """Make the member of a family that a mapping describes.
 
     A whole number given as 4.0 becomes 4, a single value becomes a tuple if its field is one, and nested mappings
@@ -61,6 +61,7 @@ def read(family: type[D], mapping: Mapping[str, Any]) -> D:
     Args:
         family: Root class of the family, or a description class without kinds.
         mapping: Values by field name; "kind" selects the member.
+        argument: What the mapping is a value of, for the error about its kind.
 
     Returns:
         A frozen dataclass of the family.
@@ -68,8 +69,8 @@ def read(family: type[D], mapping: Mapping[str, Any]) -> D:
     Raises:
         ArgumentError: an unknown kind or field, a missing field, or a value that is not of its field's type.
     """
-    fields = {name: value for name, value in mapping.items() if name != "kind"}
-    member = _member(family, mapping.get("kind"))
+    fields = {str(name): value for name, value in mapping.items() if name != "kind"}
+    member = _member(family, mapping.get("kind"), argument)
     hints = typing.get_type_hints(member)
     known = {field.name: field for field in dataclasses.fields(cast(Any, member))}
     unknown = sorted(set(fields) - set(known))
@@ -93,16 +94,17 @@ def _in_words(member: type[Description]) -> str:
     return f"{member.kind or member.__name__} ({member.__name__})"
 
 
-def _member(family: type[D], kind: Any) -> type[D]:
+def _member(family: type[D], kind: Any, argument: str) -> type[D]:
     if not family.kinds:
         return family
-    member = family.kinds.get(kind)
+    member = family.kinds.get(kind) if isinstance(kind, str) else None
     if member is None or not issubclass(member, family):
+        shown = reprlib.repr(kind)
         raise ArgumentError(
-            f"{kind!r} is not a kind of {family.__name__}.",
+            f"`{argument}` is {shown}, which is not a kind of {family.__name__}.",
             f"Use one of {', '.join(sorted(family.kinds))}.",
-            argument="kind",
-            value=str(kind),
+            argument=argument,
+            value=shown,
         )
     return member
 
@@ -140,7 +142,7 @@ def coerce(value: Any, hint: Any, name: str) -> Any:
             return value
         if not isinstance(value, Mapping):
             raise _misfit(value, f"a {hint.__name__}", name)
-        return read(hint, cast(Mapping[str, Any], value))
+        return read(hint, cast(Mapping[str, Any], value), name)
     return _coerce_plain(value, hint, name)
 
 
@@ -169,7 +171,7 @@ def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
     if hint is bool and isinstance(value, bool):
         return value
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int and number and float(value) == int(value):
+    if hint is int and number and float(value).is_integer():
         return int(value)
     if hint is float and number:
         return float(value)
@@ -187,6 +189,16 @@ def check_minimum(argument: str, value: float, minimum: float) -> None:
     if value < minimum:
         raise ArgumentError(
             f"`{argument}` must be at least {minimum:g}, not {value:g}.",
+            argument=argument,
+            value=f"{value:g}",
+        )
+
+
+def check_maximum(argument: str, value: float, maximum: float) -> None:
+    """Raise ArgumentError if a number is above its maximum."""
+    if value > maximum:
+        raise ArgumentError(
+            f"`{argument}` must be at most {maximum:g}, not {value:g}.",
             argument=argument,
             value=f"{value:g}",
         )

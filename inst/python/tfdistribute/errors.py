@@ -42,6 +42,10 @@ FIELDS = (
 )
 
 
+# Characters of the two texts of an error about an argument.
+_LONGEST_TEXT = 800
+
+
 class TfdistributeError(Exception):
     """A request that cannot be met.
 
@@ -64,6 +68,10 @@ class TfdistributeError(Exception):
         argument: str | None = None,
         value: str | None = None,
     ) -> None:
+        if argument is not None:
+            # What an argument is may be long.
+            problem = _shortened(problem)
+            remedy = None if remedy is None else _shortened(remedy)
         super().__init__(problem)
         self.problem = problem
         self.remedy = remedy
@@ -72,6 +80,10 @@ class TfdistributeError(Exception):
 
     def __str__(self) -> str:
         return self.problem if self.remedy is None else f"{self.problem}\n{self.remedy}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
 class ArgumentError(TfdistributeError):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
-from tfdistribute.descriptions import Description, check_choice, check_minimum
+from tfdistribute.descriptions import Description, check_choice, check_maximum, check_minimum
 from tfdistribute.errors import ClusterError
 
 # The roles in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator is not part of it.
@@ -26,6 +26,9 @@ _SILENCE_S = 30.0
 
 # Networks that the tasks of a local cluster may use.
 NETWORKS = ("auto", "private", "open")
+
+# More processes of one kind do not fit on a machine: each that trains takes about 650 MB.
+MOST_PROCESSES = 1000
 
 # Minimum values of the fields of a local cluster.
 _MINIMUM = {
@@ -182,7 +185,7 @@ class LocalCluster(Cluster, kind="local"):
             for a private one if the kernel allows it.
 
     Raises:
-        ArgumentError: a count or timeout is too small, or the network is unknown.
+        ArgumentError: a count or timeout is out of range, or the network is unknown.
     """
 
     workers: int
@@ -201,6 +204,8 @@ class LocalCluster(Cluster, kind="local"):
             value = getattr(self, name)
             if value is not None:
                 check_minimum(name, value, minimum)
+        for name in ("workers", "ps"):
+            check_maximum(name, getattr(self, name), MOST_PROCESSES)
         check_choice("network", self.network, NETWORKS)
 
     @property

@@ -12,6 +12,7 @@ _NAME = re.compile(
     r"(?:/job:localhost)?(?:/replica:0)?(?:/task:0)?/?(?:device:)?(CPU|GPU):(\d{1,4})",
     re.IGNORECASE,
 )
+_MOST_DEVICES = 1000
 
 
 def canonical_device(name: str, argument: str) -> str:
@@ -53,9 +54,9 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
     if devices is None:
         return None
     if isinstance(devices, int):
-        if devices < 1:
+        if not 1 <= devices <= _MOST_DEVICES:
             raise StrategyError(
-                f"`devices` must be at least 1, not {devices}.",
+                f"`devices` must be a count from 1 to {_MOST_DEVICES}, not {devices}.",
                 "Give the number of devices, their names, or NULL for all GPUs.",
                 argument="devices",
                 value=str(devices),
