@@ -5,7 +5,7 @@
 #'
 #' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions called from R also accept
 #'   these directly.
-#' @param ... Not used.
+#' @param ... Must be empty.
 #' @returns For a [run_config()], a Python `tf.estimator.RunConfig`; for a hook, a `tf.estimator.SessionRunHook`; for a
 #'   [parse_example_spec], a dictionary. It cannot be saved or sent to another process.
 #' @section Errors:
@@ -21,6 +21,7 @@
 #' config$train_distribute$num_replicas_in_sync
 #' @export
 as_python <- function(x, ...) {
+  check_required()
   UseMethod("as_python")
 }
 
@@ -32,6 +33,7 @@ as_python.default <- function(x, ...) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_run_config <- function(x, ...) {
+  check_call()
   call_backend("build_run_config", settings = x)
 }
 

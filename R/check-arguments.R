@@ -39,20 +39,36 @@ is_whole <- function(value) {
     all(abs(value) <= .Machine$integer.max)
 }
 
-check_count <- function(value, minimum = 1L, null = FALSE, argument = rlang::caller_arg(value)) {
+check_count <- function(
+  value,
+  minimum = 1L,
+  null = FALSE,
+  argument = rlang::caller_arg(value),
+  maximum = .Machine$integer.max
+) {
   if (null && is.null(value)) {
     return(NULL)
   }
-  if (!is_number(value) || !is_whole(value) || value < minimum) {
-    abort_argument(value, "a whole number of at least {minimum}{or_null(null)}", argument)
+  if (!is_number(value) || !is_whole(value) || value < minimum || value > maximum) {
+    range <- in_range(value, minimum, maximum)
+    abort_argument(value, "a whole number {range}{or_null(null)}", argument)
   }
   as.integer(value)
+}
+
+# "of at least 1", or the upper bound for a number beyond it.
+in_range <- function(value, minimum, maximum = .Machine$integer.max) {
+  if (is.numeric(value) && any(value > maximum, na.rm = TRUE)) {
+    paste("of at most", maximum)
+  } else {
+    paste("of at least", minimum)
+  }
 }
 
 check_counts <- function(value, minimum = 1L, argument = rlang::caller_arg(value)) {
   counts <- if (is.list(value)) unlist(value) else value
   if (!is.numeric(counts) || length(counts) == 0 || !is_whole(counts) || any(counts < minimum)) {
-    abort_argument(counts, "whole numbers of at least {minimum}", argument)
+    abort_argument(counts, "whole numbers {in_range(counts, minimum)}", argument)
   }
   as.integer(counts)
 }
@@ -203,26 +219,6 @@ check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_a
   check_choice(dtype, choices, argument)
 }
 
-# The `...` of a verb must be empty: a misspelt argument would otherwise be ignored.
-check_no_more <- function(..., verb) {
-  extra <- list(...)
-  if (length(extra) == 0) {
-    return(invisible())
-  }
-  name <- rlang::names2(extra)[[1]]
-  known <- setdiff(names(formals(sys.function(sys.parent()))), c("object", "..."))
-  abort_tfdistribute(
-    "argument",
-    problem = if (nzchar(name)) {
-      "`{name}` is not an argument of {verb}()."
-    } else {
-      "{verb}() was given more arguments than it has."
-    },
-    remedy = paste0("Use only ", backquoted(known), "."),
-    argument = if (nzchar(name)) name
-  )
-}
-
 # Python objects that go to TensorFlow as they are: NULL, one, or a list of them.
 check_python_objects <- function(value, expected, argument = rlang::caller_arg(value)) {
   if (is.null(value)) {
@@ -241,15 +237,4 @@ check_python_object <- function(value, expected, argument = rlang::caller_arg(va
     abort_argument(value, "{expected} or NULL", argument)
   }
   value
-}
-
-check_given <- function(value, remedy, argument = rlang::caller_arg(value)) {
-  if (missing(value)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`{argument}` is missing.",
-      remedy = remedy,
-      argument = argument
-    )
-  }
 }

@@ -18,6 +18,7 @@
 #'   strings; or NULL (default) for the environment's TF_CONFIG.
 #' @param batch_size Global batch: examples of one training step over all replicas, a count; NULL checks no batch.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say.
+#' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_cluster_check` with one row per mistake, and none if all is well. Columns:
 #'   `field` (where it is), `severity` (`"error"`, or `"warning"` if it may only look wrong from this machine),
 #'   `message` and `fix`.
@@ -34,7 +35,8 @@
 #' ))
 #' cluster_check(local_cluster(workers = 3), batch_size = 128)
 #' @export
-cluster_check <- function(cluster = NULL, batch_size = NULL, devices_per_worker = 1) {
+cluster_check <- function(cluster = NULL, batch_size = NULL, devices_per_worker = 1, ...) {
+  check_call()
   batch_size <- check_count(batch_size, null = TRUE)
   devices_per_worker <- check_count(devices_per_worker)
   findings <- if (inherits(cluster, "tfdistribute_cluster")) {

@@ -15,7 +15,7 @@
 #'   [strategy_parameter_server()], in which workers take whole batches in turn.
 #' @param epochs Passes over the rows to check, a count. A function of your own decides its own number of passes.
 #' @param x An audit.
-#' @param ... Ignored.
+#' @param ... Must be empty.
 #' @returns A list of class `sharding_audit`:
 #' * `ok`: TRUE if every row is read as often as by a single pipeline and, in synchronous training, all workers take the
 #'   same number of steps.
@@ -43,7 +43,8 @@
 #' })
 #' check_sharding(everything, 2)
 #' @export
-check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1) {
+check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1, ...) {
+  check_call()
   input <- as_input(input)
   workers <- count_workers(cluster)
   replicas <- check_count(replicas, null = TRUE)

@@ -20,7 +20,8 @@ tf_config_text <- function() {
 #' @examplesIf tfdistribute_available()
 #' cluster_from_environment()
 #' @export
-cluster_from_environment <- function(start_timeout_s = 60, stall_timeout_s = 300) {
+cluster_from_environment <- function(start_timeout_s = 60, stall_timeout_s = 300, ...) {
+  check_call()
   start_timeout_s <- check_number(start_timeout_s, minimum = 1)
   stall_timeout_s <- check_number(stall_timeout_s, minimum = 1)
   text <- tf_config_text()

@@ -1,3 +1,6 @@
+# As in cluster/spec.py: each process that trains takes about 650 MB.
+most_processes <- 1000L
+
 #' Describe a cluster of processes on this machine
 #'
 #' Describes several processes on one machine that train together: a chief, `workers - 1` workers, and optional
@@ -13,8 +16,8 @@
 #' checkpoint; with [strategy_parameter_server()] only the lost one does. An error in the model or the data is raised,
 #' not retried.
 #'
-#' @param workers Processes that train, including the chief, a count.
-#' @param ps Parameter servers, a count.
+#' @param workers Processes that train, including the chief, a count of at most 1000.
+#' @param ps Parameter servers, a count of at most 1000.
 #' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.
 #' @param devices_per_worker Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
 #'   that many of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few; the evaluator sees one that is
@@ -28,6 +31,7 @@
 #' @param network `"private"` for a network of the job's own, `"open"` for the machine's network. `"auto"` (default)
 #'   uses a private one if it is available and the model is stored on this machine, and otherwise an open one, with a
 #'   warning.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>, which also simulates
@@ -47,13 +51,15 @@ local_cluster <- function(
   start_timeout_s = 60,
   stall_timeout_s = 300,
   restarts = 3,
-  network = c("auto", "private", "open")
+  network = c("auto", "private", "open"),
+  ...
 ) {
+  check_call()
   new_description(
     "cluster",
     "local",
-    workers = check_count(workers),
-    ps = check_count(ps, minimum = 0L),
+    workers = check_count(workers, maximum = most_processes),
+    ps = check_count(ps, minimum = 0L, maximum = most_processes),
     evaluator = check_flag(evaluator),
     devices_per_worker = check_count(devices_per_worker),
     memory_limit_mb = check_number(memory_limit_mb, minimum = 1, null = TRUE),

@@ -7,6 +7,7 @@
 #' @param cluster A [cluster()] or [local_cluster()]. For a local cluster, ports are chosen that are free now, which
 #'   starts Python but not TensorFlow.
 #' @param task One of the tasks, as in [cluster()]; NULL (default) for all.
+#' @param ... Must be empty.
 #' @returns For one task, a JSON string of class `tfdistribute_tf_config_text`. For all tasks, a list of such strings
 #'   with the tasks as names.
 #' @section Errors: `tfdistribute_cluster_error`: the cluster does not have the task; or `task` is given for a
@@ -18,7 +19,8 @@
 #' as_tf_config(two, "worker 0")
 #' names(as_tf_config(two))
 #' @export
-as_tf_config <- function(cluster, task = NULL) {
+as_tf_config <- function(cluster, task = NULL, ...) {
+  check_call()
   check_cluster_argument(cluster)
   task <- check_task(task)
   if (inherits(cluster, "tfdistribute_local_cluster")) {

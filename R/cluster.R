@@ -25,6 +25,7 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task that gives
 #'   no sign of life, because it is frozen or its host is gone, counts as lost after a tenth of this time, but not
 #'   before 30 seconds.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_cluster_error`: a string is not an address, for example because a shell would interpret one of its
@@ -46,8 +47,10 @@ cluster <- function(
   evaluator = NULL,
   task = NULL,
   start_timeout_s = 60,
-  stall_timeout_s = 300
+  stall_timeout_s = 300,
+  ...
 ) {
+  check_call()
   described <- new_description(
     "cluster",
     "addresses",
@@ -78,13 +81,15 @@ address_pattern <- paste0(
 )
 
 check_addresses <- function(value, argument = rlang::caller_arg(value)) {
-  if (length(value) == 0) {
+  if (is.null(value) || identical(value, character()) || identical(value, list())) {
     return(character())
   }
-  addresses <- check_strings(if (is.list(value)) unlist(value) else value, argument = argument)
+  is_text <- function(each) is.character(each) && length(each) == 1
+  texts <- is.list(value) && !is.object(value) && all(vapply(value, is_text, NA))
+  addresses <- check_strings(if (texts) unlist(value) else value, argument = argument)
   # Bytes, so that no locale's letters count as letters.
   is_address <- grepl(address_pattern, addresses, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", addresses)
+    !grepl("\n", addresses, useBytes = TRUE)
   wrong <- addresses[!is_address]
   if (length(wrong) > 0) {
     abort_tfdistribute(
@@ -149,6 +154,19 @@ show_task_names <- function(x) {
 show_task <- function(task) {
   paste(task$type, task$index)
 }
+
+#' @export
+`$<-.tfdistribute_cluster` <- function(x, name, value) {
+  constructor <- if (x$kind == "local") "local_cluster" else "cluster"
+  changed <- change_field(unclass_list(x), name, value, constructor)
+  if ("source" %in% names(x)) {
+    changed["source"] <- x["source"]
+  }
+  changed
+}
+
+#' @export
+`[[<-.tfdistribute_cluster` <- `$<-.tfdistribute_cluster`
 
 #' @export
 print.tfdistribute_cluster <- function(x, ...) {

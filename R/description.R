@@ -15,3 +15,15 @@ first_of <- function(texts, shown = 20) {
   more <- length(texts) - shown
   c(utils::head(texts, shown), if (more > 0) paste("... and", more, "more"))
 }
+
+# Change one field of a description as its constructor would make it: for `$<-` and `[[<-`. Code of this package that
+# knows the value to be right uses `[<-`, which checks nothing. `arguments` are the constructor's arguments, by name.
+change_field <- function(arguments, name, value, constructor) {
+  known <- setdiff(names(formals(constructor)), "...")
+  if (!rlang::is_string(name) || !name %in% known) {
+    name <- if (rlang::is_string(name)) name else ""
+    abort_unknown_argument(rlang::set_names(list(value), name), known, paste0(constructor, "()"))
+  }
+  arguments[name] <- list(value)
+  do.call(constructor, arguments[intersect(names(arguments), known)])
+}

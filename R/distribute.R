@@ -6,6 +6,7 @@
 #' @param object An estimator, such as [dnn_regressor()] makes; an object of class `tf_estimator` from tfestimators; or
 #'   a Python `tf.estimator.Estimator`.
 #' @param config What [run_config()] returns. Its `model_dir`, if set, replaces the object's.
+#' @param ... Must be empty.
 #' @returns An object of the same kind; the original does not change. For an estimator of this package, a copy with the
 #'   configuration. Otherwise a copy that holds a new Python Estimator, which any code that accepts one can train. The
 #'   copy repairs what TensorFlow does wrong under strategies: sessions see their devices, reported losses are means,
@@ -29,36 +30,37 @@
 #' copy <- distribute(made_in_python, run_config(strategy_mirrored(devices = 2)))
 #' copy$config$train_distribute$num_replicas_in_sync
 #' @export
-distribute <- function(object, config) {
+distribute <- function(object, config, ...) {
+  check_call()
   UseMethod("distribute")
 }
 
 #' @export
-distribute.default <- function(object, config) {
+distribute.default <- function(object, config, ...) {
   check_estimator(object)
 }
 
 #' @export
-distribute.tfdistribute_estimator <- function(object, config) {
+distribute.tfdistribute_estimator <- function(object, config, ...) {
   check_config(config)
   own <- if (!isTRUE(attr(object, "temporary"))) object$model_dir
   directory <- chosen_model_dir(own, config$model_dir)
   if (!is.null(directory)) {
-    object$model_dir <- directory
+    object["model_dir"] <- directory
     attr(object, "temporary") <- FALSE
   }
-  object$config <- config
+  object["config"] <- list(config)
   object
 }
 
 #' @export
-distribute.tf_estimator <- function(object, config) {
+distribute.tf_estimator <- function(object, config, ...) {
   object$estimator <- distribute(python_estimator(object), config)
   object
 }
 
 #' @export
-distribute.python.builtin.object <- function(object, config) {
+distribute.python.builtin.object <- function(object, config, ...) {
   call_backend("distribute", estimator = object, config = check_config(config))
 }
 

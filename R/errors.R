@@ -28,8 +28,10 @@ abort_tfdistribute <- function(
   call = public_frame(),
   .envir = parent.frame()
 ) {
-  problem <- interpolate(problem, .envir)
-  remedy <- interpolate(remedy, .envir)
+  # What an argument is may be long; texts of tasks and of Python are whole.
+  limit <- if (is.null(argument)) Inf else 800
+  problem <- shorten(interpolate(problem, .envir), limit)
+  remedy <- shorten(interpolate(remedy, .envir), limit)
   rlang::abort(
     c(problem, i = remedy, i = interpolate(details, .envir)),
     class = condition_classes(kind),
@@ -52,6 +54,15 @@ interpolate <- function(template, envir = parent.frame()) {
   if (!is.null(template)) {
     as.character(cli::pluralize(paste(template, collapse = ""), .envir = envir))
   }
+}
+
+# Texts of at most `limit` characters. Bytes that are no text are shown in hexadecimal.
+shorten <- function(text, limit) {
+  if (is.null(text) || is.infinite(limit)) {
+    return(text)
+  }
+  text <- iconv(enc2utf8(text), "UTF-8", "UTF-8", sub = "byte")
+  ifelse(nchar(text) > limit, paste0(substr(text, 1, limit - 3), "..."), text)
 }
 
 # "sharding" -> tfdistribute_sharding_error, tfdistribute_input_error, tfdistribute_error
@@ -96,7 +107,11 @@ show_value <- function(value) {
     return(paste0("an object of class ", class(value)[[1]]))
   }
   shown <- utils::head(value, 5)
-  text <- if (is.character(value)) quoted(shown) else toString(format(shown, trim = TRUE))
+  text <- if (is.character(value)) {
+    quoted(shorten(unname(shown), 80))
+  } else {
+    toString(format(shown, trim = TRUE))
+  }
   if (length(value) > 5) {
     text <- paste0(text, ", ... (", length(value), " values)")
   }
@@ -123,4 +138,15 @@ raise_interrupt <- function(text = NULL) {
     cli::cli_inform(c(i = "{text}"))
   }
   rlang::interrupt()
+}
+
+# "Did you mean `steps`? ", or "" if no known name is near. `quote` is the mark around the name.
+did_you_mean <- function(name, known, quote = "`") {
+  # A text longer than any name is a mistake of another kind, and takes long to compare.
+  if (length(known) == 0 || !nzchar(name) || nchar(name, "bytes") > 100 || !validEnc(name)) {
+    return("")
+  }
+  distance <- utils::adist(name, known, ignore.case = TRUE)[1, ]
+  near <- min(distance) <= max(1, 0.5 * nchar(name))
+  if (near) paste0("Did you mean ", quote, known[[which.min(distance)]], quote, "? ") else ""
 }

@@ -4,6 +4,7 @@
 #' model should do better.
 #'
 #' @inheritParams linear_estimators
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_baseline_regressor_estimator` or
 #'   `tfdistribute_baseline_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
@@ -25,8 +26,10 @@ baseline_regressor <- function(
   weight_column = NULL,
   optimizer = "Ftrl",
   config = NULL,
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  ...
 ) {
+  check_call()
   new_estimator(
     "baseline_regressor",
     label_dimension = check_count(label_dimension),
@@ -47,8 +50,10 @@ baseline_classifier <- function(
   label_vocabulary = NULL,
   optimizer = "Ftrl",
   config = NULL,
-  loss_reduction = "sum_over_batch_size"
+  loss_reduction = "sum_over_batch_size",
+  ...
 ) {
+  check_call()
   n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "baseline_classifier",

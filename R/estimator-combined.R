@@ -11,6 +11,7 @@
 #' @param dnn_hidden_units,dnn_activation_fn,dnn_dropout As `hidden_units`, `activation_fn` and `dropout` in
 #'   [dnn_regressor()].
 #' @param linear_sparse_combiner How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
@@ -49,8 +50,10 @@ dnn_linear_combined_regressor <- function(
   batch_norm = FALSE,
   linear_sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(input_layer_partitioner)
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
   new_estimator(
@@ -92,8 +95,10 @@ dnn_linear_combined_classifier <- function(
   batch_norm = FALSE,
   linear_sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(input_layer_partitioner)
   parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
   n_classes <- check_count(n_classes, minimum = 2L)
@@ -135,7 +140,7 @@ check_parts <- function(linear_feature_columns, dnn_feature_columns, dnn_hidden_
   if (length(dnn) > 0) {
     check_deep_columns(dnn_feature_columns)
   }
-  if (length(dnn) > 0 || !is.null(dnn_hidden_units)) {
+  if (length(dnn) > 0 || length(dnn_hidden_units) > 0) {
     dnn_hidden_units <- check_counts(dnn_hidden_units)
   }
   list(linear = linear, dnn = dnn, hidden_units = dnn_hidden_units %||% integer())

@@ -30,6 +30,7 @@
 #'   number of devices, as `tf$nn$compute_average_loss()` does.
 #' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
 #'   list; NULL for new variables.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Features:
@@ -97,8 +98,10 @@ estimator <- function(
   params = NULL,
   class = NULL,
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   if (!is.null(params) && !is.list(params)) {
     abort_argument(params, "a list or NULL")
   }
@@ -172,9 +175,9 @@ model_fn_wire <- function(model_fn, params) {
 #' @export
 format.tfdistribute_custom_estimator <- function(x, ...) {
   taken <- if (is_python_object(x$model_fn)) "..." else names(formals(args(x$model_fn)))
-  x$model_fn <- paste0("function(", toString(taken), ")")
+  x["model_fn"] <- paste0("function(", toString(taken), ")")
   if (length(x$params) > 0) {
-    x$params <- names(x$params) %||% paste(length(x$params), "values")
+    x["params"] <- list(names(x$params) %||% paste(length(x$params), "values"))
   }
   x["model_class"] <- list(NULL)
   NextMethod()

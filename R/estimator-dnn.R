@@ -11,6 +11,7 @@
 #' @param input_layer_partitioner Must be NULL: TensorFlow 2's canned models do not partition variables.
 #' @param batch_norm Whether the values of each hidden layer are normalised over the batch, TRUE or FALSE. Under a
 #'   strategy, each device normalises over its own part of the batch.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`,
 #'   and `tfdistribute_estimator`.
 #' @section Errors:
@@ -42,8 +43,10 @@ dnn_regressor <- function(
   config = NULL,
   batch_norm = FALSE,
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(input_layer_partitioner)
   new_estimator(
     "dnn_regressor",
@@ -78,8 +81,10 @@ dnn_classifier <- function(
   config = NULL,
   batch_norm = FALSE,
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(input_layer_partitioner)
   n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(

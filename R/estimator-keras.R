@@ -17,6 +17,7 @@
 #' @param custom_objects Layers, losses, metrics and activation functions that are not part of Keras: a named list of R
 #'   functions and Python objects, or NULL.
 #' @param model_dir,config As in [dnn_regressor()]; see [estimators].
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
 #'   survives `saveRDS()`, unless `custom_objects` holds Python objects.
 #' @section Features:
@@ -83,8 +84,10 @@ keras_model_to_estimator <- function(
   keras_model_path = NULL,
   custom_objects = NULL,
   model_dir = NULL,
-  config = NULL
+  config = NULL,
+  ...
 ) {
+  check_call()
   check_one_keras_model(keras_model, keras_model_path)
   is_object <- is_keras_model(keras_model)
   if (is_object) {
@@ -99,7 +102,7 @@ keras_model_to_estimator <- function(
     config = config
   )
   if (is_object) {
-    estimator$path <- write_keras_model(keras_model, estimator$model_dir, custom_objects)
+    estimator["path"] <- write_keras_model(keras_model, estimator$model_dir, custom_objects)
   }
   estimator
 }
@@ -179,7 +182,7 @@ check_saved_model <- function(keras_model_path) {
 }
 
 check_custom_objects <- function(custom_objects) {
-  if (is.null(custom_objects)) {
+  if (is.null(custom_objects) || identical(custom_objects, list())) {
     return(list())
   }
   usable <- function(object) is.function(object) || is_python_object(object)
@@ -237,7 +240,7 @@ abort_unwritable <- function(reason, parent = NULL) {
 
 #' @export
 format.tfdistribute_keras_estimator <- function(x, ...) {
-  x$custom_objects <- names(x$custom_objects)
+  x["custom_objects"] <- list(names(x$custom_objects))
   # By the names of the arguments, in their order.
   arguments <- c(keras_model = "function", keras_model_path = "path")
   named <- match(arguments, names(x), nomatch = 0)

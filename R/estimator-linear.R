@@ -21,6 +21,7 @@
 #'   optionally `vars_to_warm_start` (regular expressions for variables) and `var_name_to_prev_var_name` (a list of
 #'   names in the checkpoint, named by this model's variables). NULL for new variables. A model with a checkpoint
 #'   continues from that instead.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
@@ -48,8 +49,10 @@ linear_regressor <- function(
   partitioner = NULL,
   sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(partitioner)
   new_estimator(
     "linear_regressor",
@@ -78,8 +81,10 @@ linear_classifier <- function(
   partitioner = NULL,
   sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   refuse_partitioner(partitioner)
   n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(

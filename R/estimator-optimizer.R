@@ -115,14 +115,10 @@ check_schedule <- function(learning_rate) {
 }
 
 abort_unknown_name <- function(name, known, what, argument) {
-  distance <- utils::adist(tolower(name), known)[1, ]
   abort_tfdistribute(
     "argument",
     problem = "`{argument}` \"{name}\" is not {what}.",
-    remedy = c(
-      if (min(distance) <= 2) "Did you mean \"{known[[which.min(distance)]]}\"? ",
-      "Use one of {quoted(known)}."
-    ),
+    remedy = "{did_you_mean(name, known, quote = '\"')}Use one of {quoted(known)}.",
     argument = argument,
     value = name
   )

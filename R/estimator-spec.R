@@ -56,6 +56,7 @@ estimator_spec <- function(
   training_chief_hooks = NULL,
   ...
 ) {
+  check_required()
   more <- check_more_parts(list(...))
   spec <- list(
     mode = check_choice(mode, unlist(unclass(mode_keys()), use.names = FALSE)),

@@ -25,6 +25,7 @@
 #'   each example. NULL for a model that does not predict.
 #' @param params List of values for `build`, passed unchanged.
 #' @inheritParams estimator
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_training_loop_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Several devices:
@@ -76,8 +77,10 @@ training_loop <- function(
   config = NULL,
   class = NULL,
   loss_reduction = "sum_over_batch_size",
-  warm_start_from = NULL
+  warm_start_from = NULL,
+  ...
 ) {
+  check_call()
   if (!is.null(params) && !is.list(params)) {
     abort_argument(params, "a list or NULL")
   }
@@ -164,7 +167,7 @@ format.tfdistribute_training_loop_estimator <- function(x, ...) {
   }
   names(x)[names(x) == "build_parts"] <- "build"
   if (length(x$params) > 0) {
-    x$params <- names(x$params) %||% paste(length(x$params), "values")
+    x["params"] <- list(names(x$params) %||% paste(length(x$params), "values"))
   }
   x["model_class"] <- list(NULL)
   NextMethod()

@@ -4,8 +4,8 @@ warm_start_fields <- c("ckpt_to_initialize_from", "vars_to_warm_start", "var_nam
 
 # NULL, or the named list that Python reads.
 check_warm_start <- function(warm_start_from) {
-  if (is.null(warm_start_from)) {
-    return(NULL)
+  if (is.null(warm_start_from) || inherits(warm_start_from, "tfdistribute_warm_start")) {
+    return(warm_start_from)
   }
   # Estimators are lists too.
   fields <- if (is.list(warm_start_from) && !is.object(warm_start_from)) {

@@ -4,7 +4,8 @@
 #'
 #' An estimator is a plain R value that describes a model and the place of its checkpoints. It can be printed, compared,
 #' saved and sent to other processes. Making one reads no data and starts neither Python nor TensorFlow. Verbs do:
-#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()].
+#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()]. A changed argument, as in
+#' `model$optimizer <- "adam"`, is checked as in the function that made the estimator.
 #'
 #' * [linear_regressor()], [linear_classifier()]: a weight for each number and each category.
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
@@ -49,6 +50,35 @@ new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
     temporary = is.null(directory)
   )
 }
+
+# Kinds of estimators whose function, or arguments, have other names than the kind and the fields.
+estimator_functions <- c(custom = "estimator", keras = "keras_model_to_estimator")
+estimator_arguments <- c(
+  model_class = "class",
+  build_parts = "build",
+  path = "keras_model_path",
+  `function` = "keras_model"
+)
+
+#' @export
+`$<-.tfdistribute_estimator` <- function(x, name, value) {
+  arguments <- unclass_list(x)
+  renamed <- names(arguments) %in% names(estimator_arguments)
+  names(arguments)[renamed] <- estimator_arguments[names(arguments)[renamed]]
+  is_temporary <- isTRUE(attr(x, "temporary"))
+  unset <- c(if (is_temporary) "model_dir", if (length(x$model_class) == 0) "class")
+  arguments[unset] <- NULL
+  kind <- arguments$kind
+  constructor <- if (kind %in% names(estimator_functions)) estimator_functions[[kind]] else kind
+  changed <- change_field(arguments, name, value, constructor)
+  if (is_temporary && isTRUE(attr(changed, "temporary"))) {
+    changed["model_dir"] <- x["model_dir"]
+  }
+  changed
+}
+
+#' @export
+`[[<-.tfdistribute_estimator` <- `$<-.tfdistribute_estimator`
 
 # Absolute, so that it does not depend on the working directory of the verbs; or NULL.
 chosen_model_dir <- function(model_dir, configured) {

@@ -9,7 +9,7 @@
 #' @inheritParams train
 #' @param input_fn Data for the evaluation: a data frame with the columns that the model was trained on, an [input_fn()]
 #'   with a response, or a function that returns a `tf.data.Dataset`.
-#' @param ... With a data frame: other arguments of [input_fn()], such as `batch_size`. Otherwise not used.
+#' @param ... With a data frame: other arguments of [input_fn()], such as `batch_size`. Otherwise must be empty.
 #' @param steps Batches to evaluate, a count; NULL for all.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param name Name of the evaluation, to distinguish several data sets; a string or NULL.
@@ -25,6 +25,7 @@
 #' evaluate(model, mtcars)
 #' @export
 evaluate <- function(object, ...) {
+  check_required()
   UseMethod("evaluate")
 }
 
@@ -40,9 +41,8 @@ evaluate.tfdistribute_estimator <- function(
   simplify = TRUE,
   ...
 ) {
-  check_given(input_fn, "Give a data frame, or an input that input_fn() makes.")
-  if (!takes_rows(input_fn)) {
-    check_no_more(..., verb = "evaluate")
+  if (missing(input_fn) || !takes_rows(input_fn)) {
+    check_call(input_fn = "Give a data frame, or an input that input_fn() makes.")
   }
   simplify <- check_flag(simplify)
   hooks <- check_hooks(hooks)

@@ -38,6 +38,7 @@
 #' list.files(path)
 #' @export
 export_savedmodel <- function(object, export_dir_base, ...) {
+  check_required()
   UseMethod("export_savedmodel")
 }
 
@@ -55,7 +56,7 @@ export_savedmodel.tfdistribute_estimator <- function(
   ...,
   input = NULL
 ) {
-  check_no_more(..., verb = "export_savedmodel")
+  check_call()
   overwrite <- check_flag(overwrite)
   path <- call_backend(
     "export_savedmodel",

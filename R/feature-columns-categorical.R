@@ -112,6 +112,7 @@ column_categorical_with_vocabulary_file <- function(
     "dtype"
   )
   names <- select_features(rlang::quos(...), verb, known)
+  check_required()
   vocabulary_file <- path.expand(check_string(vocabulary_file))
   vocabulary_size <- check_count(vocabulary_size, null = TRUE)
   num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
@@ -149,6 +150,7 @@ column_categorical_with_vocabulary_file <- function(
 column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "string") {
   verb <- "column_categorical_with_hash_bucket"
   names <- select_features(rlang::quos(...), verb, c("hash_bucket_size", "dtype"))
+  check_required()
   hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
   dtype <- check_dtype(dtype, category_dtypes)
   columns_of(names, function(name) {
@@ -178,6 +180,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
   verb <- "column_categorical_with_identity"
   names <- select_features(rlang::quos(...), verb, c("num_buckets", "default_value"))
+  check_required()
   num_buckets <- check_count(num_buckets)
   default_value <- check_count(default_value, minimum = 0L, null = TRUE)
   if (!is.null(default_value) && default_value >= num_buckets) {

@@ -8,6 +8,7 @@
 #'   columns give several results.
 #' @param weight_feature_key Name of the feature that holds the weights, a string.
 #' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -21,8 +22,10 @@
 column_categorical_weighted <- function(
   categorical_column,
   weight_feature_key,
-  dtype = "float32"
+  dtype = "float32",
+  ...
 ) {
+  check_call()
   weight_feature_key <- check_string(weight_feature_key)
   dtype <- check_dtype(dtype, number_dtypes)
   wrap_columns(categorical_column, function(column) {
@@ -44,6 +47,7 @@ column_categorical_weighted <- function(
 #'   [column_bucketized()] columns; a character vector or a list.
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
 #' @param hash_key Key of the hash function, a whole number; NULL for TensorFlow's default.
+#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -56,7 +60,8 @@ column_categorical_weighted <- function(
 #' carat <- column_bucketized(column_numeric("carat"), boundaries = c(0.5, 1, 2))
 #' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
 #' @export
-column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
+column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
+  check_call()
   hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
   hash_key <- check_count(hash_key, minimum = 0L, null = TRUE)
   check_whole_columns(keys, "keys")
@@ -88,7 +93,8 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL) {
 #' species <- column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
 #' column_indicator(species)
 #' @export
-column_indicator <- function(categorical_column) {
+column_indicator <- function(categorical_column, ...) {
+  check_call()
   wrap_columns(categorical_column, function(column) {
     new_feature_column(
       "indicator",
@@ -128,8 +134,10 @@ column_embedding <- function(
   ckpt_to_load_from = NULL,
   tensor_name_in_ckpt = NULL,
   max_norm = NULL,
-  trainable = TRUE
+  trainable = TRUE,
+  ...
 ) {
+  check_call()
   dimension <- check_count(dimension)
   combiner <- check_choice(combiner, c("mean", "sqrtn", "sum"))
   initializer <- check_initializer(initializer)

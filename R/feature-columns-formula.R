@@ -2,7 +2,6 @@
 
 # A column per feature of the formula, by the type of its values in `data`.
 columns_from_data <- function(formula, data, standardize) {
-  standardize <- check_flag(standardize)
   read <- read_formula(formula, with_column_names(data))
   new_feature_columns(lapply(read$features, function(name) {
     values <- input_column(read$data, name)

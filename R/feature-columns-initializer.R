@@ -60,7 +60,8 @@ position_of_name <- function(value, labels) {
   is_name <- !is.na(at) &&
     is.character(value[[at]]) &&
     length(value[[at]]) == 1 &&
-    !is.na(value[[at]])
+    !is.na(value[[at]]) &&
+    validEnc(value[[at]])
   if (is_name) at else NA_integer_
 }
 

@@ -89,6 +89,7 @@ check_scale <- function(scale, width) {
 #' @param source_column A [column_numeric()] with one number per row. Several columns give several results.
 #' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` makes three ranges: below 0, from 0 to below
 #'   10, and from 10.
+#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -98,7 +99,8 @@ check_scale <- function(scale, width) {
 #' @examples
 #' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
 #' @export
-column_bucketized <- function(source_column, boundaries) {
+column_bucketized <- function(source_column, boundaries, ...) {
+  check_call()
   if (
     !is.numeric(boundaries) ||
       length(boundaries) == 0 ||

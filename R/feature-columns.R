@@ -40,6 +40,7 @@
 #' feature_columns(Sepal.Length ~ ., iris, standardize = TRUE)
 #' @export
 feature_columns <- function(..., names = NULL, standardize = FALSE) {
+  standardize <- check_flag(standardize)
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
@@ -100,7 +101,7 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` must be feature columns, not {show_value(value)}.",
-      remedy = if (is.character(value)) {
+      remedy = if (is.character(value) && length(value) > 0) {
         "For a feature of numbers write column_numeric({show_value(value[[1]])})."
       } else {
         "Make them with column_numeric() or another column_*() function."

@@ -11,7 +11,7 @@
 #' @param x A history.
 #' @param object A history; for `training_history()`, an estimator or the path of its `model_dir`.
 #' @param row.names,optional Ignored.
-#' @param ... Ignored.
+#' @param ... Must be empty.
 #' @returns `training_history()` returns a history. `as.data.frame()` returns one row per value, with columns `step`
 #'   (integer), `metric` (string), `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a list
 #'   with the steps, the first and last loss, the examples per second and the last evaluation. A history itself is a list
@@ -37,7 +37,8 @@ NULL
 
 #' @rdname history
 #' @export
-training_history <- function(object) {
+training_history <- function(object, ...) {
+  check_call()
   directory <- if (inherits(object, "tfdistribute_estimator")) {
     object$model_dir
   } else {

@@ -26,6 +26,7 @@
 #' @param restore_best_weights TRUE gives the model the weights, and the global step, of the best check if this hook ends
 #'   the training: the mean loss up to that step was the lowest, or its checkpoint has the best evaluation. Each
 #'   improvement writes a checkpoint. Not in a cluster.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_early_stopping_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range; [train()] is given a metric of
@@ -50,8 +51,10 @@ hook_early_stopping <- function(
   min_steps = 0,
   every_n_steps = NULL,
   every_secs = NULL,
-  restore_best_weights = FALSE
+  restore_best_weights = FALSE,
+  ...
 ) {
+  check_call()
   monitor <- check_monitor(monitor)
   mode <- check_default_choice(mode, c("auto", "min", "max"))
   data <- check_default_choice(data, c("auto", "training", "evaluation"))

@@ -6,6 +6,7 @@
 #' interval. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
 #' @param every_n_step Steps between records, a count. The first and the last step are always recorded.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_history_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error`: `every_n_step` is not a count.
 #' @references The function of the same name in tfestimators.
@@ -13,7 +14,8 @@
 #' @examples
 #' hook_history_saver(every_n_step = 1)
 #' @export
-hook_history_saver <- function(every_n_step = 10) {
+hook_history_saver <- function(every_n_step = 10, ...) {
+  check_call()
   new_hook("history_saver", every_n_step = check_count(every_n_step))
 }
 
@@ -22,13 +24,15 @@ hook_history_saver <- function(every_n_step = 10) {
 #' [train()], [train_and_evaluate()], [evaluate()] and [predict()][predict.tfdistribute_estimator] show their progress
 #' unless `options(tfdistribute.progress = FALSE)` is set; with this hook, they always do.
 #'
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
 #' hook_progress_bar()
 #' @export
-hook_progress_bar <- function() {
+hook_progress_bar <- function(...) {
+  check_call()
   new_hook("progress_bar")
 }
 

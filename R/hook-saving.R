@@ -13,6 +13,7 @@
 #' @param checkpoint_basename First part of the file names, a string.
 #' @param scaffold A Python `tf.compat.v1.train.Scaffold` with the saver to use, or NULL. Not together with `saver`.
 #' @param listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_checkpoint_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the hook is
 #'   given to a verb that does not train.
@@ -28,8 +29,10 @@ hook_checkpoint_saver <- function(
   saver = NULL,
   checkpoint_basename = "model.ckpt",
   scaffold = NULL,
-  listeners = NULL
+  listeners = NULL,
+  ...
 ) {
+  check_call()
   check_one_given(list(save_secs = save_secs, save_steps = save_steps))
   if (!is.null(saver) && !is.null(scaffold)) {
     check_one_given(list(saver = saver, scaffold = scaffold))
@@ -57,6 +60,7 @@ hook_checkpoint_saver <- function(
 #' @param scaffold A Python `tf.compat.v1.train.Scaffold` whose summaries are written, or NULL.
 #' @param summary_op A summary tensor or its name, or several; NULL for all summaries of the graph. Not together with
 #'   `scaffold`.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_summary_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or the graph does
 #'   not have the summary.
@@ -71,8 +75,10 @@ hook_summary_saver <- function(
   output_dir = NULL,
   summary_writer = NULL,
   scaffold = NULL,
-  summary_op = NULL
+  summary_op = NULL,
+  ...
 ) {
+  check_call()
   check_one_given(list(save_steps = save_steps, save_secs = save_secs))
   if (!is.null(scaffold) && !is.null(summary_op)) {
     check_one_given(list(scaffold = scaffold, summary_op = summary_op))
@@ -97,6 +103,7 @@ hook_summary_saver <- function(
 #' @param every_n_secs Seconds between records, a number.
 #' @param output_dir Directory, a string; NULL for the model's.
 #' @param summary_writer A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_step_counter_hook`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or both intervals
 #'   are given.
@@ -109,8 +116,10 @@ hook_step_counter <- function(
   every_n_steps = 100,
   every_n_secs = NULL,
   output_dir = NULL,
-  summary_writer = NULL
+  summary_writer = NULL,
+  ...
 ) {
+  check_call()
   if (missing(every_n_steps) && !is.null(every_n_secs)) {
     every_n_steps <- NULL
   }

@@ -15,6 +15,7 @@
 #' @param end Function of `session`, called when the session ends without an error.
 #' @param every_n_steps Calls `before_run` and `after_run` only at the first step and at global steps that are multiples
 #'   of this count; NULL for every step. In between, many steps may run at once: see "Steps per run" in [run_config()].
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument is not a function that accepts these arguments.
@@ -38,8 +39,10 @@ session_run_hook <- function(
   before_run = NULL,
   after_run = NULL,
   end = NULL,
-  every_n_steps = NULL
+  every_n_steps = NULL,
+  ...
 ) {
+  check_call()
   new_hook(
     "session_run",
     begin = check_callback(begin, character()),

@@ -7,6 +7,7 @@
 #'
 #' @param num_steps Steps from the start of this training, a count.
 #' @param last_step Global step, a count. Exactly one of `num_steps` and `last_step` is required.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_stop_at_step_hook`.
 #' @section Errors: `tfdistribute_argument_error`: an argument is not a count, not exactly one is given, or the hook is
 #'   given to a verb that does not train.
@@ -15,7 +16,8 @@
 #' @examples
 #' hook_stop_at_step(num_steps = 100)
 #' @export
-hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
+hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
+  check_call()
   check_one_given(list(num_steps = num_steps, last_step = last_step))
   new_hook(
     "stop_at_step",
@@ -31,6 +33,7 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 #' without a step.
 #'
 #' @param wait_until_step Global step at which this task starts, a count.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: `wait_until_step` is not a count, or the hook is given to a verb that does not
@@ -41,7 +44,8 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL) {
 #' @examples
 #' hook_global_step_waiter(500)
 #' @export
-hook_global_step_waiter <- function(wait_until_step) {
+hook_global_step_waiter <- function(wait_until_step, ...) {
+  check_call()
   new_hook(
     "global_step_waiter",
     wait_until_step = check_count(wait_until_step, minimum = 0L)

@@ -12,6 +12,7 @@
 #' @param formatter Function of a named list of values that returns the message, a string; NULL for "step 10: loss =
 #'   0.25".
 #' @param at_end TRUE to show the last step too; without an interval, only the last step is shown.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_logging_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or, when a verb runs, the graph
@@ -32,8 +33,10 @@ hook_logging_tensor <- function(
   every_n_iter = NULL,
   every_n_secs = NULL,
   formatter = NULL,
-  at_end = FALSE
+  at_end = FALSE,
+  ...
 ) {
+  check_call()
   at_end <- check_flag(at_end)
   none_given <- is.null(every_n_iter) && is.null(every_n_secs)
   if (!(at_end && none_given)) {
@@ -89,6 +92,7 @@ format_tensor_value <- function(value) {
 #' @param loss_tensor Name of a tensor or a Python tensor; `"loss"` is the training loss. See "Tensors by name" in
 #'   [hooks].
 #' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without one.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_nan_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, the graph does not have the
@@ -99,7 +103,8 @@ format_tensor_value <- function(value) {
 #' @examples
 #' hook_nan_tensor(fail_on_nan_loss = FALSE)
 #' @export
-hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE) {
+hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE, ...) {
+  check_call()
   new_hook(
     "nan_tensor",
     loss_tensor = check_tensor(loss_tensor),

@@ -36,7 +36,7 @@ new_hook <- function(kind, ...) {
 # The `hooks` argument of a verb (NULL, one hook or a list; descriptions or Python objects) as a list.
 check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   hooks <- if (is_hook(value)) list(value) else value
-  others <- if (is.list(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
+  others <- if (is.list(hooks) && !is.object(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
   if (is.null(value) || length(others) == 0) {
     return(unname(as.list(hooks)))
   }
@@ -55,6 +55,15 @@ check_hooks <- function(value, argument = rlang::caller_arg(value)) {
 is_hook <- function(x) {
   inherits(x, "tfdistribute_hook") || is_python_object(x)
 }
+
+#' @export
+`$<-.tfdistribute_hook` <- function(x, name, value) {
+  constructor <- if (x$kind == "session_run") "session_run_hook" else paste0("hook_", x$kind)
+  change_field(unclass_list(x), name, value, constructor)
+}
+
+#' @export
+`[[<-.tfdistribute_hook` <- `$<-.tfdistribute_hook`
 
 #' @export
 format.tfdistribute_hook <- function(x, ...) {
@@ -87,6 +96,7 @@ format_field <- function(value) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_hook <- function(x, ...) {
+  check_call()
   made <- call_backend("session_hook", hook = x)
   if (is.null(made)) {
     abort_tfdistribute(

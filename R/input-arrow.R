@@ -38,8 +38,10 @@ input_arrow <- function(
   impute = NULL,
   weights = NULL,
   transform = NULL,
-  on_bad_row = c("error", "skip")
+  on_bad_row = c("error", "skip"),
+  ...
 ) {
+  check_call()
   new_table_input(
     "arrow",
     paths = paths,

@@ -51,8 +51,10 @@ input_csv <- function(
   delim = ",",
   on_bad_row = c("error", "skip"),
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  ...
 ) {
+  check_call()
   if (!is.character(na) || anyNA(na)) {
     abort_argument(na, "strings")
   }

@@ -19,8 +19,9 @@ input_fn.data.frame <- function(
   epochs = NULL,
   ...
 ) {
-  check_no_more(..., verb = "input_fn")
+  given <- object
   object <- with_column_names(object)
+  check_call(features = features_remedy(object, given))
   new_in_memory_input(
     object,
     features = select_columns(rlang::enquo(features), object, "features"),
@@ -67,14 +68,7 @@ select_columns <- function(selection, data, argument) {
   } else {
     as.list(data)
   }
-  if (rlang::quo_is_missing(selection)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`{argument}` was not given.",
-      remedy = "Name the columns that the model may use, for example features = c(wt, hp).",
-      argument = argument
-    )
-  }
+  refuse_formula(selection, argument)
   chosen <- tryCatch(
     tidyselect::eval_select(
       vector_of_names(selection, names(columns)),
@@ -84,6 +78,33 @@ select_columns <- function(selection, data, argument) {
     error = function(error) abort_selection(error, names(columns), argument)
   )
   names(columns)[chosen]
+}
+
+# A formula comes first, as in lm().
+refuse_formula <- function(selection, argument) {
+  formula <- rlang::quo_get_expr(selection)
+  if (is.symbol(formula)) {
+    formula <- get0(as.character(formula), envir = rlang::quo_get_env(selection))
+  }
+  if (rlang::is_call(formula, "~")) {
+    abort_tfdistribute(
+      "input",
+      problem = "`{argument}` is a formula, which input_fn() takes as its first argument.",
+      remedy = "Write input_fn({rlang::as_label(formula)}, data).",
+      argument = argument
+    )
+  }
+}
+
+# How to name the features of data whose columns have these names.
+features_remedy <- function(data, given) {
+  if (is.matrix(data) && is.null(colnames(given))) {
+    return(
+      "Its columns have no names: use features = everything(), or numpy_input_fn(list(x = x), y)."
+    )
+  }
+  example <- backquoted(utils::head(column_names(data), 2))
+  paste0("Name the columns that the model may use, for example features = c(", example, ").")
 }
 
 # tidyselect warns of a variable that holds names of columns, which is usual in scripts for tfestimators.
@@ -193,17 +214,12 @@ abort_unknown_column <- function(unknown, names, argument, subject = "`{argument
       "but the data has no such column{cli::qty(length(unknown))}{?s}."
     ),
     remedy = c(
-      "Did you mean `{nearest_name(unknown[[1]], names)}`? The columns are ",
+      "{did_you_mean(unknown[[1]], names)}The columns are ",
       "{backquoted(utils::head(names, 10))}{if (length(names) > 10) ', ...' else '.'}"
     ),
     argument = argument,
     value = show_value(unknown)
   )
-}
-
-# The name with the smallest edit distance.
-nearest_name <- function(name, names) {
-  names[[which.min(utils::adist(name, names, ignore.case = TRUE))]]
 }
 
 column_names <- function(data) {
@@ -219,18 +235,18 @@ with_column_names <- function(data) {
   data
 }
 
-check_column_names <- function(names) {
+check_column_names <- function(names, argument = "object") {
   problem <- if (is.null(names) || anyNA(names) || !all(nzchar(names))) {
-    "Some columns of `object` have no name."
+    "Some columns of `{argument}` have no name."
   } else if (anyDuplicated(names) > 0) {
-    "`object` has more than one column `{names[duplicated(names)][[1]]}`."
+    "`{argument}` has more than one column `{names[duplicated(names)][[1]]}`."
   }
   if (!is.null(problem)) {
     abort_tfdistribute(
       "input",
       problem = problem,
       remedy = "Give every column a name of its own.",
-      argument = "object"
+      argument = argument
     )
   }
 }

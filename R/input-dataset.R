@@ -9,6 +9,7 @@
 #'   `input_context`, with a `tf.distribute.InputContext` (NULL without a strategy).
 #' @param weights Name of the feature that holds the weight of each row, a string, or NULL; see [input_transform].
 #' @param transform Function that changes the features and labels of the dataset, or NULL; see [input_transform].
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`.
 #' @section Errors:
 #' * `tfdistribute_input_error`: `fn` is not a function, has an argument that it is not called with, or, when a verb
@@ -26,7 +27,8 @@
 #'   dataset$batch(10L)
 #' })
 #' @export
-input_dataset <- function(fn, weights = NULL, transform = NULL) {
+input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
+  check_call()
   if (!is.function(fn)) {
     abort_tfdistribute(
       "input",

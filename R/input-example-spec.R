@@ -15,6 +15,7 @@
 #' @param response_type Dtype of the response: `"float32"`, `"int64"` (class numbers) or `"string"` (class names),
 #'   optionally with a shape, as in `"float32[3]"`.
 #' @param weights Name of the weights in the messages, a string, or NULL.
+#' @param ... Must be empty.
 #' @returns A named character vector of dtypes, for `columns` of [input_tfrecord()].
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -34,9 +35,13 @@ example_spec <- function(
   feature_columns,
   response = NULL,
   response_type = "float32",
-  weights = NULL
+  weights = NULL,
+  ...
 ) {
+  check_call()
+  dtypes <- c("float32", "int64", "int32", "bool", "string")
   columns <- check_some_columns(feature_columns)
+  response_type <- check_string(response_type)
   response <- check_not_read(check_string(response, null = TRUE), columns, "response")
   weights <- check_not_read(check_string(weights, null = TRUE), columns, "weights")
   read <- unlist(lapply(columns, dtypes_read_by))
@@ -44,7 +49,7 @@ example_spec <- function(
   spec <- vapply(features, function(name) common_dtype(name, read[names(read) == name]), "")
   added <- c(response_type, "float32")[c(!is.null(response), !is.null(weights))]
   names(added) <- c(response, weights)
-  unlist(check_record_columns(c(spec, added), c("float32", "int64", "int32", "bool", "string")))
+  unlist(check_record_columns(c(spec, added), dtypes, "response_type"))
 }
 
 # Names of the features that columns read.

@@ -40,8 +40,10 @@ input_fixed_length <- function(
   seed = NULL,
   columns = NULL,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  ...
 ) {
+  check_call()
   new_record_input(
     "fixed_length",
     paths = paths,
@@ -81,6 +83,9 @@ new_record_input <- function(
   ...
 ) {
   paths <- check_strings(paths)
+  check_names_of_columns(response)
+  check_names_of_columns(features)
+  check_names_of_columns(weights)
   response <- check_string(response, null = TRUE)
   features <- check_strings(features, null = TRUE)
   check_chosen(NULL, features %||% "", response)
@@ -101,7 +106,7 @@ new_record_input <- function(
   transformed_input(source, weights, transform)
 }
 
-check_record_columns <- function(columns, dtypes) {
+check_record_columns <- function(columns, dtypes, argument = "columns") {
   if (is.null(columns)) {
     return(list())
   }
@@ -115,12 +120,15 @@ check_record_columns <- function(columns, dtypes) {
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = "`columns${names(unknown)[[1]]}` is {show_value(unknown[[1]])}, which is not a dtype.",
+      problem = c(
+        "`{if (argument == 'columns') paste0('columns$', names(unknown)[[1]]) else argument}` ",
+        "is {show_value(unknown[[1]])}, which is not a dtype."
+      ),
       remedy = c(
         "Use one of {toString(dtypes)}, ",
         "with a shape such as \"{dtypes[[1]]}[28, 28]\" if it has one."
       ),
-      argument = "columns",
+      argument = argument,
       value = unknown[[1]]
     )
   }

@@ -18,8 +18,10 @@
 #' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting
 #'   takes one pass.
 #' @param queue_capacity,num_threads Ignored; accepted for scripts written for tfestimators.
-#' @param impute Replacement for missing values in features: one value for every feature that it fits, or a named list
-#'   with a value per feature. NULL (default) makes missing values an error. Missing responses are always an error.
+#' @param impute Replacement for missing values in features: a value; `"mean"`, `"median"` or another function of the
+#'   values that are not missing, computed from this data; or a named list with one of these per feature. One without a
+#'   name is for every feature that it fits. A new label becomes a level of the factor. NULL (default) makes missing
+#'   values an error. Missing responses are always an error.
 #' @param factors Whether factors become their `"labels"` (strings) or `"codes"` (0, 1, ...). NULL (default): what the
 #'   model reads; see "Factors".
 #' @param seed Seed of the shuffle, a whole number; NULL for `tf_random_seed` of the run configuration.
@@ -28,7 +30,7 @@
 #' @param transform Function of `features` and `labels` that changes whole batches in TensorFlow, or NULL. See
 #'   [input_transform].
 #' @param epochs Taken as `num_epochs`, with a warning: tfestimators ignored it.
-#' @param ... For formulas: the arguments from `batch_size` on. Otherwise not used.
+#' @param ... For formulas: the arguments from `batch_size` on. Otherwise must be empty.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
 #' @section Types of columns:
 #' | R | TensorFlow |
@@ -73,6 +75,7 @@
 #' input_fn(airquality, features = c(Solar.R, Wind), response = Temp, impute = list(Solar.R = 0))
 #' @export
 input_fn <- function(object, ...) {
+  check_required()
   UseMethod("input_fn")
 }
 
@@ -133,8 +136,9 @@ new_in_memory_input <- function(
     )
   })
   names(columns) <- c(features, response)
-  impute <- check_impute(impute, data, columns, response)
-  check_missing(data, columns, response, impute)
+  imputed <- check_impute(impute, data, columns, response)
+  columns <- imputed$columns
+  check_missing(data, columns, response, imputed$values)
   check_weight_values(data, weights)
   source <- new_description(
     "input",
@@ -146,7 +150,7 @@ new_in_memory_input <- function(
     num_epochs = num_epochs,
     shuffle = shuffle,
     seed = seed,
-    impute = impute,
+    impute = imputed$values,
     rows = rows,
     source = source
   )
@@ -166,7 +170,8 @@ check_shuffle <- function(shuffle) {
 
 check_seed <- function(seed) {
   if (!is.null(seed) && !(length(seed) == 1 && is_whole(seed))) {
-    abort_argument(seed, "a whole number or NULL")
+    largest <- .Machine$integer.max
+    abort_argument(seed, "a whole number between {-largest} and {largest}, or NULL")
   }
   if (is.null(seed)) NULL else as.integer(seed)
 }
@@ -207,6 +212,21 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
   )
   c(fields, list(columns = columns))
 }
+
+# An input is described from its data, so that one field of it cannot be checked without the others.
+#' @export
+`$<-.tfdistribute_input` <- function(x, name, value) {
+  abort_tfdistribute(
+    "argument",
+    problem = "`{name}` of an input cannot be changed.",
+    remedy = "Describe the input again with this value.",
+    argument = name,
+    value = show_value(value)
+  )
+}
+
+#' @export
+`[[<-.tfdistribute_input` <- `$<-.tfdistribute_input`
 
 #' @export
 print.tfdistribute_input <- function(x, ...) {

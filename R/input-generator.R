@@ -21,6 +21,7 @@
 #'   Columns have the same types as in [input_fn()].
 #' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Values other
 #'   than 1 require that `fn` returns functions. Predicting takes one pass.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes. Making
 #'   it does not call `fn`.
 #' @section Errors:
@@ -67,8 +68,10 @@ input_generator <- function(
   response = NULL,
   num_epochs = 1,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  ...
 ) {
+  check_call()
   check_function(fn)
   check_formals(fn, supplied = character(), remedy = "Give a function without arguments.")
   features <- check_strings(features, null = TRUE)

@@ -35,6 +35,7 @@ check_missing <- function(data, columns, response, impute) {
   counts <- vapply(unfilled, function(name) sum(missing_in(input_column(data, name))), numeric(1))
   listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
   in_response <- response %in% unfilled
+  example <- columns[[unfilled[[1]]]]
   abort_tfdistribute(
     "input",
     problem = "Missing values{if (any(in_response)) ', also in the response'}: {listed}.",
@@ -43,7 +44,8 @@ check_missing <- function(data, columns, response, impute) {
     } else {
       c(
         "Remove these rows, or give a value to take instead: ",
-        "impute = list(`{unfilled[[1]]}` = {impute_example(columns[[unfilled[[1]]]])})."
+        if (example$type %in% c("float", "integer")) "impute = \"median\", or ",
+        "impute = list(`{unfilled[[1]]}` = {impute_example(example)})."
       )
     },
     argument = unfilled[[1]],
@@ -62,25 +64,80 @@ impute_example <- function(column) {
   )
 }
 
-# Fill values for the features that have missing values, as the columns store them.
+# `values`: fill values for the features that have missing values, as the columns store them. `columns`: the columns that
+# hold them. The mean of whole numbers makes a column of numbers, and a new label of a factor is one more level.
 check_impute <- function(impute, data, columns, response) {
   features <- setdiff(names(columns), response)
+  given <- impute_by_feature(impute, data, columns[features])
+  check_imputed_names(names(given), features, response)
+  values <- list()
+  for (name in names(given)) {
+    column <- columns[[name]]
+    stored <- input_column(data, name)
+    # Functions are called only where there is something to replace.
+    if (!has_missing(stored) && !is.null(summary_function(given[[name]], column))) {
+      next
+    }
+    computed <- computed_value(given[[name]], column, stored)
+    value <- as_fill_value(computed, column, stored) %||%
+      abort_fill_value(computed, column, stored)
+    if (has_missing(stored)) {
+      values[[name]] <- value
+      columns[[name]] <- column_with(column, value, stored)
+    }
+  }
+  list(values = values, columns = columns)
+}
+
+# The argument as a list by feature. One value or function is for every feature that it fits.
+impute_by_feature <- function(impute, data, columns) {
   if (is.null(impute)) {
     return(list())
   }
-  if (is.null(names(impute)) && length(impute) == 1) {
+  if (is.function(impute) || (is.null(names(impute)) && length(impute) == 1)) {
     value <- if (is.list(impute)) impute[[1]] else impute
     fits <- Filter(
-      function(name) !is.null(as_fill_value(value, columns[[name]], input_column(data, name))),
-      features
+      function(column) fits_column(value, column, input_column(data, column$name)),
+      columns
     )
-    return(needed_fill_values(lapply(rlang::set_names(fits), function(name) value), data, columns))
+    if (length(fits) == 0) {
+      abort_no_fit(impute, columns)
+    }
+    return(lapply(fits, function(column) value))
   }
-  named <- !is.null(names(impute)) && all(nzchar(names(impute))) && !anyDuplicated(names(impute))
-  if (!named) {
-    abort_argument(impute, "one value, a named list or NULL")
+  if (!(is.list(impute) || is.atomic(impute)) || !has_own_names(impute)) {
+    abort_argument(
+      impute,
+      "one value, \"mean\", \"median\", a function, a named list of these, or NULL"
+    )
   }
-  unknown <- setdiff(names(impute), features)
+  as.list(impute)
+}
+
+abort_no_fit <- function(impute, columns) {
+  abort_tfdistribute(
+    "argument",
+    problem = "`impute` is {show_value(impute)}, which fits no feature.",
+    remedy = c(
+      "Functions, \"mean\" and \"median\" are for numbers and dates; for one feature give ",
+      "impute = list(`{columns[[1]]$name}` = {impute_example(columns[[1]])})."
+    ),
+    argument = "impute",
+    value = show_value(impute)
+  )
+}
+
+# Functions are for numbers, Dates and times, where features are not named.
+fits_column <- function(value, column, values) {
+  if (is.function(value) || rlang::is_string(value, names(summary_functions))) {
+    column$type %in% c("float", "integer", "integer64", "date", "datetime") && !is.factor(values)
+  } else {
+    !is.null(as_fill_value(value, column, values))
+  }
+}
+
+check_imputed_names <- function(names, features, response) {
+  unknown <- setdiff(names, features)
   if (length(unknown) > 0) {
     abort_tfdistribute(
       "input",
@@ -93,28 +150,37 @@ check_impute <- function(impute, data, columns, response) {
       value = unknown[[1]]
     )
   }
-  for (name in names(impute)) {
-    check_fill_value(impute[[name]], columns[[name]], input_column(data, name))
-  }
-  needed_fill_values(as.list(impute), data, columns)
 }
 
-needed_fill_values <- function(impute, data, columns) {
-  used <- Filter(function(name) has_missing(input_column(data, name)), names(impute))
-  lapply(rlang::set_names(used), function(name) {
-    as_fill_value(impute[[name]], columns[[name]], input_column(data, name))
-  })
+summary_functions <- list(mean = mean, median = stats::median)
+
+# The function that computes a replacement from the other values of a column; NULL for a plain value. In columns of text
+# "mean" is text.
+summary_function <- function(value, column) {
+  if (is.function(value)) {
+    value
+  } else if (rlang::is_string(value, names(summary_functions)) && column$type != "string") {
+    summary_functions[[value]]
+  }
 }
 
-check_fill_value <- function(value, column, values) {
-  if (is.null(as_fill_value(value, column, values))) {
-    expected <- if (is.factor(values)) {
-      paste0("one of its levels (", toString(utils::head(levels(values), 5)), ")")
-    } else {
-      paste0("one value like ", impute_example(column))
-    }
-    abort_argument(value, expected, argument = paste0("impute$", column$name))
+# A value, or what the function in its place returns. The mean of a matrix would be none of its columns' means.
+computed_value <- function(value, column, values) {
+  summary <- summary_function(value, column)
+  if (is.null(summary) || NCOL(values) != 1 || is.list(values)) {
+    value
+  } else {
+    summary(values[!missing_in(values)])
   }
+}
+
+abort_fill_value <- function(value, column, values) {
+  expected <- if (is.factor(values)) {
+    "a label, such as {quoted(levels(values)[[1]])}"
+  } else {
+    "one value like {impute_example(column)}"
+  }
+  abort_argument(value, expected, argument = paste0("impute$", column$name))
 }
 
 # The value as the column stores it, or NULL if it does not fit.
@@ -123,13 +189,14 @@ as_fill_value <- function(value, column, values) {
     return(NULL)
   }
   if (is.factor(values)) {
-    return(if (as.character(value) %in% levels(values)) as.character(value))
+    label <- as.character(value)
+    return(if (is.character(value) || label %in% levels(values)) enc2utf8(label))
   }
   plain_number <- is.numeric(value) && !is.object(value)
   fits <- switch(
     column$type,
-    float = plain_number,
-    integer = plain_number && is_whole(value),
+    float = ,
+    integer = plain_number,
     integer64 = inherits(value, "integer64") || (plain_number && is_whole(value)),
     logical = is.logical(value),
     string = is.character(value),
@@ -139,14 +206,31 @@ as_fill_value <- function(value, column, values) {
   if (!fits) {
     return(NULL)
   }
-  switch(column$type, integer = as.integer(value), string = enc2utf8(value), value)
+  if (column$type == "integer" && is_whole(value)) {
+    as.integer(value)
+  } else if (column$type == "string") {
+    enc2utf8(value)
+  } else {
+    value
+  }
+}
+
+column_with <- function(column, value, values) {
+  if (column$type == "integer" && !is.factor(values) && is.double(value)) {
+    column$type <- "float"
+  }
+  if (!is.null(column$levels)) {
+    column$levels <- union(column$levels, value)
+  }
+  column
 }
 
 fill_missing <- function(values, fill_value) {
   if (is.factor(values)) {
+    labels <- union(levels(values), fill_value)
     codes <- as.integer(values)
-    codes[missing_in(values)] <- match(fill_value, levels(values))
-    return(structure(codes, levels = levels(values), class = "factor"))
+    codes[missing_in(values)] <- match(fill_value, labels)
+    return(structure(codes, levels = labels, class = "factor"))
   }
   missing <- missing_in(values)
   if (inherits(values, "integer64")) {

@@ -8,8 +8,9 @@
 #'
 #' @inheritParams input_fn
 #' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`; on this machine or with a scheme
-#'   that TensorFlow knows, such as `gs://`. A remote file is downloaded whole for every block that is read: mount or
-#'   copy large files.
+#'   that TensorFlow knows, such as `gs://`. A directory means its files, in the order of their names, without those
+#'   that begin with `.` or `_`. A remote file is downloaded whole for every block that is read: mount or copy large
+#'   files.
 #' @param response Name of the column to learn, a string; NULL if there is none, as for predicting.
 #' @param features Names of the columns to use as features, strings; NULL for all but the response.
 #' @param types Types of columns, instead of those of the file: a named list or vector of `"float"`, `"integer"`,
@@ -21,6 +22,7 @@
 #' @param on_bad_row What to do with a row that has a value that does not fit its column's type, a number beyond 3.4e38,
 #'   an infinite response, or a missing value that `impute` does not fill: `"error"` or `"skip"`. Skipping reads all
 #'   files once more each time a verb runs. The verb ends with a warning that gives the number of skipped rows.
+#' @param ... Must be empty.
 #' @inherit input_fn return
 #' @section Types:
 #' Signed integers of up to 32 bits become int32, other integers int64, decimals and floating-point numbers float32,
@@ -80,8 +82,10 @@ input_parquet <- function(
   impute = NULL,
   weights = NULL,
   transform = NULL,
-  on_bad_row = c("error", "skip")
+  on_bad_row = c("error", "skip"),
+  ...
 ) {
+  check_call()
   new_table_input(
     "parquet",
     paths = paths,
@@ -116,6 +120,9 @@ new_table_input <- function(
   ...
 ) {
   paths <- check_strings(paths)
+  check_names_of_columns(response)
+  check_names_of_columns(features)
+  check_names_of_columns(weights)
   response <- check_string(response, null = TRUE)
   features <- check_strings(features, null = TRUE)
   check_chosen(NULL, features %||% "", response)
@@ -135,6 +142,22 @@ new_table_input <- function(
     ...
   )
   transformed_input(source, weights, transform)
+}
+
+# The columns of a file are not known yet. So bare names and tidyselect helpers, which input_fn() takes, fail here.
+check_names_of_columns <- function(value, argument = rlang::caller_arg(value)) {
+  tryCatch(
+    force(value),
+    error = function(error) {
+      reason <- sub("[.]?\n.*$", "", root_message(error))
+      abort_tfdistribute(
+        "argument",
+        problem = "`{argument}` cannot be evaluated: {reason}.",
+        remedy = "Name columns of files by strings, as in {argument} = \"x\".",
+        argument = argument
+      )
+    }
+  )
 }
 
 check_column_types <- function(types) {

@@ -33,8 +33,10 @@ input_tfrecord <- function(
   columns = NULL,
   weights = NULL,
   transform = NULL,
-  verify = TRUE
+  verify = TRUE,
+  ...
 ) {
+  check_call()
   new_record_input(
     "tfrecord",
     paths = paths,

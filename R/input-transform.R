@@ -152,9 +152,9 @@ format.tfdistribute_transformed_input <- function(x, ...) {
 
 # For printing only.
 without_weights <- function(source, weights) {
-  source$features <- if (!is.null(source$features)) setdiff(source$features, weights)
+  source["features"] <- list(if (!is.null(source$features)) setdiff(source$features, weights))
   if (inherits(source, "tfdistribute_in_memory_input")) {
-    source$columns <- source$columns[setdiff(names(source$columns), weights)]
+    source["columns"] <- list(source$columns[setdiff(names(source$columns), weights)])
   }
   source
 }

@@ -19,6 +19,7 @@
 #' @param python Path of a Python: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to 2.19, up to 3.13 for 2.20
 #'   and 2.21. NULL to look for one.
 #' @param ask TRUE to ask before anything is installed.
+#' @param ... Must be empty.
 #' @returns Invisibly, the path of the environment's Python, or NULL if you declined.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -36,8 +37,10 @@ install_tfdistribute <- function(
   version = getOption("tfdistribute.tensorflow"),
   gpu = "auto",
   python = NULL,
-  ask = interactive()
+  ask = interactive(),
+  ...
 ) {
+  check_call()
   envname <- check_string(envname)
   chosen <- if (!is.null(version)) check_tensorflow_version(version)
   python <- check_string(python, null = TRUE)

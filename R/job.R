@@ -14,7 +14,7 @@
 #' @param timeout_s Longest time to wait in seconds, a number; NULL waits until the job ends.
 #' @param task One task, such as `"worker 1"`; NULL for all, with the task at the start of each line.
 #' @param level Lowest level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
-#' @param ... Not used.
+#' @param ... Must be empty.
 #' @returns
 #' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job still runs after `timeout_s`.
 #' * `stop_job()`: the handle, invisibly.
@@ -71,7 +71,8 @@ read_job <- function(job) {
 
 #' @rdname jobs
 #' @export
-wait_for <- function(job, timeout_s = NULL) {
+wait_for <- function(job, timeout_s = NULL, ...) {
+  check_call()
   job_wire(job)
   timeout_s <- check_number(timeout_s, minimum = 0, null = TRUE)
   follow_job(job, timeout_s = timeout_s %||% Inf, stop_on_interrupt = FALSE)
@@ -79,26 +80,30 @@ wait_for <- function(job, timeout_s = NULL) {
 
 #' @rdname jobs
 #' @export
-stop_job <- function(job) {
+stop_job <- function(job, ...) {
+  check_call()
   call_backend("stop_job", job = job_wire(job))
   invisible(job)
 }
 
 #' @rdname jobs
 #' @export
-job_state <- function(job) {
+job_state <- function(job, ...) {
+  check_call()
   task_table(read_job(job)$tasks)
 }
 
 #' @rdname jobs
 #' @export
-job_history <- function(job) {
+job_history <- function(job, ...) {
+  check_call()
   history_of_job(read_job(job), job)
 }
 
 #' @rdname jobs
 #' @export
-job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "error")) {
+job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "error"), ...) {
+  check_call()
   lines <- call_backend(
     "job_logs",
     job = job_wire(job),

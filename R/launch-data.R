@@ -30,7 +30,7 @@ with_mapped_source <- function(x, path) {
   if (inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
     x$input <- with_mapped_source(x$input, path)
   } else if (inherits(x, "tfdistribute_transformed_input")) {
-    x$source <- with_mapped_source(x$source, path)
+    x["source"] <- list(with_mapped_source(x$source, path))
   } else {
     kept <- unclass(x)[c("response", "batch_size", "num_epochs", "shuffle", "seed")]
     x <- do.call(new_description, c(list("input", "mapped", directory = path), kept))

@@ -23,7 +23,7 @@
 #' @param object An estimator with a `cluster` in its configuration, such as [local_cluster()].
 #' @param train_spec A [train_spec()], or an [input_fn()] that ends by itself.
 #' @param eval_spec An [eval_spec()]; NULL to train only.
-#' @param ... Not used.
+#' @param ... Must be empty.
 #' @param wait TRUE to wait for the end, FALSE for a handle of the job.
 #' @returns With `wait = TRUE`, a [history][history] that also has `tasks` (a tibble: `task`, `state`, `step`,
 #'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice). Otherwise a [job][jobs].
@@ -47,13 +47,12 @@
 #' }
 #' @export
 launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
+  check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
-  check_given(train_spec, "Make one with train_spec().")
-  check_no_more(..., verb = "launch")
   wait <- check_flag(wait)
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
-    train_spec <- train_spec(train_spec)
+    train_spec <- train_spec(as_input(train_spec))
   }
   verb <- if (is.null(eval_spec)) "train" else "train_and_evaluate"
   arguments <- if (is.null(eval_spec)) {
@@ -77,7 +76,10 @@ abort_no_cluster <- function(object) {
     } else {
       "This process is already a task of the cluster of `object`, so it cannot start the cluster."
     },
-    remedy = "Use run_config(cluster = local_cluster(workers = 2)), or train() to train in this process.",
+    remedy = c(
+      "Use run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2)), ",
+      "or train() to train in this process."
+    ),
     argument = "object"
   )
 }
@@ -101,7 +103,7 @@ start_job <- function(object, verb, arguments) {
   if (is.null(config$cluster)) {
     return(NULL)
   }
-  object$model_dir <- absolute_path(object$model_dir)
+  object["model_dir"] <- absolute_path(object$model_dir)
   prepared <- call_backend(
     "prepare_job",
     cluster = config$cluster,

@@ -9,6 +9,7 @@
 #' Variables, their optimizer slots and the gradients of the operations are on the device of their part.
 #'
 #' @param index Number of the device, counted from 1.
+#' @param ... Must be empty.
 #' @returns `logical_device()`: a context for `with(logical_device(2), ...)`. `logical_devices()`: the number of devices
 #'   of a copy of the model, a count.
 #' @section Errors:
@@ -36,13 +37,15 @@
 #' @examplesIf tfdistribute_available()
 #' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 2))
 #' @export
-logical_device <- function(index) {
+logical_device <- function(index, ...) {
+  check_call()
   call_backend("logical_device", index = check_count(index))
 }
 
 #' @rdname logical_device
 #' @export
-logical_devices <- function() {
+logical_devices <- function(...) {
+  check_call()
   call_backend("logical_devices")
 }
 

@@ -15,6 +15,7 @@
 #'   a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string; NULL for `"train.R"`, or for the verb that
 #'   starts the tasks of a [local_cluster()].
+#' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
 #'   be open to others. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
@@ -42,12 +43,15 @@ plan <- function(
   eval_spec = NULL,
   cluster = object$config$cluster,
   devices_per_worker = 1,
-  script = NULL
+  script = NULL,
+  ...
 ) {
+  check_call()
   check_estimator(object)
   check_cluster_argument(cluster, null = TRUE)
   strategy <- object$config$train_distribute
-  devices <- if (is.null(cluster)) 1L else check_count(devices_per_worker)
+  devices_per_worker <- check_count(devices_per_worker)
+  devices <- if (is.null(cluster)) 1L else devices_per_worker
   script <- check_string(script, null = TRUE)
   workload <- c(
     workload(object, train_spec, eval_spec),
@@ -59,7 +63,9 @@ plan <- function(
 # What a job or a plan needs to know about the training. Each spec may also be an input, or NULL.
 workload <- function(object, train_spec, eval_spec) {
   is_spec <- function(x) inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))
-  input_of <- function(x) if (!is.null(x)) source_of(if (is_spec(x)) x else as_input(x))
+  input_of <- function(x, argument = rlang::caller_arg(x)) {
+    if (!is.null(x)) source_of(if (is_spec(x)) x else as_input(x, argument))
+  }
   training <- input_of(train_spec)
   evaluation <- input_of(eval_spec)
   list(

@@ -41,15 +41,14 @@ predict.tfdistribute_estimator <- function(
   as_iterable = FALSE,
   simplify = TRUE,
   yield_single_examples = TRUE,
-  newdata,
+  newdata = NULL,
   ...
 ) {
-  if (missing(input_fn) && !missing(newdata)) {
+  if (missing(input_fn) && !is.null(newdata)) {
     input_fn <- newdata
   }
-  check_given(input_fn, "Give `newdata`, or an input that input_fn() makes.")
-  if (!takes_rows(input_fn)) {
-    check_no_more(..., verb = "predict")
+  if (missing(input_fn) || !takes_rows(input_fn)) {
+    check_call(input_fn = "Give `newdata`, or an input that input_fn() makes.")
   }
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)

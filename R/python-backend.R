@@ -238,12 +238,14 @@ dtype_name <- function(x) {
 #' Looks for a Python with TensorFlow and its Estimators, as `reticulate::py_discover_config()` does. It does not start
 #' TensorFlow.
 #'
+#' @param ... Must be empty.
 #' @returns TRUE or FALSE.
 #' @seealso [tfdistribute_sitrep()], which reports what is missing.
 #' @examples
 #' tfdistribute_available()
 #' @export
-tfdistribute_available <- function() {
+tfdistribute_available <- function(...) {
+  check_call()
   tryCatch(
     {
       prefer_own_environment()

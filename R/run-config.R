@@ -37,6 +37,7 @@
 #' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default) for as
 #'   many as take a twentieth of a second. See "Steps per run".
 #'
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_run_config`. Printing it shows what differs from the defaults.
 #' @section Steps per run:
 #' On a small model, most of a step's time is the overhead of starting it. `train()` and `train_and_evaluate()`
@@ -86,8 +87,10 @@ run_config <- function(
   experimental_max_worker_delay_secs = NULL,
   checkpoint_save_graph_def = TRUE,
   cluster = NULL,
-  steps_per_run = "auto"
+  steps_per_run = "auto",
+  ...
 ) {
+  check_call()
   check_together(
     save_checkpoints_steps,
     save_checkpoints_secs,
@@ -126,6 +129,20 @@ run_config <- function(
     class = "tfdistribute_run_config"
   )
 }
+
+# Checkpoints are written by steps or by seconds: setting one turns the other off, as in run_config().
+#' @export
+`$<-.tfdistribute_run_config` <- function(x, name, value) {
+  intervals <- c("save_checkpoints_steps", "save_checkpoints_secs")
+  arguments <- unclass_list(x)
+  if (name %in% intervals && !is.null(value)) {
+    arguments[setdiff(intervals, name)] <- list(NULL)
+  }
+  change_field(arguments, name, value, "run_config")
+}
+
+#' @export
+`[[<-.tfdistribute_run_config` <- `$<-.tfdistribute_run_config`
 
 #' @export
 print.tfdistribute_run_config <- function(x, ...) {
@@ -179,7 +196,7 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
   }
   if (!is_number(value) || !is_whole(value) || value < minimum) {
     others <- if (null) ", \"auto\" or NULL" else " or \"auto\""
-    abort_argument(value, paste0("a whole number of at least ", minimum, others), argument)
+    abort_argument(value, "a whole number {in_range(value, minimum)}{others}", argument)
   }
   as.integer(value)
 }

@@ -3,12 +3,14 @@
 #' Prints the versions of R, reticulate, Python and TensorFlow, which Estimators, Keras 2 and Keras 3 are used, the
 #' devices, and a fix for everything that is missing or does not fit together. It never fails, and installs nothing.
 #'
+#' @param ... Must be empty.
 #' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts) and
 #'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well).
 #' @examples
 #' tfdistribute_sitrep()
 #' @export
-tfdistribute_sitrep <- function() {
+tfdistribute_sitrep <- function(...) {
+  check_call()
   report <- tryCatch(
     python_report(),
     error = function(error) {

@@ -12,6 +12,7 @@
 #' @param start_delay_secs Seconds before the first evaluation, a count; only in a cluster.
 #' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
 #'   checkpoint, so `run_config(save_checkpoints_steps =)` matters too, and the end of training is always evaluated.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
@@ -24,7 +25,8 @@ NULL
 
 #' @rdname specs
 #' @export
-train_spec <- function(input_fn, max_steps = NULL, hooks = NULL) {
+train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
+  check_call()
   structure(
     list(
       input = as_input(input_fn),
@@ -44,8 +46,10 @@ eval_spec <- function(
   hooks = NULL,
   exporters = NULL,
   start_delay_secs = 120,
-  throttle_secs = 600
+  throttle_secs = 600,
+  ...
 ) {
+  check_call()
   structure(
     list(
       input = as_input(input_fn),

@@ -6,6 +6,7 @@
 #' data.
 #'
 #' @inheritParams strategy_mirrored
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_central_storage_strategy`.
 #' @section Errors: `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, or the same
 #'   device twice. Whether the devices exist is checked when training starts.
@@ -14,7 +15,8 @@
 #' @examples
 #' strategy_central_storage(devices = 2)
 #' @export
-strategy_central_storage <- function(devices = NULL) {
+strategy_central_storage <- function(devices = NULL, ...) {
+  check_call()
   new_description("strategy", "central_storage", devices = check_devices(devices))
 }
 

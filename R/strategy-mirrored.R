@@ -10,6 +10,7 @@
 #' @param devices_per_replica Devices that share one copy of the model, a count: `devices` is divided into groups of this
 #'   size. The model function places its parts with [pipeline()] or [logical_device()]; see
 #'   `vignette("models-in-parts")`. Without GPUs, `devices = NULL` then means one replica of as many logical CPUs.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: `cross_device` is unknown.
@@ -27,8 +28,10 @@
 strategy_mirrored <- function(
   devices = NULL,
   cross_device = c("auto", "nccl", "hierarchical_copy", "one_device"),
-  devices_per_replica = 1
+  devices_per_replica = 1,
+  ...
 ) {
+  check_call()
   choices <- c("auto", "nccl", "hierarchical_copy", "one_device")
   devices <- check_devices(devices)
   cross_device <- check_default_choice(cross_device, choices)

@@ -17,7 +17,8 @@
 #' @examples
 #' strategy_model_parallel(devices = 2)
 #' @export
-strategy_model_parallel <- function(devices = NULL) {
+strategy_model_parallel <- function(devices = NULL, ...) {
+  check_call()
   new_description("strategy", "model_parallel", devices = check_devices(devices))
 }
 

@@ -11,6 +11,7 @@
 #' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are divided
 #'   into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
 #'   [strategy_mirrored()].
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -27,8 +28,10 @@
 strategy_multi_worker <- function(
   communication = c("auto", "ring", "nccl"),
   timeout_s = NULL,
-  devices_per_replica = 1
+  devices_per_replica = 1,
+  ...
 ) {
+  check_call()
   communication <- check_default_choice(communication, c("auto", "ring", "nccl"))
   timeout_s <- check_positive(timeout_s, null = TRUE)
   new_description(

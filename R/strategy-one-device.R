@@ -5,6 +5,7 @@
 #' `train_distribute = NULL`.
 #'
 #' @param device Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_one_device_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: `device` is not a string.
@@ -15,7 +16,8 @@
 #' @examples
 #' strategy_one_device("CPU:0")
 #' @export
-strategy_one_device <- function(device) {
+strategy_one_device <- function(device, ...) {
+  check_call()
   device <- check_string(device)
   new_description("strategy", "one_device", device = canonical_device(device))
 }

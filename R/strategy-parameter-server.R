@@ -4,6 +4,7 @@
 #' waiting for each other. A lost worker delays no one, and no two trainings give the same result. The strategy needs a
 #' cluster with a chief and parameter servers (`ps`), see [run_config()].
 #'
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
 #' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
@@ -14,7 +15,8 @@
 #' @examples
 #' strategy_parameter_server()
 #' @export
-strategy_parameter_server <- function() {
+strategy_parameter_server <- function(...) {
+  check_call()
   new_description("strategy", "parameter_server")
 }
 

@@ -4,6 +4,7 @@
 #' [strategy_mirrored()] for the devices of one machine.
 #'
 #' @param address Name or gRPC address of the TPU, a string; `"local"` on a TPU machine.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors: `tfdistribute_argument_error`: `address` is not a string.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy>
@@ -11,7 +12,8 @@
 #' @examples
 #' strategy_tpu("grpc://10.0.0.2:8470")
 #' @export
-strategy_tpu <- function(address) {
+strategy_tpu <- function(address, ...) {
+  check_call()
   new_description("strategy", "tpu", address = check_string(address))
 }
 

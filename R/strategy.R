@@ -37,6 +37,14 @@ print.tfdistribute_strategy <- function(x, ...) {
   invisible(x)
 }
 
+#' @export
+`$<-.tfdistribute_strategy` <- function(x, name, value) {
+  change_field(unclass_list(x), name, value, paste0("strategy_", x$kind))
+}
+
+#' @export
+`[[<-.tfdistribute_strategy` <- `$<-.tfdistribute_strategy`
+
 # "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
 canonical_device <- function(name, argument = rlang::caller_arg(name)) {
   pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"
@@ -66,12 +74,12 @@ check_devices <- function(devices) {
     NULL
   } else if (is.character(devices) && length(devices) > 0 && !anyNA(devices)) {
     check_device_names(devices)
-  } else if (is_number(devices) && is_whole(devices) && devices >= 1) {
+  } else if (is_number(devices) && is_whole(devices) && devices >= 1 && devices <= 1000) {
     as.integer(devices)
   } else {
     abort_argument(
       devices,
-      "a count of at least 1, names such as \"GPU:0\", or NULL",
+      "a count from 1 to 1000, names such as \"GPU:0\", or NULL",
       kind = "strategy"
     )
   }

@@ -15,6 +15,7 @@
 #'   that is called with the URL.
 #' @param reload_interval Seconds between checks of the files, a number.
 #' @param purge_orphaned_data TRUE to hide what a training wrote after the checkpoint from which it was continued.
+#' @param ... Must be empty.
 #' @returns Invisibly, the URL, a string; NULL for `"stop"`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -27,14 +28,16 @@
 #' }
 #' @export
 tensorboard <- function(
-  log_dir,
+  log_dir = NULL,
   action = c("start", "stop"),
   host = "127.0.0.1",
   port = "auto",
   launch_browser = getOption("tensorflow.tensorboard.browser", interactive()),
   reload_interval = 5,
-  purge_orphaned_data = TRUE
+  purge_orphaned_data = TRUE,
+  ...
 ) {
+  check_call()
   action <- check_default_choice(action, c("start", "stop"))
   if (action == "stop") {
     stop_tensorboards()

@@ -7,6 +7,7 @@
 #' @inheritParams linear_estimators
 #' @param n_batches_per_layer,n_trees,max_depth,learning_rate As in tfestimators; not used.
 #' @param l1_regularization,l2_regularization,tree_complexity,min_node_weight As in tfestimators; not used.
+#' @param ... Must be empty.
 #' @returns Does not return.
 #' @section Errors: `tfdistribute_unsupported_error`: always.
 #' @references <https://github.com/advisories/GHSA-h6gw-r52c-724r>, "These APIs are now deprecated in TensorFlow 2.8."
@@ -31,7 +32,8 @@ boosted_trees_regressor <- function(
   l2_regularization = 0,
   tree_complexity = 0,
   min_node_weight = 0,
-  config = NULL
+  config = NULL,
+  ...
 ) {
   abort_boosted_trees("boosted_trees_regressor", "dnn_regressor")
 }
@@ -52,7 +54,8 @@ boosted_trees_classifier <- function(
   l2_regularization = 0,
   tree_complexity = 0,
   min_node_weight = 0,
-  config = NULL
+  config = NULL,
+  ...
 ) {
   abort_boosted_trees("boosted_trees_classifier", "dnn_classifier")
 }

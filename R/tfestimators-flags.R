@@ -9,7 +9,8 @@
 #' @param name Name of the flag, a string.
 #' @param default Value if no other is given.
 #' @param description Meaning of the flag, a string or NULL.
-#' @param ... Results of `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()`, or a list of them.
+#' @param ... `flags()`: results of `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()`, or a list
+#'   of them. Otherwise must be empty.
 #' @param config Section of the file to use, in addition to `default`. Files without sections have one value per flag.
 #' @param file Path of the YAML file. Reading it requires the R package yaml.
 #' @param arguments The command line, strings: `--name=value` or `--name value`, with `-` for `_` in names. Arguments
@@ -43,13 +44,19 @@ flags <- function(
     described <- described[[1]]
   }
   check_flags(described)
+  # Not assigned: what was given must stay known.
+  check_string(config)
+  check_path(file)
+  if (!is.character(arguments) || anyNA(arguments)) {
+    abort_argument(arguments, "strings")
+  }
   if (has_tfruns()) {
     # tfruns asks the run for what was not given.
     given <- list(config = if (!missing(config)) config, file = if (!missing(file)) file)
     given <- Filter(Negate(is.null), given)
     return(do.call(tfruns::flags, c(described, given, list(arguments = arguments))))
   }
-  if (!missing(file) && !file.exists(file)) {
+  if (!missing(file) && !is.null(file) && !file.exists(file)) {
     abort_argument(file, "the path of a file that exists")
   }
   names(described) <- vapply(described, function(flag) flag$name, "")
@@ -64,25 +71,29 @@ flags <- function(
 
 #' @rdname flags
 #' @export
-flag_numeric <- function(name, default, description = NULL) {
+flag_numeric <- function(name, default, description = NULL, ...) {
+  check_call()
   new_flag("numeric", name, default, description)
 }
 
 #' @rdname flags
 #' @export
-flag_integer <- function(name, default, description = NULL) {
+flag_integer <- function(name, default, description = NULL, ...) {
+  check_call()
   new_flag("integer", name, default, description)
 }
 
 #' @rdname flags
 #' @export
-flag_boolean <- function(name, default, description = NULL) {
+flag_boolean <- function(name, default, description = NULL, ...) {
+  check_call()
   new_flag("boolean", name, default, description)
 }
 
 #' @rdname flags
 #' @export
-flag_string <- function(name, default, description = NULL) {
+flag_string <- function(name, default, description = NULL, ...) {
+  check_call()
   new_flag("string", name, default, description)
 }
 
@@ -94,12 +105,14 @@ new_flag <- function(type, name, default, description) {
     default = NULL,
     description = check_string(description, null = TRUE)
   )
-  flag$default <- flag_value(flag, default)
+  flag$default <- flag_value(flag, default, "default")
   structure(flag, class = c("tfdistribute_flag", "tfruns_flag"))
 }
 
-flag_value <- function(flag, value) {
-  converted <- if (is.atomic(value) && length(value) == 1 && !is.na(value)) {
+flag_value <- function(flag, value, argument = flag$name) {
+  is_plain <- is.numeric(value) || is.character(value) || is.logical(value)
+  is_value <- is_plain && length(value) == 1 && !is.na(value)
+  converted <- if (is_value && (!is.character(value) || validEnc(value))) {
     switch(
       flag$type,
       numeric = suppressWarnings(as.double(value)),
@@ -111,7 +124,7 @@ flag_value <- function(flag, value) {
     NA
   }
   if (is.na(converted)) {
-    abort_argument(value, "one value of type {flag$type}", flag$name)
+    abort_argument(value, "one value of type {flag$type}", argument)
   }
   converted
 }

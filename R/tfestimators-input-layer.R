@@ -9,6 +9,7 @@
 #' @param weight_collections Collections of the graph to which variables are added, strings, see [graph_keys()]; or
 #'   NULL.
 #' @param trainable Whether training changes the variables, TRUE or FALSE.
+#' @param ... Must be empty.
 #' @returns A tensor of shape (batch, width), with columns in the order of their names.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -26,7 +27,14 @@
 #'   )
 #' })
 #' @export
-input_layer <- function(features, feature_columns, weight_collections = NULL, trainable = TRUE) {
+input_layer <- function(
+  features,
+  feature_columns,
+  weight_collections = NULL,
+  trainable = TRUE,
+  ...
+) {
+  check_call()
   call_backend(
     "input_layer",
     features = features,

@@ -2,6 +2,7 @@
 #'
 #' The strings that TensorFlow uses, by the names of their constants. Python is not needed.
 #'
+#' @param ... Must be empty.
 #' @returns A named list of strings.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
 #'   <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>; the others are tensorflow_estimator's
@@ -17,13 +18,15 @@ NULL
 
 #' @rdname keys
 #' @export
-mode_keys <- function() {
+mode_keys <- function(...) {
+  check_call()
   new_keys(list(TRAIN = "train", EVAL = "eval", PREDICT = "infer"))
 }
 
 #' @rdname keys
 #' @export
-metric_keys <- function() {
+metric_keys <- function(...) {
+  check_call()
   new_keys(list(
     LOSS = "loss",
     LOSS_MEAN = "average_loss",
@@ -54,7 +57,8 @@ metric_keys <- function() {
 
 #' @rdname keys
 #' @export
-prediction_keys <- function() {
+prediction_keys <- function(...) {
+  check_call()
   new_keys(list(
     CLASSES = "classes",
     CLASS_IDS = "class_ids",
@@ -70,7 +74,8 @@ prediction_keys <- function() {
 
 #' @rdname keys
 #' @export
-graph_keys <- function() {
+graph_keys <- function(...) {
+  check_call()
   new_keys(list(
     ACTIVATIONS = "activations",
     ASSET_FILEPATHS = "asset_filepaths",
@@ -110,7 +115,8 @@ graph_keys <- function() {
 
 #' @rdname keys
 #' @export
-task_type <- function() {
+task_type <- function(...) {
+  check_call()
   new_keys(list(
     MASTER = "master",
     PS = "ps",

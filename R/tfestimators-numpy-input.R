@@ -11,6 +11,7 @@
 #' @param shuffle TRUE, FALSE, or NULL for training only.
 #' @param weights Name of the element of `x` that holds the weight of each row, a string, or NULL; see
 #'   [input_transform].
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`.
 #' @section Errors: `tfdistribute_input_error`, `tfdistribute_argument_error`: as in [input_fn()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
@@ -34,8 +35,10 @@ numpy_input_fn <- function(
   factors = NULL,
   seed = NULL,
   weights = NULL,
-  transform = NULL
+  transform = NULL,
+  ...
 ) {
+  check_call()
   x <- as_r_array(x)
   if (is.atomic(x) && !is.null(x)) {
     x <- list(x = x)

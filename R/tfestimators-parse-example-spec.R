@@ -12,6 +12,7 @@
 #' @param label_default Label of messages without one, a number or string; NULL makes them an error.
 #' @param label_dimension Numbers in one label, a count.
 #' @param weight_column Name of the weights in the messages, a string; NULL if there are none.
+#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parse_example_spec`. [as_python()] returns TensorFlow's dictionary.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -35,8 +36,10 @@ classifier_parse_example_spec <- function(
   label_key,
   label_dtype = "int64",
   label_default = NULL,
-  weight_column = NULL
+  weight_column = NULL,
+  ...
 ) {
+  check_call()
   new_parse_example_spec(feature_columns, label_key, label_dtype, label_default, 1L, weight_column)
 }
 
@@ -48,8 +51,10 @@ regressor_parse_example_spec <- function(
   label_dtype = "float32",
   label_default = NULL,
   label_dimension = 1L,
-  weight_column = NULL
+  weight_column = NULL,
+  ...
 ) {
+  check_call()
   new_parse_example_spec(
     feature_columns,
     label_key,
@@ -128,6 +133,7 @@ print.tfdistribute_parse_example_spec <- function(x, ...) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_parse_example_spec <- function(x, ...) {
+  check_call()
   kept <- call_backend(
     "parse_example_spec",
     feature_columns = x$feature_columns,

@@ -11,8 +11,9 @@
 #' @param conda Path of conda, or `"auto"`.
 #' @param required TRUE for an error if it cannot be used, FALSE for a hint only; NULL is TRUE, except while a package
 #'   is loaded.
+#' @param ... Must be empty.
 #' @returns Invisibly NULL.
-#' @section Errors: Those of reticulate.
+#' @section Errors: `tfdistribute_backend_error`: reticulate cannot use this Python.
 #' @references <https://rstudio.github.io/reticulate/reference/use_python.html>
 #' @examples
 #' \dontrun{
@@ -23,20 +24,39 @@ NULL
 
 #' @rdname use_python
 #' @export
-use_python <- function(python, required = NULL) {
-  choose_python("use_python", python, required = required)
+use_python <- function(python, required = NULL, ...) {
+  check_call()
+  try_python("use_python", python, required = required)
 }
 
 #' @rdname use_python
 #' @export
-use_virtualenv <- function(virtualenv = NULL, required = NULL) {
-  choose_python("use_virtualenv", virtualenv, required = required)
+use_virtualenv <- function(virtualenv = NULL, required = NULL, ...) {
+  check_call()
+  try_python("use_virtualenv", virtualenv, required = required)
 }
 
 #' @rdname use_python
 #' @export
-use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL) {
-  choose_python("use_condaenv", condaenv, conda = conda, required = required)
+use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL, ...) {
+  check_call()
+  try_python("use_condaenv", condaenv, conda = conda, required = required)
+}
+
+try_python <- function(how, chosen, ..., argument = rlang::caller_arg(chosen)) {
+  tryCatch(
+    choose_python(how, chosen, ...),
+    error = function(error) {
+      abort_tfdistribute(
+        "backend",
+        problem = "`{argument}` {show_value(chosen)} cannot be used: {conditionMessage(error)}",
+        remedy = "See tfdistribute_sitrep() for the Python that is in use.",
+        argument = argument,
+        value = show_value(chosen),
+        parent = error
+      )
+    }
+  )
 }
 
 #' Install TensorFlow

@@ -11,6 +11,7 @@
 #' @param columns Names of features: a character vector, or an object with names or column names, such as a data frame.
 #'   `set_columns()` also accepts NULL, for no scope.
 #' @param expr Expression to evaluate in the scope.
+#' @param ... Must be empty.
 #' @returns `with_columns()`: the value of `expr`. The others: invisibly, the names of the previous scope, or NULL.
 #' @section Errors: `tfdistribute_argument_error`: `columns` has no names.
 #' @references The interface is that of tfestimators.
@@ -24,7 +25,8 @@
 #' }
 #' columns_of_cars()
 #' @export
-scoped_columns <- function(columns) {
+scoped_columns <- function(columns, ...) {
+  check_call()
   old <- the$feature_scope
   names <- scope_names(columns)
   rlang::local_bindings(feature_scope = names, .env = the, .frame = parent.frame())
@@ -33,21 +35,29 @@ scoped_columns <- function(columns) {
 
 #' @rdname scoped_columns
 #' @export
-with_columns <- function(columns, expr) {
+with_columns <- function(columns, expr, ...) {
+  check_call()
   rlang::local_bindings(feature_scope = scope_names(columns), .env = the)
   expr
 }
 
 #' @rdname scoped_columns
 #' @export
-set_columns <- function(columns) {
+set_columns <- function(columns, ...) {
+  check_call()
   old <- the$feature_scope
   the$feature_scope <- if (!is.null(columns)) scope_names(columns)
   invisible(old)
 }
 
 scope_names <- function(columns, argument = rlang::caller_arg(columns)) {
-  names <- if (is.character(columns)) columns else colnames(columns) %||% names(columns)
+  names <- if (is.character(columns)) {
+    columns
+  } else if (is.matrix(columns)) {
+    colnames(columns)
+  } else if (is.data.frame(columns) || !is.object(columns)) {
+    names(columns)
+  }
   if (!is.character(names) || length(names) == 0 || anyNA(names) || !all(nzchar(names))) {
     expected <- "names of features, or a data frame or matrix that has them"
     abort_argument(columns, expected, argument)
@@ -65,13 +75,13 @@ select_features <- function(dots, verb, known) {
     abort_tfdistribute(
       "argument",
       problem = "`{named[[1]]}` is not an argument of {verb}().",
-      remedy = "Use only {backquoted(known)}, and names of features.",
+      remedy = "{did_you_mean(named[[1]], known)}Use only {backquoted(known)}, and names of features.",
       argument = named[[1]]
     )
   }
   scope <- the$feature_scope
   names <- if (is.null(scope)) {
-    unlist(lapply(dots, name_without_scope, verb = verb))
+    unlist(lapply(dots, name_without_scope, verb = verb, known = known))
   } else {
     names_in_scope(dots, scope, verb)
   }
@@ -147,9 +157,12 @@ choosing_helpers <- c(
 )
 naming_helpers <- c("all_of", "any_of", "one_of")
 
-name_without_scope <- function(quosure, verb) {
+name_without_scope <- function(quosure, verb, known) {
   expression <- rlang::quo_get_expr(quosure)
   env <- rlang::quo_get_env(quosure)
+  if (is_number_in_code(expression)) {
+    abort_unnamed_setting(rlang::eval_tidy(quosure), known)
+  }
   if (is.symbol(expression)) {
     name <- rlang::as_string(expression)
     value <- get0(name, envir = env)
@@ -170,13 +183,31 @@ name_without_scope <- function(quosure, verb) {
   }
   if (called %in% c("c", naming_helpers)) {
     parts <- lapply(as.list(expression)[-1], rlang::new_quosure, env = env)
-    return(unlist(lapply(parts, name_without_scope, verb = verb)))
+    return(unlist(lapply(parts, name_without_scope, verb = verb, known = known)))
   }
   value <- rlang::eval_tidy(quosure)
   if (!is.character(value)) {
-    abort_argument(value, "names of features", "...")
+    abort_unnamed_setting(value, known)
   }
   value
+}
+
+# 10 or -10.
+is_number_in_code <- function(expression) {
+  is.numeric(expression) || (rlang::is_call(expression, "-", n = 1) && is.numeric(expression[[2]]))
+}
+
+# `...` takes everything without a name, so that a setting by position arrives there.
+abort_unnamed_setting <- function(value, known) {
+  abort_tfdistribute(
+    "argument",
+    problem = "`...` must be names of features, not {show_value(value)}.",
+    remedy = if (is.numeric(value) && length(known) > 0) {
+      "Name the other arguments, as in {known[[1]]} = {show_value(value)}."
+    },
+    argument = "...",
+    value = show_value(value)
+  )
 }
 
 #' @importFrom tidyselect all_of

@@ -34,6 +34,7 @@ sizes_of <- function(shape) {
 #' @param x A vector, matrix or array.
 #' @param dim Sizes of the new dimensions, counts; one of them may be -1 or NA for what is left.
 #' @param order `"C"` if the last dimension varies fastest, `"F"` if the first does, in reading and in filling.
+#' @param ... Must be empty.
 #' @returns An array.
 #' @section Errors: `tfdistribute_argument_error`: the sizes do not fit.
 #' @references <https://rstudio.github.io/reticulate/reference/array_reshape.html>
@@ -41,8 +42,12 @@ sizes_of <- function(shape) {
 #' array_reshape(1:6, c(2, 3))
 #' array_reshape(matrix(1:6, 2), c(3, -1))
 #' @export
-array_reshape <- function(x, dim, order = c("C", "F")) {
+array_reshape <- function(x, dim, order = c("C", "F"), ...) {
+  check_call()
   order <- check_default_choice(order, c("C", "F"))
+  if (!is.atomic(x) || is.null(x)) {
+    abort_argument(x, "a vector, a matrix or an array")
+  }
   dim <- check_dim(unlist(dim), length(x))
   if (order == "F") {
     return(array(x, dim))
@@ -56,13 +61,16 @@ in_row_major_order <- function(x) {
 
 check_dim <- function(dim, length) {
   given <- dim
+  if (!is.numeric(dim) && !all(is.na(dim))) {
+    abort_argument(given, "counts, or -1 for one of them", "dim")
+  }
   open <- is.na(dim) | dim == -1
   known <- prod(dim[!open])
   if (sum(open) == 1 && known > 0) {
     dim[open] <- length / known
   }
   if (length(dim) == 0 || sum(open) > 1 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
-    abort_argument(given, "sizes with the product {length}", "dim")
+    abort_argument(given, "sizes with the product {length}, the length of `x`", "dim")
   }
   as.integer(dim)
 }

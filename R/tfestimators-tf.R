@@ -45,6 +45,7 @@ tf_of_tensorflow_package <- function() {
 #'
 #' Reports the TensorFlow that this session uses, and starts it. It does not fail if there is none.
 #'
+#' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
 #'   `version_str`, `location` (the module's directory), `python` (the program) and `python_version`. Without
 #'   TensorFlow: `available` and `error_message`.
@@ -53,7 +54,8 @@ tf_of_tensorflow_package <- function() {
 #' @examplesIf tfdistribute_available()
 #' tf_config()
 #' @export
-tf_config <- function() {
+tf_config <- function(...) {
+  check_call()
   found <- tryCatch(
     {
       report <- call_backend("python_report")

@@ -6,13 +6,15 @@
 #' directory. During a run, [train()], [train_and_evaluate()] and [evaluate()] write losses and metrics to it. Without
 #' tfruns, or outside a run, nothing is written.
 #'
+#' @param ... Must be empty.
 #' @returns A path, a string.
 #' @references The function of the same name in tfruns.
 #' @seealso [flags()]
 #' @examples
 #' run_dir()
 #' @export
-run_dir <- function() {
+run_dir <- function(...) {
+  check_call()
   if (has_tfruns()) tfruns::run_dir() else getwd()
 }
 

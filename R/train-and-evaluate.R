@@ -19,13 +19,17 @@
 #' )
 #' @export
 train_and_evaluate <- function(object, ...) {
+  check_required()
   UseMethod("train_and_evaluate")
 }
 
 #' @rdname train_and_evaluate
 #' @export
 train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_spec, ...) {
-  check_no_more(..., verb = "train_and_evaluate")
+  check_call(
+    train_spec = "Make one with train_spec().",
+    eval_spec = "Make one with eval_spec()."
+  )
   check_class(train_spec, "tfdistribute_train_spec", "a train_spec()")
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()")
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)

@@ -19,7 +19,7 @@
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
 #' @param ... With a formula: `data`, and other arguments of [input_fn()], such as `batch_size` and `num_epochs` (also
-#'   as `epochs`). Otherwise not used.
+#'   as `epochs`). Otherwise must be empty.
 #' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
@@ -38,6 +38,7 @@
 #' history
 #' @export
 train <- function(object, ...) {
+  check_required()
   UseMethod("train")
 }
 
@@ -52,14 +53,13 @@ train.tfdistribute_estimator <- function(
   saving_listeners = NULL,
   ...
 ) {
-  check_given(input_fn, "Give a formula and `data`, or an input that input_fn() makes.")
+  if (missing(input_fn) || !takes_rows(input_fn)) {
+    check_call(input_fn = "Give a formula and `data`, or an input that input_fn() makes.")
+  }
   if (rlang::is_formula(input_fn) && is_data(steps)) {
     # As in lm(), data follows the formula.
     rest <- list(hooks = hooks, max_steps = max_steps, saving_listeners = saving_listeners)
     return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
-  }
-  if (!takes_rows(input_fn)) {
-    check_no_more(..., verb = "train")
   }
   input <- input_of_verb(input_fn, object, "train", ...)
   steps <- check_count(steps, null = TRUE)

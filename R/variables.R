@@ -6,7 +6,7 @@
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param variable Names of variables, strings; NULL for all.
 #' @param checkpoint_dir An estimator, or the path of a `model_dir`.
-#' @param ... For methods; not used otherwise.
+#' @param ... Must be empty.
 #' @returns
 #' * `variable_names()`: strings.
 #' * `variable_value()`: a named list of numbers and arrays of the variables' shapes.
@@ -28,13 +28,15 @@ NULL
 
 #' @rdname variables
 #' @export
-variable_names <- function(object) {
+variable_names <- function(object, ...) {
+  check_call()
   unlist(call_backend("variable_names", model_dir = model_dir(object)))
 }
 
 #' @rdname variables
 #' @export
-variable_value <- function(object, variable = NULL) {
+variable_value <- function(object, variable = NULL, ...) {
+  check_call()
   directory <- model_dir(object)
   names <- check_strings(variable, null = TRUE) %||% variable_names(object)
   values <- lapply(names, function(name) {
@@ -47,6 +49,7 @@ variable_value <- function(object, variable = NULL) {
 #' @rdname variables
 #' @export
 latest_checkpoint <- function(checkpoint_dir, ...) {
+  check_required()
   UseMethod("latest_checkpoint")
 }
 
@@ -57,7 +60,7 @@ latest_checkpoint.tfdistribute_estimator <- function(checkpoint_dir, ...) {
 
 #' @export
 latest_checkpoint.default <- function(checkpoint_dir, ...) {
-  check_no_more(..., verb = "latest_checkpoint")
+  check_call()
   directory <- check_string(checkpoint_dir)
   call_backend("latest_checkpoint", model_dir = path.expand(directory))
 }
@@ -65,11 +68,13 @@ latest_checkpoint.default <- function(checkpoint_dir, ...) {
 #' @rdname variables
 #' @export
 model_dir <- function(object, ...) {
+  check_required()
   UseMethod("model_dir")
 }
 
 #' @export
 model_dir.tfdistribute_estimator <- function(object, ...) {
+  check_call()
   object$model_dir
 }
 

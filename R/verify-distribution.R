@@ -10,7 +10,7 @@
 #' @param cluster A cluster on this machine, such as [local_cluster()]; its evaluator is not started.
 #' @param steps Steps to train, a count; fewer if the data ends before.
 #' @param x A result of `verify_distribution()`.
-#' @param ... Ignored.
+#' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_verification`:
 #' * `agrees`: TRUE if all numbers agree to six digits. (32-bit sums depend on their order, so a correct training cannot
 #'   agree to more.)
@@ -29,7 +29,8 @@
 #' verify_distribution(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL))
 #' }
 #' @export
-verify_distribution <- function(model, input, cluster = local_cluster(2), steps = 30) {
+verify_distribution <- function(model, input, cluster = local_cluster(2), steps = 30, ...) {
+  check_call()
   check_estimator(model)
   input <- as_input(input)
   check_cluster_argument(cluster)
@@ -37,15 +38,15 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   folder <- tempfile("tfdistribute-verification-")
   on.exit(unlink(folder, recursive = TRUE))
   config <- model$config %||% run_config()
-  config$tf_random_seed <- config$tf_random_seed %||% 1L
+  config["tf_random_seed"] <- config$tf_random_seed %||% 1L
   config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
   across <- cluster_strategy(config$train_distribute)
   train_once <- function(name, strategy, cluster = NULL, steps_per_run = config$steps_per_run) {
     config["train_distribute"] <- list(strategy)
     config["cluster"] <- list(cluster)
-    config$steps_per_run <- steps_per_run
-    model$config <- config
-    model$model_dir <- file.path(folder, name)
+    config["steps_per_run"] <- steps_per_run
+    model["config"] <- list(config)
+    model["model_dir"] <- file.path(folder, name)
     hook <- hook_history_saver(every_n_step = 1)
     train(model, input, steps = steps, hooks = hook)
   }

@@ -21,6 +21,7 @@
 #'   `write_fixed_length()` stores each different string once, as a label in the index.
 #' @param path Directory to write to, a string. It is created, and must be empty.
 #' @param shards Number of files, a count; ideally a multiple of the number of workers.
+#' @param ... Must be empty.
 #' @returns `path`, invisibly.
 #' @section Errors:
 #' * `tfdistribute_input_error`: the data cannot be read, or has missing values, columns that cannot be written (for
@@ -39,13 +40,15 @@ NULL
 
 #' @rdname write_shards
 #' @export
-write_fixed_length <- function(data, path, shards = 1) {
+write_fixed_length <- function(data, path, shards = 1, ...) {
+  check_call()
   write_shards("fixed_length", data, path, shards)
 }
 
 #' @rdname write_shards
 #' @export
-write_tfrecord <- function(data, path, shards = 1) {
+write_tfrecord <- function(data, path, shards = 1, ...) {
+  check_call()
   write_shards("tfrecord", data, path, shards)
 }
 
@@ -96,10 +99,11 @@ as_input_to_write <- function(data) {
   if (inherits(data, "tfdistribute_input") || is.function(data)) {
     return(as_input(data))
   }
-  if ((!is.list(data) && !is.matrix(data)) || is_python_object(data)) {
+  is_plain <- is.data.frame(data) || is.matrix(data) || (is.list(data) && !is.object(data))
+  if (!is_plain || is_python_object(data)) {
     abort_argument(data, "a data frame, a matrix, a named list or an input")
   }
   names <- column_names(data)
-  check_column_names(names)
+  check_column_names(names, "data")
   new_in_memory_input(data, features = names, response = NULL, source = "data")
 }

@@ -41,12 +41,52 @@ test_that("a choice among names is refused with all names", {
   expect_identical(check_default_choice(c("auto", "base"), c("auto", "base")), "auto")
 })
 
-test_that("a misspelt argument of a verb is refused by name", {
-  verb <- function(object, steps, ...) check_no_more(..., verb = "train")
-  refused(verb(1, 2, step_count = 3), "step_count")
+test_that("a call with an unknown, a superfluous or a missing argument is refused by name", {
+  verb <- function(object, steps, ...) {
+    check_call(steps = "Give a count.")
+    invisible()
+  }
+  refused(verb(1, 2, stepps = 3), "stepps")
+  refused(verb(1, step_count = 3), "step_count")
+  refused(verb(1), "steps")
+  refused(do.call(verb, list(1, 2, 3)), "...")
   expect_snapshot(error = TRUE, {
-    verb(1, 2, step_count = 3)
+    verb(1, 2, stepps = 3)
+    verb(1, 2, braces = "{stop(1)}")
     verb(1, 2, 3)
+    verb(1)
+    verb(steps = )
   })
-  expect_invisible(verb(1, 2))
+  # An empty argument, as after a trailing comma, is none.
+  expect_invisible(verb(1, 2, ))
+})
+
+test_that("what other packages call an argument is understood", {
+  expect_snapshot(error = TRUE, {
+    dnn_regressor(c(64, 32), column_numeric("x"), learning_rate = 0.1)
+    dnn_linear_combined_regressor(learning_rate = 0.1)
+    input_csv("a.csv", sep = ";")
+    hook_early_stopping(metric = "loss")
+    session_run_hook(after_step = identity)
+    evaluate(linear_regressor(column_numeric("wt")), newdata = mtcars)
+  })
+})
+
+test_that("a name is suggested only where one is near", {
+  expect_identical(did_you_mean("stepps", c("hooks", "steps")), "Did you mean `steps`? ")
+  expect_identical(did_you_mean("colour", c("cut", "color")), "Did you mean `color`? ")
+  expect_identical(did_you_mean("adma", "adam", "\""), "Did you mean \"adam\"? ")
+  for (name in c("horsepower", "nope", "", strrep("x", 1e5), "\xff")) {
+    expect_identical(did_you_mean(name, names(mtcars)), "")
+  }
+  expect_identical(did_you_mean("x", character()), "")
+})
+
+test_that("a number beyond the largest whole number is told so", {
+  expect_snapshot(error = TRUE, {
+    input_fn(mpg ~ wt, mtcars, batch_size = 1e12)
+    input_fn(mpg ~ wt, mtcars, seed = 2^33)
+    run_config(tf_random_seed = 2^33)
+    local_cluster(2, ps = 2147483647)
+  })
 })

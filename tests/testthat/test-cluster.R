@@ -46,6 +46,10 @@ test_that("an error in a cluster names the argument", {
     local_cluster(2, evaluator = 1)
     local_cluster(2, restarts = -1)
     local_cluster(2, network = "public")
+    cluster(worker = globalenv())
+    cluster(worker = local_cluster(2))
+    cluster(chief = list("a:1", 2))
+    cluster(ps = as.POSIXlt("2020-01-01"))
     run_config(cluster = "a:1")
   })
   expect_error(cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
@@ -152,7 +156,24 @@ test_that("a plan shows every task and warns about open ports", {
   expect_identical(planned$environment, texts)
   expect_identical(planned$replica_batch_size, c(4L, 4L, 4L, 128L))
   expect_snapshot(plan(model, training, cluster = NULL))
+  for (wrong in list(-1, "GPU:0")) {
+    expect_error(
+      plan(model, training, cluster = NULL, devices_per_worker = wrong),
+      class = "tfdistribute_argument_error"
+    )
+  }
   expect_snapshot(plan(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
+})
+
+test_that("a plan refuses more devices than a process of this machine has", {
+  skip_if_no_tensorflow()
+  skip_if(dir.exists("/proc/driver/nvidia") || file.exists("/dev/kfd"))
+  described <- local_cluster(2, devices_per_worker = 2)
+  config <- run_config(strategy_multi_worker(), cluster = described)
+  expect_error(
+    plan(linear_regressor(column_numeric("wt"), config = config)),
+    class = "tfdistribute_strategy_error"
+  )
 })
 
 test_that("a plan of one process divides the batch over the strategy's devices", {

@@ -119,9 +119,9 @@ test_that("what stands for missing values has to fit", {
   )
   expect_snapshot({
     said(input_fn(data, number, impute = list(number = "none")))
-    said(input_fn(data, count, impute = list(count = 0.5)))
+    said(input_fn(data, count, impute = list(count = "0")))
     said(input_fn(data, word, impute = list(word = 0)))
-    said(input_fn(data, group, impute = list(group = "b")))
+    said(input_fn(data, group, impute = list(group = 1)))
     said(input_fn(data, number, impute = list(num = 0)))
     said(input_fn(data, number, y, impute = list(number = 0, y = 0)))
     said(input_fn(data, number, impute = c(1, 2)))

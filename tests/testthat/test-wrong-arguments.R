@@ -1,0 +1,287 @@
+# Every argument of every exported function is given values of many kinds. A value is refused by a short error of this
+# package that names the argument, or is accepted; what no argument can mean is never accepted.
+
+odd_values <- function() {
+  list(
+    null = NULL,
+    na = NA,
+    na_text = NA_character_,
+    nan = NaN,
+    infinite = Inf,
+    minus_one = -1,
+    zero = 0,
+    half = 0.5,
+    one = 1,
+    two = 2L,
+    large = 1e12,
+    numbers = c(2, 1),
+    many_numbers = as.double(1:1e5),
+    text = "no such thing",
+    empty_text = "",
+    long_text = strrep("x", 1e5),
+    braces = "{stop(1)}",
+    bytes = "\xff\xfe",
+    line_break = "a\nb",
+    texts = c("a", "b"),
+    long_texts = rep(strrep("y", 1000), 100),
+    no_text = character(),
+    true = TRUE,
+    logicals = c(TRUE, FALSE),
+    empty_list = list(),
+    list_of_one = list(1),
+    list_of_text = list("a", 2),
+    named_list = list(a = 1),
+    nested_list = list(list(list())),
+    list_of_null = list(NULL),
+    fn = function(some_argument) NULL,
+    environment = globalenv(),
+    formula = y ~ x,
+    symbol = quote(some_name),
+    call = quote(some_function(x)),
+    factor = factor(c("a", "b")),
+    date = as.Date("2020-01-01"),
+    times = as.POSIXlt(Sys.time()),
+    complex = 1i,
+    raw = as.raw(1),
+    matrix = matrix(1:4, 2),
+    table = table(1:3),
+    frame = mtcars,
+    foreign = structure(list(), class = strrep("z", 50)),
+    config = run_config(),
+    cluster = local_cluster(2),
+    strategy = strategy_mirrored(2),
+    column = column_numeric("wt"),
+    input = input_fn(mpg ~ wt, mtcars),
+    model = linear_regressor(column_numeric("wt")),
+    hook = hook_progress_bar(),
+    spec = train_spec(input_fn(mpg ~ wt, mtcars))
+  )
+}
+
+# Valid values of arguments without a default.
+required_values <- function() {
+  word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 10)
+  input <- input_fn(mpg ~ wt, mtcars)
+  list(
+    address = "grpc://10.0.0.1:8470",
+    boundaries = c(0, 1),
+    build = function(params) NULL,
+    categorical_column = word,
+    checkpoint_dir = "model",
+    cluster = cluster(chief = "a:1"),
+    columns = c("a", "b"),
+    config = run_config(),
+    data = mtcars,
+    default = "1",
+    description = "A flag.",
+    device = "CPU:0",
+    dim = 2L,
+    dimension = 2,
+    dnn_hidden_units = 4,
+    eval_spec = eval_spec(input),
+    export_dir_base = "export",
+    expr = 1,
+    feature_columns = column_numeric("wt"),
+    features = "wt",
+    fn = function() NULL,
+    hash_bucket_size = 10,
+    hidden_units = 4,
+    index = 1,
+    input = input,
+    input_fn = input,
+    job = structure(list(id = "1"), class = "tfdistribute_job"),
+    keys = c("a", "b"),
+    label_key = "label",
+    mode = "train",
+    model = linear_regressor(column_numeric("wt")),
+    model_fn = function(features, labels) NULL,
+    n_batches_per_layer = 1,
+    name = "x",
+    num_buckets = 3,
+    object = linear_regressor(column_numeric("wt")),
+    path = "folder",
+    paths = "file",
+    source_column = column_numeric("x"),
+    tensors = "loss",
+    train_spec = train_spec(input),
+    train_step = function(parts, features, labels, step) NULL,
+    vocabulary_file = "words.txt",
+    vocabulary_list = c("a", "b"),
+    wait_until_step = 1,
+    weight_feature_key = "weight",
+    workers = 2,
+    x = 1:2
+  )
+}
+
+# Further arguments, for functions that need one of several.
+needed_values <- function(name) {
+  switch(
+    name,
+    cluster = list(chief = "a:1"),
+    dnn_linear_combined_classifier = ,
+    dnn_linear_combined_regressor = list(linear_feature_columns = column_numeric("wt")),
+    hook_checkpoint_saver = ,
+    hook_summary_saver = list(save_steps = 1),
+    hook_logging_tensor = list(every_n_iter = 1),
+    hook_stop_at_step = list(num_steps = 1),
+    flag_numeric = ,
+    flag_integer = list(default = 1),
+    flag_boolean = list(default = TRUE),
+    input_fn = list(object = mtcars),
+    as_python = list(x = run_config()),
+    keras_model_to_estimator = list(keras_model = function() NULL),
+    numpy_input_fn = list(x = list(x = 1:2)),
+    if (grepl("^column_(numeric|categorical_with)", name)) list("x") else list()
+  )
+}
+
+# Those that install, choose or start programs, are refused whatever they are given, or work in a model function only.
+not_called <- c(
+  "boosted_trees_classifier",
+  "boosted_trees_regressor",
+  "install_tensorflow",
+  "install_tfdistribute",
+  "pipeline",
+  "tensorboard",
+  "use_condaenv",
+  "use_python",
+  "use_virtualenv"
+)
+
+exported_functions <- function() {
+  namespace <- asNamespace("tfdistribute")
+  is_own <- function(name) {
+    value <- get(name, namespace)
+    is.function(value) && identical(environment(value), namespace)
+  }
+  sort(Filter(is_own, getNamespaceExports(namespace)))
+}
+
+# Arguments of a function; of a generic, those of its method for this package's objects.
+arguments_of <- function(name) {
+  namespace <- asNamespace("tfdistribute")
+  methods <- paste0(
+    name,
+    c("", ".tfdistribute_estimator", ".tfdistribute_run_config", ".data.frame")
+  )
+  found <- Filter(function(method) exists(method, namespace, inherits = FALSE), methods)
+  formals(get(utils::tail(found, 1), namespace))
+}
+
+is_required_argument <- function(default) identical(default, quote(expr = ))
+
+valid_call <- function(name, values = required_values()) {
+  formals <- arguments_of(name)
+  required <- setdiff(names(Filter(is_required_argument, formals)), "...")
+  needed <- needed_values(name)
+  c(needed, values[setdiff(required, names(needed))])
+}
+
+# What a call does: "accepted", or its error.
+outcome_of <- function(name, arguments) {
+  tryCatch(
+    {
+      suppressMessages(suppressWarnings(do.call(name, arguments, quote = TRUE)))
+      "accepted"
+    },
+    error = function(error) {
+      if (identical(conditionMessage(error), "Python was started")) "accepted" else error
+    }
+  )
+}
+
+# Why an error is not as it should be; NULL if it is.
+fault_of <- function(error, argument) {
+  if (!inherits(error, "tfdistribute_error")) {
+    return(paste("is R's own error:", substr(conditionMessage(error), 1, 200)))
+  }
+  message <- conditionMessage(error)
+  size <- nchar(message, "bytes")
+  named <- grepl(argument, message, fixed = TRUE) ||
+    isTRUE(startsWith(as.character(error$argument), argument))
+  if (size > 2000) {
+    paste("has an error of", size, "bytes")
+  } else if (!named && argument != "...") {
+    paste("has an error that does not name it:", substr(message, 1, 200))
+  }
+}
+
+local_described_only <- function(frame = parent.frame()) {
+  local_no_python(frame)
+  withr::local_options(tfdistribute.progress = FALSE, .local_envir = frame)
+  withr::local_dir(withr::local_tempdir(.local_envir = frame), .local_envir = frame)
+  withr::defer(set_columns(NULL), envir = frame)
+}
+
+test_that("an argument that a function does not have is refused by name", {
+  local_described_only()
+  taking_any <- c("feature_columns", "flags", "session_run_args", "shape")
+  for (name in setdiff(exported_functions(), c(not_called, taking_any))) {
+    error <- outcome_of(name, c(valid_call(name), list(no_such_argument = strrep("x", 1e5))))
+    expect_null(
+      if (is.character(error)) error else fault_of(error, "no_such_argument"),
+      label = name
+    )
+  }
+})
+
+test_that("an argument without a default that is missing is refused by name", {
+  local_described_only()
+  for (name in setdiff(exported_functions(), not_called)) {
+    required <- setdiff(names(Filter(is_required_argument, arguments_of(name))), "...")
+    for (argument in required) {
+      arguments <- valid_call(name)
+      arguments[[argument]] <- NULL
+      error <- outcome_of(name, arguments)
+      label <- paste0(name, "() without ", argument)
+      expect_null(if (is.character(error)) error else fault_of(error, argument), label = label)
+    }
+  }
+})
+
+# Arguments that take any value, or are ignored. Inputs in memory are described by what tidyselect makes of a value.
+takes_anything <- c(
+  "array_reshape(x)",
+  "input_fn(num_threads)",
+  "input_fn(queue_capacity)",
+  "numpy_input_fn(num_threads)",
+  "numpy_input_fn(queue_capacity)",
+  "with_columns(expr)"
+)
+nonsense <- c("environment", "formula", "symbol", "call", "times", "complex", "raw", "foreign")
+
+test_that("a wrong value of any argument is refused by a short error that names it", {
+  local_described_only()
+  values <- odd_values()
+  valid <- required_values()
+  pairs <- lapply(setdiff(exported_functions(), not_called), function(name) {
+    arguments <- setdiff(names(arguments_of(name)), "...")
+    expand.grid(
+      name = rep(name, length(arguments) > 0),
+      argument = arguments,
+      value = names(values),
+      stringsAsFactors = FALSE
+    )
+  })
+  pairs <- do.call(rbind, pairs)
+  pairs <- pairs[!paste0(pairs$name, "(", pairs$argument, ")") %in% takes_anything, ]
+  drawn <- withr::with_seed(1, sample(nrow(pairs), if (checks_all()) 8000 else 1000))
+  faults <- character()
+  for (row in drawn) {
+    pair <- pairs[row, ]
+    arguments <- valid_call(pair$name, valid)
+    arguments[pair$argument] <- values[pair$value]
+    set_columns(NULL)
+    outcome <- outcome_of(pair$name, arguments)
+    fault <- if (!is.character(outcome)) {
+      fault_of(outcome, pair$argument)
+    } else if (pair$value %in% nonsense) {
+      "is accepted"
+    }
+    if (!is.null(fault)) {
+      faults <- c(faults, paste0(pair$name, "(", pair$argument, " = ", pair$value, ") ", fault))
+    }
+  }
+  expect_identical(faults, character())
+})
