@@ -12,6 +12,7 @@ from tfdistribute import engine
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training import history as module
 from tfdistribute.training.history import History, read_history
+from tfdistribute.training.tasks.history import TaskHistory
 
 
 def test_only_steps_of_the_record_are_kept_but_all_reach_the_listener():
@@ -97,3 +98,11 @@ def test_the_last_step_reaches_the_display_after_a_run_of_many_steps(tensorflow:
     hook._note_skipped_steps(20, [0.0] * 20)
     hook.end(None)
     assert shown == [(1, True), (10, True), (20, True), (20, False)]
+
+
+def test_the_losses_of_a_task_are_saved_with_its_checkpoints(tmp_path: Path):
+    history = TaskHistory(8, None, None, True, 8, model_dir=str(tmp_path))
+    for step in (1, 10, 20):
+        history.note_step(step, 0.5, in_record=True)
+    history.checkpoint_saved(20)
+    assert read_history(str(tmp_path))["training"]["step"] == [1, 10, 20]

@@ -50,8 +50,10 @@ class TaskHistory(History):
         task_events.emit_step(step, self._loss, self._own_speed())
 
     def checkpoint_saved(self, step: int) -> None:
-        """Report a checkpoint."""
+        """Report a checkpoint, and save the losses up to it."""
         task_events.emit("checkpoint", step=step)
+        # A chief that is stopped may be ended before it returns.
+        self._save_losses()
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
         """Note the loss of one step, and report it if it belongs to the record of the training."""
