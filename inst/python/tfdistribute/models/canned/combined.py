@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute.descriptions import check_choice
+from tfdistribute.errors import ModelError
 from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
@@ -54,8 +55,14 @@ class Combined(Canned):
         if self.dnn_feature_columns:
             columns, units = self.dnn_feature_columns, self.dnn_hidden_units
             check_layers(columns, units, self.dnn_dropout, prefix="dnn_")
-        else:
+        elif self.linear_feature_columns:
             check_columns(self.linear_feature_columns, "linear_feature_columns")
+        else:
+            raise ModelError(
+                "Both `linear_feature_columns` and `dnn_feature_columns` are empty.",
+                "Give at least one column.",
+                argument="linear_feature_columns",
+            )
         check_choice("linear_sparse_combiner", self.linear_sparse_combiner, COMBINERS)
         super().__post_init__()
 
