@@ -19,8 +19,8 @@
 #'   It returns an [estimator_spec()], or a named list with `loss`, `predictions`, `optimizer` (as in [optimizers], or
 #'   one of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in the modes
 #'   that use them. `loss` is one number.
-#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one. A
-#'   relative path is that of the current working directory, also after [setwd()].
+#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one.
+#'   A relative path is that of the current working directory, also after [setwd()].
 #' @param config What [run_config()] returns, or NULL.
 #' @param params List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
 #' @param class Names that identify this model, strings. They become the first classes of the object, so that you can
@@ -35,9 +35,9 @@
 #'
 #' @section Features:
 #' The named list is also one matrix for TensorFlow's functions, if all features are numbers: `features$wt` and
-#' `names(features)` read it as a list, `tf$matmul(features, weights)` and `features[, 1:2]` as a matrix of shape (batch,
-#' columns), in the order of the features. Factors count as numbers. For functions that take a dictionary, such as a
-#' Keras model with several inputs, use `as.list(features)`.
+#' `names(features)` read it as a list, `tf$matmul(features, weights)` and `features[, 1:2]` as a matrix of shape
+#' (batch, columns), in the order of the features. Factors count as numbers. For functions that take a dictionary, such
+#' as a Keras model with several inputs, use `as.list(features)`.
 #'
 #' @section Several devices:
 #' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy ones, minimises
@@ -49,15 +49,15 @@
 #' return the optimizer instead of calling it.
 #'
 #' @section Shapes in the loss:
-#' Labels have the shape (batch), and layers such as `tf$keras$layers$Dense(1L)` give (batch, 1). TensorFlow would combine
-#' each label with each prediction, so such a loss is refused; `tf$squeeze(output, 1L)` gives both one shape.
+#' Labels have the shape (batch), and layers such as `tf$keras$layers$Dense(1L)` give (batch, 1). TensorFlow would
+#' combine each label with each prediction, so such a loss is refused; `tf$squeeze(output, 1L)` gives both one shape.
 #'
 #' @section Parts of the model on different devices:
 #' With [logical_device()] and [pipeline()], a model says which part of it is on which device of its strategy; see
 #' `vignette("models-in-parts")`. `with(tf$device("CPU:1"), ...)` names a device itself. The variables that are made
-#' inside it, their optimizer slots and the gradients of the operations are there too. Sessions get as many CPU devices as
-#' are named. TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history] name
-#' it. [plan()] does not, because it does not build the model. Under [strategy_central_storage()] and
+#' inside it, their optimizer slots and the gradients of the operations are there too. Sessions get as many CPU devices
+#' as are named. TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history]
+#' name it. [plan()] does not, because it does not build the model. Under [strategy_central_storage()] and
 #' [strategy_parameter_server()], variables stay where the strategy keeps them.
 #'
 #' @section Tensors in R:

@@ -10,8 +10,8 @@
 #'   * a **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own
 #'     process, so the estimator can be saved and sent to other processes. It may use R functions as loss, metric or
 #'     layer.
-#'   * a compiled **model object**, as the keras, keras3 and tensorflow packages make it. It is saved at once, with its weights,
-#'     to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
+#'   * a compiled **model object**, as the keras, keras3 and tensorflow packages make it. It is saved at once, with its
+#'     weights, to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
 #' @param keras_model_path A saved model instead: path of a `.keras` or `.h5` file, or of a SavedModel directory. Such
 #'   files can contain code: load only files that you trust.
 #' @param custom_objects Layers, losses, metrics and activation functions that are not part of Keras: a named list of R
@@ -43,8 +43,8 @@
 #' draws at random follow `tf_random_seed` of the run configuration.
 #' @section Optimizer:
 #' The optimizer is that of `compile()`. A model of Keras 3 trains with it as it is, with its schedule, weight decay,
-#' clipping and moving averages. A model of Keras 2 trains with one of Keras's legacy optimizers: any other is replaced by
-#' the legacy one with the same name and settings, or refused if there is none.
+#' clipping and moving averages. A model of Keras 2 trains with one of Keras's legacy optimizers: any other is replaced
+#' by the legacy one with the same name and settings, or refused if there is none.
 #' @section Keras 3:
 #' Refused are layers that hold tables or look at data beforehand (`Normalization`, `StringLookup`, `TextVectorization`,
 #' ...), the policy `mixed_float16` (use `mixed_bfloat16`), `gradient_accumulation_steps`, `eval_distribute`, and

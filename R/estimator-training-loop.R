@@ -11,13 +11,13 @@
 #' that TensorFlow then runs at every step, so no R code runs during the steps. For R code in a step, use a
 #' [hook][hook_session_run].
 #'
-#' @param build Function (`params`) that makes what lasts: layers and optimizers. It returns a named list. Its arguments,
-#'   as those of the other functions, may be left out.
-#' @param train_step Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar, and
-#'   `train_op`: what an optimizer's `apply_gradients()` or `minimize()` returned, or a list of several. Without
+#' @param build Function (`params`) that makes what lasts: layers and optimizers. It returns a named list. Its
+#'   arguments, as those of the other functions, may be left out.
+#' @param train_step Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar,
+#'   and `train_op`: what an optimizer's `apply_gradients()` or `minimize()` returned, or a list of several. Without
 #'   `train_op`, the `optimizer` that `build` or this function returned minimises the loss over all trainable variables.
-#'   Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is what `build` returned, `step` the global
-#'   step, `features` and `labels` are as in [estimator()].
+#'   Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is what `build` returned, `step` the
+#'   global step, `features` and `labels` are as in [estimator()].
 #' @param eval_step Function (`parts`, `features`, `labels`) that returns a named list with `loss` and further metrics.
 #'   Each is a tensor with a value for each example, whose mean over all rows is reported; a scalar, which counts as the
 #'   mean of its batch; or a metric of `tf$compat$v1$metrics`. NULL for a model that is not evaluated.

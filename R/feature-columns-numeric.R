@@ -4,8 +4,8 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 
 #' Numeric column
 #'
-#' Passes the numbers of a feature to the model. They are not scaled unless `center` and `scale`, or `normalizer_fn`, say
-#' so. Networks learn best from numbers of about one size; [feature_columns()] can standardize all columns of a data
+#' Passes the numbers of a feature to the model. They are not scaled unless `center` and `scale`, or `normalizer_fn`,
+#' say so. Networks learn best from numbers of about one size; [feature_columns()] can standardize all columns of a data
 #' frame.
 #'
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
@@ -16,8 +16,8 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 #' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
 #' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
-#' @param center,scale Numbers: the column becomes `(x - center) / scale`, as by [scale()]. One for all, or one per number
-#'   of a row; NULL for none. Not together with `normalizer_fn`.
+#' @param center,scale Numbers: the column becomes `(x - center) / scale`, as by [scale()]. One for all, or one per
+#'   number of a row; NULL for none. Not together with `normalizer_fn`.
 #' @returns A description of class `tfdistribute_feature_column`, and of a class for its kind, such as
 #'   `tfdistribute_numeric_feature_column`. Several columns are returned as a list of class
 #'   `tfdistribute_feature_columns`.

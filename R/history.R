@@ -13,9 +13,9 @@
 #' @param row.names,optional Ignored.
 #' @param ... Must be empty.
 #' @returns `training_history()` returns a history. `as.data.frame()` returns one row per value, with columns `step`
-#'   (integer), `metric` (string), `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a list
-#'   with the steps, the first and last loss, the examples per second and the last evaluation. A history itself is a list
-#'   of
+#'   (integer), `metric` (string), `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a
+#'   list with the steps, the first and last loss, the examples per second and the last evaluation. A history itself is
+#'   a list of
 #' * `losses`: a tibble with `step`, `loss`, `seconds` since the first step and `examples_per_second`.
 #' * `evaluations`: a tibble with `global_step` and a column per metric.
 #' * `step` and `params`, and `mean_losses` and `total_losses` of `losses`: what tfestimators calls `losses$step` and

@@ -23,8 +23,8 @@
 #' @param min_steps Global step before which nothing is checked, a count.
 #' @param every_n_steps,every_secs Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
 #'   the training loss ten times in `patience_steps`.
-#' @param restore_best_weights TRUE gives the model the weights, and the global step, of the best check if this hook ends
-#'   the training: the mean loss up to that step was the lowest, or its checkpoint has the best evaluation. Each
+#' @param restore_best_weights TRUE gives the model the weights, and the global step, of the best check if this hook
+#'   ends the training: the mean loss up to that step was the lowest, or its checkpoint has the best evaluation. Each
 #'   improvement writes a checkpoint. Not in a cluster.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_early_stopping_hook`.

@@ -23,8 +23,8 @@
 #' @section Types:
 #' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
 #' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
-#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings. A number beyond 3.4e38, such as 1e999, is an
-#' error; `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
+#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings. A number beyond 3.4e38, such as 1e999, is
+#' an error; `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
 #' @inheritSection input_parquet Errors
 #' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
 #' @seealso [input_parquet()], which is faster; [check_sharding()]

@@ -125,7 +125,10 @@ select_response <- function(selection, data, argument = "response") {
       "input",
       problem = "`{argument}` selects {length(chosen)} columns: {backquoted(chosen)}.",
       remedy = if (argument == "response") {
-        "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2), or use a formula cbind(y1, y2) ~ x."
+        paste(
+          "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2), or use a formula",
+          "cbind(y1, y2) ~ x."
+        )
       } else {
         "Choose one column."
       },
@@ -144,21 +147,29 @@ check_names_column <- function(selection, data, argument) {
     return(invisible())
   }
   is_position <- length(values) == 1 && is.numeric(values) && values %in% seq_along(names)
-  column <- c(weights = "w", response = "y")[[argument]]
-  vector <- rlang::as_label(selection)
   abort_tfdistribute(
     "input",
     problem = "`{argument}` must name a column, not hold values: {show_value(values)}.",
     remedy = if (is_position) {
       "Name the column: {argument} = {backquoted(names[[values]])}."
     } else if (is.matrix(data)) {
-      "Put the vector into the data: data <- cbind(data, {column} = {vector}); then {argument} = {column}."
+      paste(
+        "Put the vector into the data: data <- cbind(data, {example_name(argument)} = {rlang::as_label(selection)});",
+        "then {argument} = {example_name(argument)}."
+      )
     } else {
-      "Put the vector into the data: data${column} <- {vector}; then {argument} = {column}."
+      paste(
+        "Put the vector into the data: data${example_name(argument)} <- {rlang::as_label(selection)};",
+        "then {argument} = {example_name(argument)}."
+      )
     },
     argument = argument,
     value = show_value(values)
   )
+}
+
+example_name <- function(argument) {
+  c(weights = "w", response = "y")[[argument]]
 }
 
 # The first vector in a selection that is not made of names, such as numbers; NULL if there is none.

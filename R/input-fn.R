@@ -170,8 +170,10 @@ check_shuffle <- function(shuffle) {
 
 check_seed <- function(seed) {
   if (!is.null(seed) && !(length(seed) == 1 && is_whole(seed))) {
-    largest <- .Machine$integer.max
-    abort_argument(seed, "a whole number between {-largest} and {largest}, or NULL")
+    abort_argument(
+      seed,
+      "a whole number between {-.Machine$integer.max} and {.Machine$integer.max}, or NULL"
+    )
   }
   if (is.null(seed)) NULL else as.integer(seed)
 }

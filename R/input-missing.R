@@ -64,8 +64,8 @@ impute_example <- function(column) {
   )
 }
 
-# `values`: fill values for the features that have missing values, as the columns store them. `columns`: the columns that
-# hold them. The mean of whole numbers makes a column of numbers, and a new label of a factor is one more level.
+# `values`: fill values for the features that have missing values, as the columns store them. `columns`: the columns
+# that hold them. The mean of whole numbers makes a column of numbers, and a new label of a factor is one more level.
 check_impute <- function(impute, data, columns, response) {
   features <- setdiff(names(columns), response)
   given <- impute_by_feature(impute, data, columns[features])
@@ -203,12 +203,13 @@ as_fill_value <- function(value, column, values) {
     date = inherits(value, "Date"),
     datetime = inherits(value, "POSIXct")
   )
-  if (!fits) {
-    return(NULL)
-  }
-  if (column$type == "integer" && is_whole(value)) {
+  if (fits) as_stored(value, column$type)
+}
+
+as_stored <- function(value, type) {
+  if (type == "integer" && is_whole(value)) {
     as.integer(value)
-  } else if (column$type == "string") {
+  } else if (type == "string") {
     enc2utf8(value)
   } else {
     value

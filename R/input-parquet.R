@@ -28,8 +28,8 @@
 #' Signed integers of up to 32 bits become int32, other integers int64, decimals and floating-point numbers float32,
 #' logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32, timestamps
 #' seconds since then as float64, and fixed-size lists of numbers one row of a matrix. Every file must have the same
-#' types; the order of columns may differ. NULL and NaN are missing values. Numbers beyond 3.4e38 are an error, and those
-#' closer to 0 than 1.2e-38 become 0.
+#' types; the order of columns may differ. NULL and NaN are missing values. Numbers beyond 3.4e38 are an error, and
+#' those closer to 0 than 1.2e-38 become 0.
 #' @section Order and sharding of rows:
 #' Every row is read once per epoch. Before anything is shuffled, each worker gets a contiguous range of the rows; the
 #' sizes of the ranges differ by one row at most. All workers take the same number of steps, and no row is dropped,
@@ -144,15 +144,18 @@ new_table_input <- function(
   transformed_input(source, weights, transform)
 }
 
+without_details <- function(message) {
+  sub("[.]?\n.*$", "", message)
+}
+
 # The columns of a file are not known yet. So bare names and tidyselect helpers, which input_fn() takes, fail here.
 check_names_of_columns <- function(value, argument = rlang::caller_arg(value)) {
   tryCatch(
     force(value),
     error = function(error) {
-      reason <- sub("[.]?\n.*$", "", root_message(error))
       abort_tfdistribute(
         "argument",
-        problem = "`{argument}` cannot be evaluated: {reason}.",
+        problem = "`{argument}` cannot be evaluated: {without_details(root_message(error))}.",
         remedy = "Name columns of files by strings, as in {argument} = \"x\".",
         argument = argument
       )

@@ -12,8 +12,8 @@
 #'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and
 #'   bool (stored as int64, given to the model as int32) and string. Every message must have all columns.
 #'   [example_spec()] derives this argument from feature columns. NULL reads the index that [write_tfrecord()] wrote.
-#' @param verify Whether the checksum of each record is compared with its content, TRUE or FALSE. A damaged record raises
-#'   `tfdistribute_input_error` with its file and number; with FALSE it is read as it is.
+#' @param verify Whether the checksum of each record is compared with its content, TRUE or FALSE. A damaged record
+#'   raises `tfdistribute_input_error` with its file and number; with FALSE it is read as it is.
 #' @inherit input_fn return
 #' @inheritSection input_fixed_length Errors
 #' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>

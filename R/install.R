@@ -4,9 +4,9 @@
 #' installed unless you call this function, and an interactive session asks first. With reticulate 1.41 or newer it is
 #' not needed: tfdistribute declares its packages when it loads, and reticulate provides them.
 #'
-#' TensorFlow contains Estimators and Keras 2 up to version 2.15. With a newer version, the packages tensorflow-estimator
-#' and tf_keras are installed beside it; they compute the same. Keras 3 (`import keras`, or the R package keras3) is not
-#' affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with those between.
+#' TensorFlow contains Estimators and Keras 2 up to version 2.15. With a newer version, the packages
+#' tensorflow-estimator and tf_keras are installed beside it; they compute the same. Keras 3 (`import keras`, or the R
+#' package keras3) is not affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with those between.
 #'
 #' @section Choosing a version without this function:
 #' Set `options(tfdistribute.tensorflow = "2.21")` before the package is loaded, for example in `.Rprofile`: reticulate
@@ -87,8 +87,8 @@ check_tensorflow_version <- function(version, argument = rlang::caller_arg(versi
   version
 }
 
-# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time; an old reticulate needs NumPy 1 too. tf_keras requires the package tensorflow: beside
-# tensorflow-cpu, both would be installed over each other.
+# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time; an old reticulate needs NumPy 1 too. tf_keras requires the
+# package tensorflow: beside tensorflow-cpu, both would be installed over each other.
 python_packages <- function(version = default_tensorflow, gpu = FALSE) {
   minor <- minor_version(version)
   exact <- if (version == minor) paste0(minor, ".*") else version
@@ -152,14 +152,20 @@ is_suitable_python <- function(python, newest) {
     suppressWarnings(system2(python, c("-c", shQuote(test)), stdout = FALSE, stderr = FALSE)) == 0
 }
 
+pythons_to <- function(newest) {
+  if (newest == 11) "3.10 or 3.11" else sprintf("3.10 to 3.%d", newest)
+}
+
 abort_no_suitable_python <- function(python, version, newest) {
-  range <- if (newest == 11) "3.10 or 3.11" else sprintf("3.10 to 3.%d", newest)
   abort_tfdistribute(
     "backend",
     problem = if (is.null(python)) {
-      "No Python {range} with the modules ssl and venv was found; TensorFlow {version} needs one."
+      "No Python {pythons_to(newest)} with the modules ssl and venv was found; TensorFlow {version} needs one."
     } else {
-      "`python` \"{python}\" is not Python {range} with the modules ssl and venv, which TensorFlow {version} needs."
+      paste(
+        "`python` \"{python}\" is not Python {pythons_to(newest)} with the modules ssl and venv, which TensorFlow",
+        "{version} needs."
+      )
     },
     remedy = "Install one (on Debian 12: apt-get install python3.11-venv) and give its path as `python`.",
     argument = "python",

@@ -149,12 +149,13 @@ start_job <- function(object, verb, arguments) {
 # Text such as "2 workers and an evaluator". The chief is a worker, too.
 show_processes <- function(cluster, verb) {
   counts <- as.list(count_tasks(cluster))
-  training <- sum(counts$chief, counts$worker)
-  servers <- counts$ps %||% 0L
-  texts <- c(
-    interpolate("{training} worker{?s}"),
-    if (servers > 0) interpolate("{servers} parameter server{?s}"),
+  cli::ansi_collapse(c(
+    several(sum(counts$chief, counts$worker), "worker"),
+    if (isTRUE(counts$ps > 0)) several(counts$ps, "parameter server"),
     if (!is.null(counts$evaluator) && verb != "train") "an evaluator"
-  )
-  cli::format_inline("{texts}")
+  ))
+}
+
+several <- function(number, what) {
+  interpolate("{number} {what}{cli::qty(number)}{?s}")
 }

@@ -16,7 +16,8 @@
 #' * `tfdistribute_argument_error`: `index` is not a whole number of at least 1.
 #' * `tfdistribute_model_error`: called outside a model function.
 #' * `tfdistribute_strategy_error`: the strategy gives the model several devices, but not so many.
-#' @references `num_cores_per_replica` of <https://www.tensorflow.org/api_docs/python/tf/tpu/experimental/DeviceAssignment>
+#' @references `num_cores_per_replica` of
+#'   <https://www.tensorflow.org/api_docs/python/tf/tpu/experimental/DeviceAssignment>
 #' @seealso [pipeline()], [strategy_model_parallel()], `vignette("models-in-parts")`
 #' @examples
 #' in_two_parts <- function(features, labels, mode) {
@@ -51,8 +52,8 @@ logical_devices <- function(...) {
 
 #' Divide a model into stages that work at the same time
 #'
-#' For use in a [model function][estimator]. Applies functions one after another, each on a [logical_device()] of its own,
-#' to parts of the batch: while the second stage works on the first part, the first stage works on the second. The
+#' For use in a [model function][estimator]. Applies functions one after another, each on a [logical_device()] of its
+#' own, to parts of the batch: while the second stage works on the first part, the first stage works on the second. The
 #' results are joined, so the loss and the optimizer see the whole batch, and the numbers do not depend on the devices.
 #'
 #' Each function is called once, with the first part, and its operations are copied for the others. Functions with loops

@@ -23,8 +23,8 @@
 #' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
 #' * `environment`: the task's `TF_CONFIG`, NA if its ports are not chosen yet. The task inherits nothing else from this
 #'   process's environment.
-#' * `logical_devices`: a list of strings; for each part of a [model in parts][logical_device], the devices that train it,
-#'   one for each replica.
+#' * `logical_devices`: a list of strings; for each part of a [model in parts][logical_device], the devices that train
+#'   it, one for each replica.
 #' @section Errors:
 #' * `tfdistribute_sharding_error`: the batch cannot be divided.
 #' * `tfdistribute_strategy_error`: the strategy is for one machine, but there is a cluster.
@@ -153,14 +153,12 @@ format_task <- function(plan, row) {
     place <- paste0(place, ":", plan$port[[row]])
   }
   devices <- plan$logical_devices[[row]]
-  each <- if (length(devices) > 0) "replica" else "device"
   c(
     paste0(plan$task[[row]], " on ", place, ": ", plan$role[[row]]),
     paste0("  reads    ", plan$reads[[row]]),
     if (!is.na(plan$replica_batch_size[[row]])) {
-      interpolate(
-        "  batch    {plan$replica_batch_size[[row]]} of {plan$global_batch_size[[row]]} on each {each}"
-      )
+      batches <- paste(plan$replica_batch_size[[row]], "of", plan$global_batch_size[[row]])
+      paste0("  batch    ", batches, " on each ", if (length(devices) > 0) "replica" else "device")
     },
     if (length(devices) > 0) paste0("  device ", seq_along(devices), " ", devices),
     paste0("  writes   ", plan$writes[[row]]),

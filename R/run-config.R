@@ -195,8 +195,12 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
     return(value)
   }
   if (!is_number(value) || !is_whole(value) || value < minimum) {
-    others <- if (null) ", \"auto\" or NULL" else " or \"auto\""
-    abort_argument(value, "a whole number {in_range(value, minimum)}{others}", argument)
+    range <- paste("a whole number", in_range(value, minimum))
+    abort_argument(
+      value,
+      paste0(range, if (null) ", \"auto\" or NULL" else " or \"auto\""),
+      argument
+    )
   }
   as.integer(value)
 }

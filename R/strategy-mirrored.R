@@ -7,8 +7,8 @@
 #'   as `"GPU:0"`. On a machine without GPUs, `devices = 2` means two logical CPU devices.
 #' @param cross_device How gradients are summed: `"auto"` (NCCL between GPUs, on one device if a CPU takes part),
 #'   `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbours) or `"one_device"` (all on the first device).
-#' @param devices_per_replica Devices that share one copy of the model, a count: `devices` is divided into groups of this
-#'   size. The model function places its parts with [pipeline()] or [logical_device()]; see
+#' @param devices_per_replica Devices that share one copy of the model, a count: `devices` is divided into groups of
+#'   this size. The model function places its parts with [pipeline()] or [logical_device()]; see
 #'   `vignette("models-in-parts")`. Without GPUs, `devices = NULL` then means one replica of as many logical CPUs.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_mirrored_strategy`.

@@ -2,8 +2,8 @@
 #'
 #' For a model that does not fit on one device, or whose parts can work at the same time. The model function of
 #' [estimator()] says which part is on which device, with [pipeline()] or [logical_device()]; everything else is on the
-#' first. The numbers equal those of one device. To train several copies of such a model, each on devices of its own, use
-#' `devices_per_replica` of [strategy_mirrored()] or [strategy_multi_worker()].
+#' first. The numbers equal those of one device. To train several copies of such a model, each on devices of its own,
+#' use `devices_per_replica` of [strategy_mirrored()] or [strategy_multi_worker()].
 #'
 #' @inheritParams strategy_mirrored
 #' @returns A description of class `tfdistribute_model_parallel_strategy`.

@@ -8,8 +8,8 @@
 #' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
 #' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
 #'   cluster's timeout.
-#' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are divided
-#'   into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
+#' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are
+#'   divided into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
 #'   [strategy_mirrored()].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.

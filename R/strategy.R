@@ -72,9 +72,9 @@ check_devices <- function(devices) {
   }
   if (is.null(devices)) {
     NULL
-  } else if (is.character(devices) && length(devices) > 0 && !anyNA(devices)) {
+  } else if (is_names(devices)) {
     check_device_names(devices)
-  } else if (is_number(devices) && is_whole(devices) && devices >= 1 && devices <= 1000) {
+  } else if (is_number(devices) && devices %in% 1:1000) {
     as.integer(devices)
   } else {
     abort_argument(
@@ -83,6 +83,10 @@ check_devices <- function(devices) {
       kind = "strategy"
     )
   }
+}
+
+is_names <- function(value) {
+  is.character(value) && length(value) > 0 && !anyNA(value)
 }
 
 check_device_names <- function(devices) {

@@ -1,12 +1,12 @@
 #' Show a training in TensorBoard
 #'
 #' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`: the run
-#' `train` is the training, and `train/eval` its evaluations. It waits until TensorBoard answers, which takes a while on a
-#' busy machine; Ctrl-C ends the attempt. TensorBoard listens on this machine only, unless you name another host, and
+#' `train` is the training, and `train/eval` its evaluations. It waits until TensorBoard answers, which takes a while on
+#' a busy machine; Ctrl-C ends the attempt. TensorBoard listens on this machine only, unless you name another host, and
 #' ends with the R session.
 #'
-#' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not needed with
-#'   `action = "stop"`, which stops every TensorBoard of this session.
+#' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not
+#'   needed with `action = "stop"`, which stops every TensorBoard of this session.
 #' @param action `"start"` or `"stop"`.
 #' @param host Address to listen on, a string. There is no password: anyone who can connect can read everything below
 #'   `log_dir`.
@@ -143,17 +143,20 @@ start_tensorboard <- function(arguments, say_after_s = 3, python = python_found(
 }
 
 abort_tensorboard <- function(output, status) {
+  abort_tfdistribute(
+    "backend",
+    problem = "TensorBoard did not start: {last_output(output, status)}",
+    remedy = "See tfdistribute_sitrep(), and give another `port` if this one is taken."
+  )
+}
+
+last_output <- function(output, status) {
   output <- utils::tail(output[nzchar(output)], 3)
-  said <- if (length(output) > 0) {
+  if (length(output) > 0) {
     paste(output, collapse = " ")
   } else {
     paste0("it ended with status ", status, " and no message.")
   }
-  abort_tfdistribute(
-    "backend",
-    problem = "TensorBoard did not start: {said}",
-    remedy = "See tfdistribute_sitrep(), and give another `port` if this one is taken."
-  )
 }
 
 stop_tensorboards <- function() {

@@ -1,7 +1,7 @@
 #' Distributed training of TensorFlow models
 #'
-#' Describe a training with plain R values: a model ([dnn_regressor()], [keras_model_to_estimator()], [estimator()]), its
-#' feature columns ([feature_columns()]), an input ([input_fn()]), a strategy ([strategy_mirrored()]) and a run
+#' Describe a training with plain R values: a model ([dnn_regressor()], [keras_model_to_estimator()], [estimator()]),
+#' its feature columns ([feature_columns()]), an input ([input_fn()]), a strategy ([strategy_mirrored()]) and a run
 #' configuration ([run_config()]). Then call a verb: [train()], [evaluate()], `predict()`, [train_and_evaluate()] or
 #' [export_savedmodel()].
 #'
@@ -9,8 +9,8 @@
 #' [tfdistribute_sitrep()] reports what is missing.
 #'
 #' @section Versions of TensorFlow:
-#' Models train as Estimators, which TensorFlow removed in version 2.16. With a newer version, tfdistribute puts back what
-#' the Python package tensorflow-estimator needs: scripts, checkpoints and numbers stay the same. See
+#' Models train as Estimators, which TensorFlow removed in version 2.16. With a newer version, tfdistribute puts back
+#' what the Python package tensorflow-estimator needs: scripts, checkpoints and numbers stay the same. See
 #' [install_tfdistribute()].
 #'
 #' @section Options:
@@ -23,8 +23,8 @@
 
 #' Functions with the same names in other packages
 #'
-#' R finds a function in the package that was attached last. Where names clash, say which one you mean, with `::` or with
-#' the package conflicted:
+#' R finds a function in the package that was attached last. Where names clash, say which one you mean, with `::` or
+#' with the package conflicted:
 #'
 #' ```r
 #' future::plan(future::multisession, workers = 2)   # one call

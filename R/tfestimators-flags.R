@@ -17,8 +17,8 @@
 #'   that do not begin with `--` are left to the script.
 #' @returns `flags()`: a named list of values. `flag_*()`: a description of one flag.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or `file` does not exist or does
-#'   not hold names and values.
+#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or `file` does not exist or
+#'   does not hold names and values.
 #' * `tfdistribute_unsupported_error`: there is a file but yaml is not installed, or its sections inherit from each
 #'   other but tfruns is not installed.
 #' @references The functions of the same names in tfruns.

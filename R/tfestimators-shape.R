@@ -69,7 +69,7 @@ check_dim <- function(dim, length) {
   if (sum(open) == 1 && known > 0) {
     dim[open] <- length / known
   }
-  if (length(dim) == 0 || sum(open) > 1 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
+  if (length(dim) == 0 || !is_whole(dim) || any(dim < 0) || prod(dim) != length) {
     abort_argument(given, "sizes with the product {length}, the length of `x`", "dim")
   }
   as.integer(dim)

@@ -18,13 +18,16 @@ note_large_features <- function(object, input) {
   })
   large <- names(Filter(function(spread) isTRUE(spread >= large_spread), spreads))
   if (length(large) > 0) {
-    text <- interpolate(c(
+    spread <- interpolate(c(
       "{backquoted(utils::head(large, 5))}{cli::qty(length(large))} spread{?s/} over thousands, ",
       "and networks learn best from numbers near 1."
     ))
-    cli::cli_inform(c(
-      "!" = "{text}",
-      i = "Standardize with feature_columns(y ~ ., data, standardize = TRUE), or {.arg center} and {.arg scale} of column_numeric()."
+    rlang::inform(c(
+      "!" = spread,
+      i = paste(
+        "Standardize with feature_columns(y ~ ., data, standardize = TRUE), or `center` and `scale` of",
+        "column_numeric()."
+      )
     ))
   }
 }

@@ -11,9 +11,9 @@
 #' to train; see [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`. Or a formula such as
-#'   `y ~ x`, followed by a data frame or with one as `data`. `model_dir` keeps the names of these columns, so that [evaluate()] and
-#'   [predict()][predict.tfdistribute_estimator] take a data frame alone.
+#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`. Or a formula such
+#'   as `y ~ x`, followed by a data frame or with one as `data`. `model_dir` keeps the names of these columns, so that
+#'   [evaluate()] and [predict()][predict.tfdistribute_estimator] take a data frame alone.
 #' @param steps Steps to train, a count; NULL until the input ends.
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.

@@ -1,13 +1,14 @@
 #' Summarise a model
 #'
-#' Tells what a model is and how far it is trained: its columns or layers, the number of its parameters, the global step,
-#' and its last evaluation. Sizes and results are those of its newest checkpoint.
+#' Tells what a model is and how far it is trained: its columns or layers, the number of its parameters, the global
+#' step, and its last evaluation. Sizes and results are those of its newest checkpoint.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param ... Not used.
 #' @returns A list of class `tfdistribute_model_summary`:
 #' * `kind`, `columns` (names, strings), `model_dir`;
-#' * `weights`: a tibble with `variable`, `shape` (strings) and `parameters` (counts), without the optimizer's variables;
+#' * `weights`: a tibble with `variable`, `shape` (strings) and `parameters` (counts), without the optimizer's
+#'   variables;
 #' * `global_step`: a count, 0 before the training;
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is that of base R.
@@ -65,11 +66,12 @@ format.tfdistribute_model_summary <- function(x, ...) {
       )
     },
     if (nrow(weights) > 0) {
-      total <- format_count(sum(weights$parameters))
       counts <- format(vapply(weights$parameters, format_count, ""), justify = "right")
       lines <- paste0(format(weights$variable), "  ", format(weights$shape), "  ", counts)
       c(
-        interpolate("  parameters: {total} in {nrow(weights)} variable{?s}"),
+        interpolate(
+          "  parameters: {format_count(sum(weights$parameters))} in {nrow(weights)} variable{?s}"
+        ),
         paste0("    ", first_of(lines))
       )
     },

@@ -39,7 +39,8 @@ lints <- c(
 )
 lints <- unlist(lapply(lints, as.list), recursive = FALSE)
 
-# lintr knows the generics of other packages and of NAMESPACE, but not those that the package keeps to itself.
+# lintr knows the generics of other packages and of NAMESPACE, but not those that the package keeps to itself, and not
+# base's `$<-`.
 namespace <- asNamespace("tfdistribute")
 own_functions <- Filter(is.function, mget(ls(namespace, all.names = TRUE), envir = namespace))
 is_generic <- function(object) "UseMethod" %in% all.names(body(object))
@@ -49,6 +50,9 @@ base_arguments <- c("row.names", "na.rm", "na.action", "check.names")
 
 is_allowed <- function(lint) {
   if (lint$linter == "object_name_linter") {
+    if (startsWith(substring(lint$line, lint$column_number), "`$<-.tfdistribute_")) {
+      return(TRUE)
+    }
     name <- sub("^`?([[:alnum:]._]+).*$", "\\1", substring(lint$line, lint$column_number))
     return(name %in% base_arguments || any(startsWith(name, paste0(own_generics, "."))))
   }

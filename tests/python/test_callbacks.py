@@ -62,11 +62,11 @@ def test_an_error_names_the_function_and_the_place_and_adds_no_empty_remedy() ->
 
 
 def test_a_feature_that_is_not_there_is_named() -> None:
-    absent = {"name": "spead", "features": ["speed", "dist"]}
+    absent = {"name": "spede", "features": ["speed", "dist"]}
     error = error_of(failing("ValueError: None values not supported.", absent=absent))
     assert (
         error.remedy
-        == "features$spead is NULL: the features are speed, dist. Did you mean features$speed?"
+        == "features$spede is NULL: the features are speed, dist. Did you mean features$speed?"
     )
     alone = {"name": "zzz", "features": "speed"}
     error = error_of(failing("None values not supported.", absent=alone))

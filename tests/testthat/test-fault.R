@@ -17,7 +17,6 @@ files_with <- function(text, directories) {
 
 test_that("a job ends within ten seconds of its session, which was killed", {
   skip_if_no_tensorflow()
-  temporary <- withr::local_tempdir()
   model_dir <- file.path(withr::local_tempdir(), "model")
   session <- local_child_r(
     function(model_dir) {
@@ -31,8 +30,9 @@ test_that("a job ends within ten seconds of its session, which was killed", {
       train(linear_regressor(columns, model_dir = model_dir, config = config), cars, steps = 1e6)
     },
     list(model_dir),
-    environment = c(TMPDIR = temporary, A_PASSWORD = "planted-secret-9f2c")
+    environment = c(A_PASSWORD = "planted-secret-9f2c")
   )
+  temporary <- attr(session, "temporary")
   has_saved <- function() {
     file.exists(file.path(model_dir, "model.ckpt-20.index")) || !session$is_alive()
   }

@@ -77,7 +77,7 @@ test_that("a data frame alone has the columns that the model was trained on", {
     "but the data has no such column",
     class = "tfdistribute_input_error"
   )
-  expect_error(predict(a_model()), "missing", class = "tfdistribute_input_error")
+  expect_error(predict(a_model()), "missing", class = "tfdistribute_argument_error")
 })
 
 test_that("cbind(a, b) in a formula is a response of two columns", {
