@@ -9,6 +9,7 @@
 #' @param path The file; its name ends with `.keras`.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param overwrite TRUE to replace an existing file.
+#' @param ... Must be empty.
 #' @returns Invisibly, `path`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: `path` does not end with `.keras`, or exists.
@@ -21,7 +22,8 @@
 #' export_keras_model(model, "trained.keras")
 #' }
 #' @export
-export_keras_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE) {
+export_keras_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, ...) {
+  check_call()
   call_backend(
     "export_keras_model",
     estimator = check_estimator(object),

@@ -203,8 +203,9 @@ read_flags <- function(file) {
   if (sum(nchar(gsub("[^[{]", "", text, useBytes = TRUE))) > 1000) {
     abort_flags_file(file, "it is nested too deeply")
   }
+  # A number beyond R's integers becomes NA, which the flag refuses.
   read <- tryCatch(
-    yaml::yaml.load(paste(text, collapse = "\n"), eval.expr = FALSE),
+    suppressWarnings(yaml::yaml.load(paste(text, collapse = "\n"), eval.expr = FALSE)),
     error = function(error) {
       abort_flags_file(file, strsplit(conditionMessage(error), "\n")[[1]][[1]])
     }

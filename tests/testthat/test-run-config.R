@@ -120,7 +120,7 @@ test_that("the settings are TensorFlow's, in the defaults too", {
   expect_s3_class(python, "tensorflow_estimator.python.estimator.run_config.RunConfig")
   settings <- setdiff(
     names(formals(run_config)),
-    c("experimental_distribute", "session_config", "cluster", "steps_per_run")
+    c("experimental_distribute", "session_config", "cluster", "steps_per_run", "...")
   )
   config <- run_config(save_summary_steps = 100, log_step_count_steps = 100)
   for (setting in settings) {

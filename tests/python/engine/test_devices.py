@@ -46,7 +46,7 @@ def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
     settings = RunSettings(train_distribute=OneDevice("CPU:1"))
     devices = resolve_devices(settings)
     config = build(settings, devices)
-    assert devices_in_use(config.session_config, devices.train[0]) >= {"CPU:1"}
+    assert devices_in_use(config.session_config, devices.train[0][0]) >= {"CPU:1"}
     # Without the repair, TensorFlow silently uses another device.
     assert "CPU:0" in devices_in_use(engine.session_config.make({}), devices.train[0])
 

@@ -384,7 +384,7 @@ def test_an_interrupt_in_r_ends_the_training_with_its_last_step(
 
 
 INTERRUPTED = """
-import os, signal, sys, tempfile, threading, time
+import os, signal, sys, threading, time
 import numpy as np
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
@@ -411,7 +411,7 @@ def next_batch():
     return dict(columns=[dict(name=n, type="float", values=np.ones(4)) for n in "xy"])
 
 source = dict(kind="generator", begin=lambda: False, next_batch=next_batch, response="y")
-directory = tempfile.mkdtemp()
+directory = {directory!r}
 column = dict(kind="numeric", key="x")
 model = dict(kind="linear_regressor", feature_columns=[column], model_dir=directory)
 started = time.monotonic()
@@ -423,14 +423,16 @@ except KeyboardInterrupt:
 
 
 @sampled("strategy", [None, MIRRORED], check=[MIRRORED])
-def test_the_first_ctrl_c_keeps_every_step(run_python: Callable[..., Any], strategy: Any) -> None:
-    code = INTERRUPTED.format(times=1, hangs_at=None, strategy=strategy)
+def test_the_first_ctrl_c_keeps_every_step(
+    run_python: Callable[..., Any], strategy: Any, tmp_path: Path
+) -> None:
+    code = INTERRUPTED.format(times=1, hangs_at=None, strategy=strategy, directory=str(tmp_path))
     word, unused = run_python(code, timeout_s=60).stdout.split()
     assert word == "interrupted"
     # All batches are used for training, except those read ahead.
     assert int(unused) <= 6
 
 
-def test_the_second_ctrl_c_stops_at_once(run_python: Callable[..., Any]) -> None:
-    code = INTERRUPTED.format(times=2, hangs_at=25, strategy=None)
+def test_the_second_ctrl_c_stops_at_once(run_python: Callable[..., Any], tmp_path: Path) -> None:
+    code = INTERRUPTED.format(times=2, hangs_at=25, strategy=None, directory=str(tmp_path))
     assert run_python(code, timeout_s=40).stdout.split()[0] == "interrupted"

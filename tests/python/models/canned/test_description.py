@@ -79,7 +79,7 @@ def test_class_names_come_from_the_signature_of_a_trained_model() -> None:
         (
             "dnn_linear_combined_regressor",
             {"dnn_feature_columns": [], "linear_feature_columns": []},
-            "is empty",
+            "`linear_feature_columns` and `dnn_feature_columns` are empty",
         ),
         (
             "linear_classifier",
