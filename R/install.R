@@ -87,8 +87,8 @@ check_tensorflow_version <- function(version, argument = rlang::caller_arg(versi
   version
 }
 
-# TensorFlow 2.15 needs NumPy 1 and a pyarrow of its time; an old reticulate needs NumPy 1 too. tf_keras requires the
-# package tensorflow: beside tensorflow-cpu, both would be installed over each other.
+# TensorFlow 2.15 and an old reticulate need NumPy 1, and thus a pyarrow of its time. tf_keras requires the package
+# tensorflow: beside tensorflow-cpu, both would be installed over each other.
 python_packages <- function(version = default_tensorflow, gpu = FALSE) {
   minor <- minor_version(version)
   exact <- if (version == minor) paste0(minor, ".*") else version
@@ -101,16 +101,8 @@ python_packages <- function(version = default_tensorflow, gpu = FALSE) {
   }
   c(
     paste0(tensorflow, "==", exact),
-    if (minor == "2.15") {
-      c("numpy<2", "pyarrow<21")
-    } else {
-      c(
-        paste0("tf_keras==", minor, ".*"),
-        "tensorboard",
-        if (reads_numpy_2()) "numpy" else "numpy<2",
-        "pyarrow"
-      )
-    },
+    if (minor != "2.15") c(paste0("tf_keras==", minor, ".*"), "tensorboard"),
+    if (minor == "2.15" || !reads_numpy_2()) c("numpy<2", "pyarrow<21") else c("numpy", "pyarrow"),
     "tensorflow-estimator==2.15.0",
     "google-crc32c"
   )

@@ -151,7 +151,11 @@ test_that("Ctrl-C stops every process, and an error names the task, host and cod
   expect_match(output_of(child), "this is {odd}", fixed = TRUE)
   expect_s3_class(found$error, "tfdistribute_callback_error")
   expect_identical(found$error$task, "worker 0")
-  expect_match(found$message, "worker 0 on localhost: `model_fn` failed at test-launch.R:", fixed = TRUE)
+  expect_match(
+    found$message,
+    "worker 0 on localhost: `model_fn` failed at test-launch.R:",
+    fixed = TRUE
+  )
   expect_match(found$message, "nothing {works} here", fixed = TRUE)
   expect_match(found$error$r_traceback, "broken_part()", fixed = TRUE)
   expect_match(found$error$python_traceback, "CallbackError", fixed = TRUE)

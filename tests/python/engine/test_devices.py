@@ -48,7 +48,7 @@ def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
     config = build(settings, devices)
     assert devices_in_use(config.session_config, devices.train[0][0]) >= {"CPU:1"}
     # Without the repair, TensorFlow silently uses another device.
-    assert "CPU:0" in devices_in_use(engine.session_config.make({}), devices.train[0])
+    assert "CPU:0" in devices_in_use(engine.session_config.make({}), devices.train[0][0])
 
 
 def test_the_memory_of_every_gpu_is_limited_for_sessions_too(
