@@ -15,8 +15,7 @@ test_that("the packages that a version of TensorFlow needs are installed", {
       "tensorflow==2.18.1",
       "tf_keras==2.18.*",
       "tensorboard",
-      if (reads_numpy_2()) "numpy" else "numpy<2",
-      "pyarrow",
+      if (reads_numpy_2()) c("numpy", "pyarrow") else c("numpy<2", "pyarrow<21"),
       "tensorflow-estimator==2.15.0",
       "google-crc32c"
     )
