@@ -44,7 +44,6 @@ called_function <- function(index) {
 # `extra` are the expressions of the arguments in `...`.
 abort_unknown_argument <- function(extra, formals, called) {
   name <- rlang::names2(extra)[[1]]
-  known <- setdiff(formals, "...")
   abort_tfdistribute(
     "argument",
     problem = if (nzchar(name)) {
@@ -52,7 +51,7 @@ abort_unknown_argument <- function(extra, formals, called) {
     } else {
       "{called} was given more arguments than it has: {rlang::as_label(extra[[1]])}."
     },
-    remedy = "{remedy_for_unknown(name, known)}",
+    remedy = "{remedy_for_unknown(name, setdiff(formals, '...'))}",
     argument = if (nzchar(name)) name else "..."
   )
 }

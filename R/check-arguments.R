@@ -50,8 +50,11 @@ check_count <- function(
     return(NULL)
   }
   if (!is_number(value) || !is_whole(value) || value < minimum || value > maximum) {
-    range <- in_range(value, minimum, maximum)
-    abort_argument(value, "a whole number {range}{or_null(null)}", argument)
+    abort_argument(
+      value,
+      "a whole number {in_range(value, minimum, maximum)}{or_null(null)}",
+      argument
+    )
   }
   as.integer(value)
 }

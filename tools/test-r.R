@@ -6,8 +6,11 @@ arguments <- commandArgs(trailingOnly = TRUE)
 filter <- if (nzchar(arguments[[1]])) arguments[[1]]
 Sys.setenv(TESTTHAT_MAX_FAILS = "Inf")
 
+# Another run may write the snapshots of other tests meanwhile.
 snapshots <- function() {
-  tools::md5sum(list.files("tests/testthat/_snaps", recursive = TRUE, full.names = TRUE))
+  files <- list.files("tests/testthat/_snaps", recursive = TRUE, full.names = TRUE)
+  tests <- sub("([.]new)?[.]md$", "", basename(files))
+  tools::md5sum(if (is.null(filter)) files else files[grepl(filter, tests)])
 }
 snapshots_before <- snapshots()
 
