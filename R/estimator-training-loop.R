@@ -9,7 +9,7 @@
 #'
 #' TensorFlow calls the functions at the start of a verb, once for each device, on R's own thread. They build the graph
 #' that TensorFlow then runs at every step, so no R code runs during the steps. For R code in a step, use a
-#' [hook][hook_session_run].
+#' [hook][session_run_hook].
 #'
 #' @param build Function (`params`) that makes what lasts: layers and optimizers. It returns a named list. Its
 #'   arguments, as those of the other functions, may be left out.

@@ -140,7 +140,8 @@ roles_of <- function(plan) {
 }
 
 # A line if the processes that train share the cores of this machine.
-few_cores <- function(plan, cores = parallel::detectCores()) {
+few_cores <- function(plan, cores = NULL) {
+  cores <- cores %||% parallel::detectCores()
   training <- sum(plan$host == "localhost" & roles_of(plan) %in% c("chief", "worker"))
   if (isTRUE(training > max(cores, 1))) {
     interpolate("! {training} processes that train share the {cores} core{?s} of this machine.")

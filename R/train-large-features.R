@@ -12,6 +12,10 @@ note_large_features <- function(object, input) {
   raw <- Filter(is_raw_number, deep)
   keys <- vapply(raw, function(column) column$key, "")
   data <- source_of(input)$data
+  if (is.null(data)) {
+    # The data is in files, or comes from a function.
+    return(invisible())
+  }
   spreads <- lapply(rlang::set_names(intersect(keys, column_names(data))), function(name) {
     values <- input_column(data, name)
     if (is.numeric(values) && !is.object(values)) stats::sd(utils::head(values, 1e5), na.rm = TRUE)
