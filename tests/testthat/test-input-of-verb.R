@@ -104,3 +104,12 @@ test_that("a network that gets large numbers is told so, once they are not stand
   expect_silent(note_large_features(network(y ~ ., data, standardize = TRUE), input))
   expect_silent(note_large_features(linear_regressor(feature_columns(y ~ ., data)), input))
 })
+
+test_that("training on a file looks at none of its numbers beforehand", {
+  path <- withr::local_tempfile(fileext = ".csv")
+  utils::write.csv(mtcars, path, row.names = FALSE)
+  input <- input_csv(path, response = "mpg", features = "wt")
+  columns <- feature_columns(column_numeric("wt"))
+  expect_silent(note_large_features(dnn_regressor(4, columns), input))
+  expect_silent(note_large_features(linear_regressor(columns), input))
+})
