@@ -56,7 +56,7 @@ interpolate <- function(template, envir = parent.frame()) {
   }
 }
 
-# Texts of at most `limit` characters. Bytes that are no text are shown in hexadecimal.
+# Texts of at most `limit` characters. Bytes that are not text are shown in hexadecimal.
 shorten <- function(text, limit) {
   if (is.null(text) || is.infinite(limit)) {
     return(text)

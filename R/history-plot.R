@@ -75,7 +75,7 @@ plot_data <- function(x, metrics) {
   rows
 }
 
-# A metric of a single evaluation is no curve, and one that equals the loss (`average_loss`) would be drawn twice.
+# One evaluation does not make a curve, and a metric that equals the loss (`average_loss`) would be drawn twice.
 metrics_worth_a_panel <- function(rows) {
   evaluated <- rows[rows$data == "evaluation", ]
   values <- split(evaluated$value, evaluated$metric)

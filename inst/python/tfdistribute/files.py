@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -61,6 +61,15 @@ def parse_json(
         return json.loads(text, parse_int=_whole_number, object_pairs_hook=make_object)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def parse_object(line: str | bytes) -> dict[str, Any] | None:
+    """Parse a line that holds a JSON object; None for others, such as the last line of a killed process."""
+    try:
+        found = parse_json(line)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def read_json(path: str) -> object:

@@ -8,9 +8,8 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
 
-from tfdistribute.files import parse_json
+from tfdistribute.files import parse_object
 
 # Two files, because the chief and the evaluator of a cluster write at the same time.
 LOSSES = "tfdistribute-losses.jsonl"
@@ -103,16 +102,12 @@ def _read(model_dir: str, file: str) -> list[Row]:
 
 
 def _parse(line: str) -> Row | None:
-    # The last line of a process that was killed may be incomplete.
-    try:
-        found = parse_json(line)
-    except ValueError:
+    row = parse_object(line)
+    if row is None or not all(
+        value is None or isinstance(value, (int, float)) for value in row.values()
+    ):
         return None
-    if not isinstance(found, dict):
-        return None
-    row = cast("dict[str, Any]", found)
-    numbers = all(value is None or isinstance(value, (int, float)) for value in row.values())
-    return row if numbers else None
+    return row
 
 
 def _finite(value: float | None) -> float | None:

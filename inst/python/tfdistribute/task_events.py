@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tfdistribute import errors
-from tfdistribute.files import parse_json
+from tfdistribute.files import parse_object
 
 # Environment variables that the supervisor sets for each task: the job's private directory, the file of the task's
 # events, the number of restarts before, the SHA-256 of the job's description, and the model_dir that is locked.
@@ -180,15 +180,10 @@ def number(value: object) -> float | None:
 
 
 def _parse_event(line: bytes) -> dict[str, Any] | None:
-    try:
-        found = parse_json(line)
-    except ValueError:
+    event = parse_object(line)
+    if event is None or not isinstance(event.get("event"), str):
         return None
-    if not isinstance(found, dict):
-        return None
-    event = cast("dict[str, Any]", found)
-    is_event = isinstance(event.get("event"), str) and isinstance(event.get("time"), (int, float))
-    return event if is_event else None
+    return event if isinstance(event.get("time"), (int, float)) else None
 
 
 def _json_values(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import ClusterError, ModelDirectoryError, TfdistributeError
+from tfdistribute.files import parse_json
 
 _MOST_CHARACTERS = 200
 
@@ -66,7 +67,7 @@ class TaskFacts:
     @classmethod
     def from_text(cls, text: str) -> TaskFacts:
         """Read the facts of another task, which may run another version of this package."""
-        given: dict[str, Any] = json.loads(text)
+        given = cast("dict[str, Any]", parse_json(text))
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in given.items() if name in known})
 

@@ -45,10 +45,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
 
     def model_fn(features: Any, labels: Any, mode: Any) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
-        weights = None
-        if parts.weights is not None:
-            features = dict(features)
-            weights = features.pop(parts.weights, None)
+        features, weights = parts.split(features)
         with _naming_errors():
             clone = _clone(parts, input_tensors(parts, features), training, config.tf_random_seed)
             if mode == tf.estimator.ModeKeys.PREDICT:

@@ -58,10 +58,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
     start = _Values(parts.known.model, optimizer)
 
     def model_fn(features: Any, labels: Any, mode: Any) -> Any:
-        weights = None
-        if parts.weights is not None:
-            features = dict(features)
-            weights = features.pop(parts.weights, None)
+        features, weights = parts.split(features)
         tensors = input_tensors(parts, features)
         held = _Variables(start)
         if mode == tf.estimator.ModeKeys.TRAIN:

@@ -36,6 +36,13 @@ class KerasParts:
     router: Router
     weights: str | None = None
 
+    def split(self, features: Any) -> tuple[Any, Any]:
+        """Return the features that the model reads, and the weights of the rows or None."""
+        if self.weights is None:
+            return features, None
+        features = dict(features)
+        return features, features.pop(self.weights, None)
+
 
 def input_tensors(parts: KerasParts, features: Any) -> list[Any]:
     """Return one tensor per input of the model, in its order."""

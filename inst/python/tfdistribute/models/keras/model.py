@@ -199,7 +199,7 @@ class KerasModel(Model, kind="keras"):
         return {item.name for item in self.inputs() if not item.is_text} & set(factors)
 
     def codes_label(self) -> bool:
-        """Return whether a loss compares class numbers; codes are no measurements."""
+        """Return whether a loss compares class numbers; codes are not measurements."""
         losses = self.model_facts().losses.values()
         return any(_loss_name(loss) in (*SPARSE_LOSSES, *BINARY_LOSSES) for loss in losses)
 

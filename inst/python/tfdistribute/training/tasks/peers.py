@@ -17,6 +17,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import TasksWithAddresses, is_listening
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, TfdistributeError
+from tfdistribute.files import parse_json
 
 # Time that a peer has to answer. Processes that share a busy core may need seconds.
 ANSWER_S = 10.0
@@ -174,7 +175,7 @@ class Peers:
         if not self._has_server:
             return None
         answer = self._records_at(self.member.address).read([REPORT])
-        values: dict[str, Any] = json.loads(answer[0]) if answer and answer[0] else {}
+        values: Any = parse_json(answer[0]) if answer and answer[0] else {}
         if values.get("training", 0) not in (None, self.training):
             return None
         if values.get("shared"):
