@@ -281,7 +281,11 @@ def test_free_ports_are_free_and_all_different():
 
 
 def test_what_is_written_for_a_task_is_read_back():
-    cluster = LocalCluster(2, ps=1).with_ports((1, 2, 3))
+    addresses = {
+        Task(role, 0): f"127.0.0.1:{port}"
+        for port, role in enumerate(("chief", "worker", "ps"), start=1)
+    }
+    cluster = ClusterSpec.of(addresses)
     for task in cluster.tasks:
         found = read_tf_config({"TF_CONFIG": to_tf_config(cluster, task)})
         assert found is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import parse_address
@@ -77,8 +77,23 @@ def chief_of(tasks: Iterable[Task]) -> Task | None:
 
 
 @dataclass(frozen=True)
+class Supervision:
+    """How the tasks of a job are supervised; fields as in ``LocalCluster``."""
+
+    start_timeout_s: float
+    stall_timeout_s: float
+    restarts: int = 3
+    network: str = "auto"
+
+
+@dataclass(frozen=True)
 class Cluster(Description):
     """Base of all clusters: the tasks of one training."""
+
+    @property
+    def supervision(self) -> Supervision:
+        """How its tasks are supervised if a job starts them."""
+        raise NotImplementedError
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
@@ -161,10 +176,25 @@ class ClusterSpec(Cluster, kind="addresses"):
                     value=address,
                 )
 
+    @classmethod
+    def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:
+        """Make the cluster of tasks with these addresses."""
+        ordered = sorted(addresses, key=lambda task: task.index)
+
+        def of_role(role: str) -> tuple[str, ...]:
+            return tuple(addresses[task] for task in ordered if task.type == role)
+
+        return cls(of_role("chief"), of_role("worker"), of_role(PS), of_role(EVALUATOR))
+
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
         """Addresses by role."""
         return {role: getattr(self, role) for role in ROLES if getattr(self, role)}
+
+    @property
+    def supervision(self) -> Supervision:
+        """Its deadlines, and the default for the rest."""
+        return Supervision(self.start_timeout_s, self.stall_timeout_s)
 
 
 @dataclass(frozen=True)
@@ -219,16 +249,7 @@ class LocalCluster(Cluster, kind="local"):
         }
         return {role: ("",) * count for role, count in counts.items() if count}
 
-    def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
-        """Assign a port on the loopback address to every task except the evaluator."""
-        left = iter(ports)
-
-        def addresses_of(role: str) -> tuple[str, ...]:
-            return tuple(f"127.0.0.1:{next(left)}" for _ in self.addresses.get(role, ()))
-
-        return ClusterSpec(
-            chief=addresses_of("chief"),
-            worker=addresses_of("worker"),
-            ps=addresses_of("ps"),
-            evaluator=("127.0.0.1",) if self.evaluator else (),
-        )
+    @property
+    def supervision(self) -> Supervision:
+        """Its deadlines, restarts and network."""
+        return Supervision(self.start_timeout_s, self.stall_timeout_s, self.restarts, self.network)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute.cluster.ports import listener
 from tfdistribute.errors import LostPeerError, PortError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.deadlines import Overdue
@@ -24,7 +23,7 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
             argument="port",
             value=str(task.port),
         )
-        return with_log(failures.error_failure(error, task.name), task)
+        return with_log(failures.error_failure(error, task.view), task)
     failure = failures.task_failure(task.view, task.log)
     if is_transient(task.view) and restarts:
         failure["problem"] += f" {_count_restarts(restarts)}"
@@ -47,7 +46,7 @@ def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str
         argument="start_timeout_s",
         value=f"{late.seconds:g}",
     )
-    return failures.error_failure(error, tasks[0].name)
+    return failures.error_failure(error, tasks[0].view)
 
 
 def diagnose_stall(
@@ -60,7 +59,7 @@ def diagnose_stall(
         argument="stall_timeout_s",
         value=f"{late.seconds:g}",
     )
-    return with_log(failures.error_failure(error, tasks[0].name), tasks[0])
+    return with_log(failures.error_failure(error, tasks[0].view), tasks[0])
 
 
 def deleted_directory(directory: str) -> TrainingError:
@@ -74,7 +73,7 @@ def deleted_directory(directory: str) -> TrainingError:
 
 def describe_port_conflict(task: TaskProcess) -> str:
     """Name the port of a task that another program uses, and that program."""
-    owner = None if task.port is None else listener(task.port)
+    owner = None if task.port is None else task.place.port_owner(task.port)
     return f"Port {task.port} of {task.name} is taken{f' by {owner}' if owner else ''}."
 
 

@@ -23,6 +23,13 @@ def task_failure(view: TaskView, log: str) -> dict[str, Any]:
             name: view.failed[name] for name in errors.FIELDS if view.failed.get(name) is not None
         }
         return {**_failure(view, "It failed."), **known}
+    if view.loss is not None:
+        problem = f"{view.task} was lost with its host {view.host}: {view.loss}."
+        return _failure(
+            view,
+            problem,
+            "Check the host and the network; train again to continue from the last checkpoint.",
+        )
     number = signal_of(view.exit)
     name = f"{view.task} (pid {view.pid})"
     if number == signal.SIGKILL:
@@ -39,11 +46,13 @@ def task_failure(view: TaskView, log: str) -> dict[str, Any]:
     return _failure(view, f"{name} {how}{before}.", f"See its log {log}.")
 
 
-def error_failure(
-    error: TfdistributeError, task: str | None = None, exit_code: int | None = None
-) -> dict[str, Any]:
-    """Describe an error as the failure of a job."""
-    where = {"task": task, "host": "localhost", "exit": exit_code}
+def error_failure(error: TfdistributeError, view: TaskView | None = None) -> dict[str, Any]:
+    """Describe an error as the failure of a job, and of one of its tasks."""
+    where = (
+        {"task": None, "host": "localhost", "exit": None}
+        if view is None
+        else {"task": str(view.task), "host": view.host, "exit": view.exit}
+    )
     return {**errors.as_values(error), "traceback": None, **where}
 
 
@@ -66,7 +75,7 @@ def signal_of(code: int | None) -> int | None:
 
 
 def _failure(view: TaskView, problem: str, remedy: str | None = None) -> dict[str, Any]:
-    return error_failure(TrainingError(problem, remedy), str(view.task), view.exit)
+    return error_failure(TrainingError(problem, remedy), view)
 
 
 def _signal_name(number: int) -> str:

@@ -20,7 +20,6 @@ from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
     ClusterSpec,
-    LocalCluster,
     Task,
     chief_of,
 )
@@ -114,32 +113,12 @@ class Job(Description):
         return None if self.model_dir is None or is_remote(self.model_dir) else self.model_dir
 
     @property
-    def supervision(self) -> LocalCluster:
-        """Deadlines, restarts and network; a cluster with given addresses describes the deadlines only."""
-        cluster = self.cluster
-        if isinstance(cluster, LocalCluster):
-            return cluster
-        assert isinstance(cluster, ClusterSpec)
-        return LocalCluster(
-            workers=1,
-            start_timeout_s=cluster.start_timeout_s,
-            stall_timeout_s=cluster.stall_timeout_s,
-        )
-
-    @property
     def is_on_loopback(self) -> bool:
         """Whether all addresses also exist in a private network."""
         return not isinstance(self.cluster, ClusterSpec) or all(
             (address := parse_address(text)) is not None and address.is_loopback
             for _, text in self.cluster.placed()
         )
-
-    def with_ports(self, ports: tuple[int, ...]) -> ClusterSpec:
-        """Assign ports to a local cluster; a cluster with given addresses keeps them."""
-        if isinstance(self.cluster, LocalCluster):
-            return self.cluster.with_ports(ports)
-        assert isinstance(self.cluster, ClusterSpec)
-        return self.cluster
 
 
 def read_job(path: str) -> Job:

@@ -62,7 +62,7 @@ def set_up(job: Job) -> JobSetup:
 
 def _enter_network(job: Job) -> tuple[bool, list[str]]:
     """Enter a private network if wanted and possible; return whether, and notes for the user."""
-    wanted = job.supervision.network
+    wanted = job.cluster.supervision.network
     if wanted == "open":
         return False, [network.OPEN_RISK]
     reason = _why_open(job) or network.why_not_private()

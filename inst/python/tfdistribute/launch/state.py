@@ -141,7 +141,7 @@ def _row(task: TaskProcess, now: float) -> dict[str, Any]:
     since = None if view.stepped_at is None or not view.is_running else now - view.stepped_at
     return {
         "task": task.name,
-        "host": "localhost",
+        "host": view.host,
         "pid": view.pid if view.is_running else None,
         "port": task.port,
         "state": view.state,

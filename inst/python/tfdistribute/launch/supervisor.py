@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tfdistribute.cluster.spec import START_PATIENCE
+from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.launch import diagnosis, failures
 from tfdistribute.launch.deadlines import Overdue, find_overdue
@@ -74,10 +74,10 @@ class Supervisor:
         self.state = JobState(job, logs=setup.logs, network=network, notes=setup.notes)
         self.policy = Policy(
             job.chief,
-            restarts=job.supervision.restarts,
+            restarts=job.cluster.supervision.restarts,
             one_by_one=job.cluster.has_servers,
             is_script=job.is_script,
-            ports_can_change=not setup.is_private and job.cluster.kind == "local",
+            ports_can_change=not setup.is_private and not isinstance(job.cluster, ClusterSpec),
         )
         self._file = StateFile(os.path.join(job.directory, STATE_FILE))
         self._on_state = on_state
@@ -91,6 +91,7 @@ class Supervisor:
     def run(self) -> dict[str, Any]:
         """Supervise until the end, write the result, and return the last state."""
         try:
+            self.tasks.prepare()
             self.tasks.start(self.tasks, 0)
             while self.state.state not in ENDED:
                 self._tick()
@@ -195,7 +196,7 @@ class Supervisor:
         )
         self.state.note(self.state.message)
         self._schedule([self.tasks[task] for task in decision.tasks], pause=0.0)
-        self.tasks.change_ports()
+        self.tasks.assign_addresses()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float) -> None:
         self.tasks.kill(tasks)
@@ -214,7 +215,7 @@ class Supervisor:
     # Deadlines ------------------------------------------------------------------------------------
 
     def _check_deadlines(self) -> None:
-        supervision = self.job.supervision
+        supervision = self.job.cluster.supervision
         late = find_overdue(
             self._views(),
             supervision.start_timeout_s,

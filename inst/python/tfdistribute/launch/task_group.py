@@ -9,17 +9,15 @@ import time
 from collections.abc import Iterable, Iterator
 
 from tfdistribute import task_events
-from tfdistribute.cluster.ports import free_ports
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
-from tfdistribute.launch.host import hardware, processes
+from tfdistribute.launch.host import hardware
+from tfdistribute.launch.places import Place, places_of
+from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.setup import JobSetup
-from tfdistribute.launch.task_process import StartOptions, TaskProcess
+from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
-
-# In a private network every port is free.
-_FIRST_PRIVATE_PORT = 2222
 
 
 class TaskGroup:
@@ -27,28 +25,63 @@ class TaskGroup:
 
     def __init__(self, setup: JobSetup) -> None:
         self.job = setup.job
-        self._is_private = setup.is_private
-        events = os.path.join(self.job.directory, "events")
+        self._events = os.path.join(self.job.directory, "events")
         # What tasks leave in their temporary directory when they are killed goes with the job.
         self._temporary = os.path.join(self.job.directory, "tmp")
-        for directory in (events, self._temporary):
+        for directory in (self._events, self._temporary):
             os.makedirs(directory, mode=0o700, exist_ok=True)
+        places = places_of(self.job, setup.is_private)
         self.tasks = [
             TaskProcess(
                 task,
+                places[task],
                 os.path.join(setup.logs, f"{task.type}-{task.index}.log"),
-                os.path.join(events, f"{task.type}-{task.index}"),
+                os.path.join(self._events, f"{task.type}-{task.index}"),
             )
             for task in self.job.tasks
         ]
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
-        training = [task for task in self.job.tasks if task.trains]
-        cores = hardware.assign_cores(hardware.available_cores(), len(training))
-        self._cores = dict(zip(training, cores, strict=True))
-        self._gpus = self._assign_gpus()
-        self._cluster: ClusterSpec = self._assign_addresses()
+        self._cores: dict[Task, tuple[int, ...]] = {}
+        self._gpus: dict[Task, dict[str, str]] = {}
+        self._cluster = ClusterSpec()
+
+    def prepare(self) -> None:
+        """Assign cores, GPUs and addresses to the tasks."""
+        for place, tasks in self._by_place():
+            training = [task for task in tasks if task.trains]
+            cores = hardware.assign_cores(place.cores(), len(training))
+            self._cores.update(zip(training, cores, strict=True))
+            if isinstance(self.job.cluster, LocalCluster):
+                gpus = place.gpus(self.job.environment)
+                per_worker = self.job.cluster.devices_per_worker
+                self._gpus.update(hardware.assign_gpus(gpus, tasks, per_worker))
+        self.assign_addresses()
+
+    def assign_addresses(self) -> None:
+        """Choose ports for the next starts, unless the cluster has given addresses."""
+        cluster = self.job.cluster
+        if not isinstance(cluster, ClusterSpec):
+            addresses: dict[Task, str] = {}
+            for place, tasks in self._by_place():
+                listening = [task for task in tasks if task.type != EVALUATOR]
+                ports = place.free_ports(len(listening))
+                addresses.update(dict.fromkeys(tasks, place.address))
+                addresses.update(
+                    (task, f"{place.address}:{port}")
+                    for task, port in zip(listening, ports, strict=True)
+                )
+            cluster = ClusterSpec.of(addresses)
+        for task, address in cluster.placed():
+            port = address.rpartition(":")[2]
+            if task.type != EVALUATOR:
+                self[task].port = int(port) if port.isdecimal() else None
+        self._cluster = cluster
+
+    def _by_place(self) -> Iterator[tuple[Place, list[Task]]]:
+        for place in dict.fromkeys(task.place for task in self.tasks):
+            yield place, [task.task for task in self.tasks if task.place is place]
 
     def __getitem__(self, task: Task) -> TaskProcess:
         return next(each for each in self.tasks if each.task == task)
@@ -65,27 +98,6 @@ class TaskGroup:
     def has_ended(self) -> bool:
         """Whether all processes have ended."""
         return not any(task.view.is_running for task in self.tasks)
-
-    def change_ports(self) -> None:
-        """Choose other ports for the next starts."""
-        self._cluster = self._assign_addresses()
-
-    def _assign_addresses(self) -> ClusterSpec:
-        listening = [task for task in self.job.cluster.tasks if task.type != EVALUATOR]
-        first = _FIRST_PRIVATE_PORT
-        fixed = tuple(range(first, first + len(listening)))
-        cluster = self.job.with_ports(fixed if self._is_private else free_ports(len(listening)))
-        for task, address in cluster.placed():
-            port = address.rpartition(":")[2]
-            if task.type != EVALUATOR:
-                self[task].port = int(port) if port.isdecimal() else None
-        return cluster
-
-    def _assign_gpus(self) -> dict[Task, dict[str, str]]:
-        if not isinstance(self.job.cluster, LocalCluster):
-            return {}
-        gpus = hardware.available_gpus({**os.environ, **self.job.environment})
-        return hardware.assign_gpus(gpus, self.job.tasks, self.job.cluster.devices_per_worker)
 
     def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
         """Start tasks.
@@ -106,10 +118,11 @@ class TaskGroup:
                 ) from error
 
     def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
+        place, home = task.place, self.job.directory
         own = {
             "TF_CONFIG": to_tf_config(self._cluster, task.task),
-            task_events.JOB: self.job.directory,
-            task_events.EVENTS: task.events_path,
+            task_events.JOB: place.directory,
+            task_events.EVENTS: place.path(task.events_path, home),
             task_events.ATTEMPT: str(restarts),
             task_events.DIGEST: self.job.digest or "",
             task_events.MODEL_DIR: self.job.model_dir or "",
@@ -117,13 +130,15 @@ class TaskGroup:
         return StartOptions(
             self.job.command,
             {
-                **os.environ,
-                "TMPDIR": self._temporary,
+                **place.environment,
+                "TMPDIR": place.path(self._temporary, home),
                 **self.job.environment,
                 **self._gpus.get(task.task, {}),
                 **own,
             },
             self.job.working_directory,
+            task.log,
+            task.events_path,
             self._cores.get(task.task, ()),
         )
 
@@ -137,9 +152,8 @@ class TaskGroup:
         """Let the tasks write their stacks into their logs, if they can."""
         for task in self.tasks:
             # Without its handler the signal ends the process. Before a task is up, R's own handler would end R.
-            pid = task.view.pid
-            if task.view.is_up and pid is not None and processes.catches(pid, signal.SIGUSR1):
-                task.signal(signal.SIGUSR1, whole_group=False)
+            if task.view.is_up:
+                task.signal(signal.SIGUSR1, whole_group=False, if_caught=True)
 
     def kill(self, tasks: Iterable[TaskProcess] | None = None) -> None:
         """Kill tasks, or all of them, with their process groups, and wait for their ends."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.cluster.spec import Task
 from tfdistribute.launch.host import processes
+from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
@@ -23,39 +20,31 @@ _LOOK_S = 0.25
 RECENT_S = 10.0
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """Parameters of a start."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str]
-    directory: str
-    cores: Sequence[int] = ()
-
-
 class TaskProcess:
     """One task, over all its starts.
 
     Args:
         task: The task.
+        place: Where it runs.
         log: File to which its output is appended.
         events: Path of its events; each start appends its number and has a file of its own.
     """
 
-    def __init__(self, task: Task, log: str, events: str) -> None:
+    def __init__(self, task: Task, place: Place, log: str, events: str) -> None:
         self.task = task
+        self.place = place
         self.name = str(task)
         self.log = log
         self.log_start = 0
         self.starts = 0
         self.port: int | None = None
-        self.view = TaskView(task)
+        self.view = TaskView(task, place.host)
         self._events = events
         self.events = EventFile(events)
         self._pending_events: list[dict[str, Any]] = []
         self._when_heard = Activity()
         self._recent: list[tuple[float, Activity]] = []
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: StartedProcess | None = None
 
     @property
     def events_path(self) -> str:
@@ -63,55 +52,32 @@ class TaskProcess:
         return f"{self._events}-{self.starts}.jsonl"
 
     def start(self, options: StartOptions) -> None:
-        """Start the process in a session of its own; raise OSError if the program cannot be run."""
-        parent, cores = os.getpid(), set(options.cores)
-
-        def prepare() -> None:
-            processes.die_with_parent(parent)
-            if cores and sys.platform == "linux":
-                os.sched_setaffinity(0, cores)
-
+        """Start the process; raise OSError if the program cannot be run."""
         now = time.monotonic()
-        self.view = TaskView(self.task, started_at=now, heard_at=now)
+        self.view = TaskView(self.task, self.place.host, started_at=now, heard_at=now)
         self.events = EventFile(self.events_path)
         self.starts += 1
         self._when_heard = Activity()
         self._recent = [(now, Activity())]
-        output = self._open_log()
-        try:
-            self._process = subprocess.Popen(
-                options.command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=options.environment,
-                cwd=options.directory,
-                start_new_session=True,
-                preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-            )
-        finally:
-            os.close(output)
+        self._begin_log()
+        self._process = self.place.start(options)
         self.view.pid = self._process.pid
 
-    def _open_log(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        try:
-            output = os.open(self.log, flags, 0o644)
-        except OSError:
-            # A full disk must not prevent a restart.
-            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    def _begin_log(self) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S")
         again = f" (start {self.starts})" if self.starts > 1 else ""
+        log = open_log(self.log)
         with contextlib.suppress(OSError):
-            os.write(output, f"--- {self.name} starts at {moment}{again} ---\n".encode())
-        return output
+            os.write(log, f"--- {self.name} starts at {moment}{again} ---\n".encode())
+        os.close(log)
 
     def poll(self, now: float) -> None:
         """Read new events and the exit code; ``now`` is monotonic time."""
-        ended = self._exit_code()
+        ended = None if self._process is None else self._process.exit_code()
         # Read after the exit code: the last events are in the file then.
         events = self.events.read_new()
         for event in events:
+            event["time"] -= self.place.clock_ahead_s
             self.view.take(event, now)
         if events:
             self._when_heard = self._activity()
@@ -120,6 +86,7 @@ class TaskProcess:
             kept = [each for each in self._recent if now - each[0] <= RECENT_S]
             self._recent = [*kept, (now, self._activity())]
         if ended is not None and self.view.exit is None:
+            self.view.loss = None if self._process is None else self._process.loss
             self.view.end(ended, time.time())
 
     def was_busy(self, seconds: float) -> bool:
@@ -141,32 +108,17 @@ class TaskProcess:
         return found.is_progress_since(before, until - since)
 
     def _activity(self) -> Activity:
-        return processes.activity(self.view.pid) if self.view.pid is not None else Activity()
+        return Activity() if self._process is None else self._process.activity()
 
     def take_events(self) -> list[dict[str, Any]]:
         """Return the events since the last call, including those of earlier starts."""
         taken, self._pending_events = self._pending_events, []
         return taken
 
-    def _exit_code(self) -> int | None:
-        process = self._process
-        if process is None or process.returncode is not None:
-            return None if process is None else process.returncode
-        if hasattr(os, "waitid"):
-            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            if os.waitid(os.P_PID, process.pid, flags) is None:
-                return None
-        # Until its leader is reaped, the process group's id cannot be reused.
-        if process.returncode is None and hasattr(os, "waitid"):
-            self.signal(signal.SIGKILL)
-        return process.poll()
-
-    def signal(self, number: int, whole_group: bool = True) -> None:
-        """Send a signal to the process, or to its whole process group; do nothing if it has ended."""
-        process = self._process
-        if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                (os.killpg if whole_group else os.kill)(process.pid, number)
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        """Send a signal to the process or its process group, see ``StartedProcess.signal``."""
+        if self._process is not None:
+            self._process.signal(number, whole_group, if_caught)
 
     def request_end(self, number: int, whole_group: bool = True) -> None:
         """Send a signal that ends the process, and record that its end is expected."""
@@ -177,7 +129,6 @@ class TaskProcess:
 
     def wait(self) -> None:
         """Wait for the end of a killed process."""
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(processes.END_S)
+        if self._process is not None:
+            self._process.wait(processes.END_S)
         self.poll(time.monotonic())

@@ -14,6 +14,7 @@ class TaskView:
     """One start of one task, known from its events and its exit code.
 
     Args:
+        host: Host on which it runs.
         started_at: Monotonic time of the start.
         state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
         is_up: Whether it has reported any event.
@@ -25,10 +26,12 @@ class TaskView:
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
         is_ended_by_us: Whether the supervisor ended it.
+        loss: Why it is out of reach, if that is its end: the end of a sentence about its host.
         notes: Notes for the user that were not passed on yet.
     """
 
     task: Task
+    host: str = "localhost"
     started_at: float = 0.0
     pid: int | None = None
     state: str = "starting"
@@ -44,6 +47,7 @@ class TaskView:
     exit: int | None = None
     ended_at: float | None = None
     is_ended_by_us: bool = False
+    loss: str | None = None
     notes: list[str] = field(default_factory=list[str])
 
     @property

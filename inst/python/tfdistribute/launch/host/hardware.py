@@ -43,9 +43,13 @@ def available_gpus(environment: Mapping[str, str], driver: Path = _DRIVER) -> li
     Source:
         https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
     """
-    chosen = environment.get(VISIBLE)
+    return visible_gpus(environment.get(VISIBLE), len(list(driver.glob("*"))))
+
+
+def visible_gpus(chosen: str | None, count: int) -> list[str]:
+    """List those of ``count`` GPUs that CUDA_VISIBLE_DEVICES leaves; all if it is None."""
     if chosen is None:
-        return [str(number) for number in range(len(list(driver.glob("*"))))]
+        return [str(number) for number in range(count)]
     gpus: list[str] = []
     for name in chosen.split(","):
         # CUDA ignores whatever follows the first unusable name.

@@ -60,6 +60,16 @@ def is_usable(directory: str) -> bool:
     return True
 
 
+def open_log(path: str) -> int:
+    """Open a log for appending and return its descriptor; on a full disk, that of /dev/null."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_CREAT, 0o644)
+    except OSError:
+        # A full disk must not prevent a restart.
+        return os.open(os.devnull, flags)
+
+
 def tail(path: str, start: int, lines: int = 20) -> str:
     """Return the last lines of a log from byte ``start`` on; "" if there is no log."""
     try:

@@ -1,0 +1,122 @@
+"""Contract of the places where tasks run.
+
+A place starts processes on one host and gives access to them. Whatever the host, the output and the events of its tasks
+are appended to files on this machine, so that all readers of logs and events are the same for every place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tfdistribute.launch.host.processes import Activity
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Parameters of a start.
+
+    Args:
+        command: The command, as an argument list.
+        environment: Environment variables besides those that the place has itself.
+        directory: Working directory.
+        log: File on this machine to which the output is appended.
+        events: File on this machine to which the events are appended.
+        cores: Cores that the process may use; empty for all.
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    directory: str
+    log: str
+    events: str
+    cores: Sequence[int] = ()
+
+
+class StartedProcess(ABC):
+    """A process that a place has started, the leader of a session of its own.
+
+    Args:
+        pid: Its process id on its host.
+    """
+
+    pid: int
+
+    @abstractmethod
+    def exit_code(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs.
+
+        When it has ended, what is left of its process group is killed, and all that it wrote can be read.
+        """
+
+    @abstractmethod
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        """Send a signal to the process, or to its whole process group; do nothing if it has ended.
+
+        With ``if_caught`` only a process that has a handler for the signal gets it.
+        """
+
+    @abstractmethod
+    def activity(self) -> Activity:
+        """Return what the process has done so far."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the process, at most this long."""
+
+    @property
+    def loss(self) -> str | None:
+        """Why the process is out of reach, as the end of a sentence about its host; None if it is not."""
+        return None
+
+
+class Place(ABC):
+    """Where tasks run.
+
+    Args:
+        host: Name of the host.
+        address: Address at which the tasks of other places reach those of this one.
+        directory: Path of the job's private directory on the host.
+        clock_ahead_s: How far the host's clock is ahead of this machine's.
+    """
+
+    host = "localhost"
+    address = "127.0.0.1"
+    directory: str
+    clock_ahead_s = 0.0
+
+    @property
+    @abstractmethod
+    def environment(self) -> Mapping[str, str]:
+        """Environment variables of this process that tasks of the place inherit."""
+
+    @abstractmethod
+    def cores(self) -> list[int]:
+        """List the cores that tasks may use; empty if they are not known."""
+
+    @abstractmethod
+    def gpus(self, environment: Mapping[str, str]) -> list[str]:
+        """List the GPUs that tasks with these variables may use, as CUDA_VISIBLE_DEVICES names them."""
+
+    @abstractmethod
+    def free_ports(self, count: int) -> Sequence[int]:
+        """Find free ports."""
+
+    @abstractmethod
+    def port_owner(self, port: int) -> str | None:
+        """Describe the program that listens on a port; None if it is not known."""
+
+    @abstractmethod
+    def start(self, options: StartOptions) -> StartedProcess:
+        """Start a process; raise OSError if the program cannot be run."""
+
+    def poll(self) -> None:  # noqa: B027 - only places elsewhere have something to do
+        """Take what has happened on the host."""
+
+    def renew(self) -> None:  # noqa: B027 - only places elsewhere can be lost
+        """Restore the place if its host is out of reach; what is started there is lost if that fails."""
+
+    def path(self, path: str, directory: str) -> str:
+        """Return where a path below the job's private ``directory`` of this machine is on the host."""
+        return self.directory + path.removeprefix(directory)
