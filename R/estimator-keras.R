@@ -1,8 +1,8 @@
 #' Make an estimator from a Keras model
 #'
 #' Takes a compiled Keras model and trains it like any estimator: on one or several devices ([strategy_mirrored()],
-#' [strategy_central_storage()]), with [train_and_evaluate()], hooks and checkpoints. Losses, metrics and weights match
-#' Keras's `fit()`. It supports sequential and functional models of Keras 2 (tf.keras) and, with TensorFlow 2.16 or
+#' [strategy_central_storage()]) or in several processes ([strategy_multi_worker()]), with [train_and_evaluate()], hooks
+#' and checkpoints. Losses, metrics and weights match Keras's `fit()`. It supports sequential and functional models of Keras 2 (tf.keras) and, with TensorFlow 2.16 or
 #' newer, of Keras 3 (`import keras`, the R package keras3). It does not support subclasses of `Model`, nor callbacks of
 #' `fit()`: use [hooks].
 #'
@@ -37,7 +37,9 @@
 #' (`"sparse_categorical_crossentropy"`, `"binary_crossentropy"`); others refuse it.
 #' @section Several devices:
 #' `batch_size` is the global batch. With stochastic gradient descent, the weights equal those of one device. Batch
-#' normalisation normalises each device's part of the batch separately, as in Keras.
+#' normalisation normalises each device's part of the batch separately, as in Keras, and its moving averages are the
+#' mean over the devices. `BatchNormalization(synchronized = TRUE)` of Keras 3 and `SyncBatchNormalization` of Keras 2
+#' normalise the global batch, so the weights again equal those of one device.
 #' @section Weights:
 #' Training starts from the model's weights, or from the newest checkpoint if there is one. Weights that a function
 #' draws at random follow `tf_random_seed` of the run configuration.
@@ -46,10 +48,12 @@
 #' clipping and moving averages. A model of Keras 2 trains with one of Keras's legacy optimizers: any other is replaced
 #' by the legacy one with the same name and settings, or refused if there is none.
 #' @section Keras 3:
+#' Layers keep their policy: those of `mixed_bfloat16` compute in 16 bits and keep their weights in 32, and predictions
+#' are 32-bit numbers. Dropout draws other numbers than in `fit()`, and different ones on each device.
+#'
 #' Refused are layers that hold tables or look at data beforehand (`Normalization`, `StringLookup`, `TextVectorization`,
 #' ...), the policy `mixed_float16` (use `mixed_bfloat16`), `gradient_accumulation_steps`, `eval_distribute`, and
-#' clusters: the devices must be those of one process. Dropout draws other numbers than in `fit()`, and different ones
-#' on each device.
+#' [strategy_parameter_server()].
 #' @section Predictions:
 #' One column per output, named after the output.
 #' @section Errors:

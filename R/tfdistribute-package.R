@@ -9,9 +9,15 @@
 #' [tfdistribute_sitrep()] reports what is missing.
 #'
 #' @section Versions of TensorFlow:
-#' Models train as Estimators, which TensorFlow removed in version 2.16. With a newer version, tfdistribute puts back
-#' what the Python package tensorflow-estimator needs: scripts, checkpoints and numbers stay the same. See
-#' [install_tfdistribute()].
+#' Underneath, models train as Estimators, which TensorFlow removed in version 2.16. With a newer version, tfdistribute
+#' puts back what the Python package tensorflow-estimator needs. When you install a newer TensorFlow,
+#' * scripts stay as they are, and losses are the same to six digits,
+#' * training continues from the checkpoints in `model_dir`, also from those that TensorFlow 2.15 has written,
+#' * models that [export_savedmodel()] and [export_keras_model()] have written are served and loaded without this
+#'   package and without Estimators.
+#'
+#' [tfdistribute_sitrep()] says whether the installed versions fit together; [install_tfdistribute()] lists the
+#' supported ones.
 #'
 #' @section Options:
 #' * `tfdistribute.tensorflow`: the version of TensorFlow that reticulate provides; see [install_tfdistribute()].

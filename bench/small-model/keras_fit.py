@@ -1,28 +1,21 @@
-"""Keras's fit() with 100 steps per execution."""
+"""Keras's fit(), of the TensorFlow that runs this: ``keras_fit.py [STEPS-PER-EXECUTION]``, 100 if left out."""
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
 import tensorflow as tf
-from data import BATCH, HIDDEN, WIDTH, X, Y
+from data import BATCH, X, Y
+from keras_model import built
 from way import take_turns
+
+AT_ONCE = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 
 rows = tf.data.Dataset.from_tensor_slices((X, Y))
 batches = rows.shuffle(10_000).repeat().batch(BATCH, drop_remainder=True).prefetch(2)
-model = tf.keras.Sequential(
-    [
-        tf.keras.layers.Input(WIDTH),
-        *(tf.keras.layers.Dense(units, "relu") for units in HIDDEN),
-        tf.keras.layers.Dense(1),
-    ]
-)
-model.compile(
-    tf.keras.optimizers.Adagrad(),
-    tf.keras.losses.BinaryCrossentropy(from_logits=True),
-    steps_per_execution=100,
-)
+model = built(tf.keras, AT_ONCE)
 
 
 class Clock(tf.keras.callbacks.Callback):
@@ -37,8 +30,8 @@ class Clock(tf.keras.callbacks.Callback):
 
 def measure(steps: int) -> float:
     clock = Clock()
-    steps -= steps % 100
-    model.fit(batches.take(steps + 200), steps_per_epoch=100, epochs=1, verbose=0)
+    steps -= steps % AT_ONCE
+    model.fit(batches.take(steps + 2 * AT_ONCE), steps_per_epoch=AT_ONCE, epochs=1, verbose=0)
     model.fit(batches, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[clock])
     return steps * BATCH / clock.seconds
 

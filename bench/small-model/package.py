@@ -1,38 +1,48 @@
-"""This package's Python module, with its defaults: ``package.py wide`` or ``package.py columns``."""
+"""This package's Python module, with its defaults: ``package.py wide|columns|keras``."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tempfile
 
 import numpy as np
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
+from keras_model import built
 from way import take_turns
 
 from tfdistribute.inputs import Column, InMemory
+from tfdistribute.models import KerasModel, Model
 from tfdistribute.models.canned.dnn import DNNClassifier
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
-if sys.argv[1] == "wide":
-    features = [Column("x", "float", lambda: X, (WIDTH,))]
-    columns = (Numeric("x", (WIDTH,)),)
-else:
+kind = sys.argv[1]
+if kind == "columns":
     features = [
         Column(name, "float", lambda index=index: np.ascontiguousarray(X[:, index]))
         for index, name in enumerate(COLUMNS)
     ]
     columns = tuple(Numeric(name) for name in COLUMNS)
+else:
+    features = [Column("x", "float", lambda: X, (WIDTH,))]
+    columns = (Numeric("x", (WIDTH,)),)
 source = InMemory(
     (*features, Column("y", "integer", lambda: Y)), response="y", batch_size=BATCH, num_epochs=None
 )
 
 
+def described(directory: str) -> Model:
+    if kind == "keras":
+        # With TensorFlow 2.16 or newer, Keras 3.
+        return KerasModel(directory, function=lambda: built(importlib.import_module("keras")))
+    return DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns)
+
+
 def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
-        model = DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns)
-        history = train(model, RunSettings(), source, steps=steps)
+        history = train(described(directory), RunSettings(), source, steps=steps)
     # In the first tenth, the first batches are read and the number of steps per run is chosen.
     first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
     seconds = history.seconds[-1] - history.seconds[first]

@@ -13,13 +13,13 @@ class Way:
         name: Name in tables.
         script: File below ``bench/``, with its arguments.
         amount: Amount of work per run, such as steps: about two seconds.
-        peers: Whether it runs in the environment of the peers, which does not have TensorFlow.
+        environment: Folder of its Python below ``.environment``.
     """
 
     name: str
     script: tuple[str, ...]
     amount: int
-    peers: bool = False
+    environment: str = "python"
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,20 @@ class Case:
     lower_is_better: bool = False
 
 
+# PyTorch, without TensorFlow; made by tools/bench.
+PEERS = "bench"
+# The newest TensorFlow; made by tools/setup.
+NEWEST = "python-2.21"
+
 _SMALL = "small-model/"
 _ESTIMATOR, _COLUMNS = "Estimator", "Estimator, 20 columns"
 _FROM_R, _FROM_R_COLUMNS = "tfdistribute from R", "tfdistribute from R, data frame of 20 columns"
 _FROM_PYTHON, _KERAS = "tfdistribute from Python", "Keras fit(), 100 steps per execution"
 _FUNCTION = "tf.function of 100 steps, iterator"
+# Keras is fastest with one of these.
+_STEPS_PER_EXECUTION = (10, 100, 1000)
+_OLD, _NEW = "TensorFlow 2.15", "TensorFlow 2.21"
+_OLD_R, _NEW_R = "TensorFlow 2.15, in R", "TensorFlow 2.21, in R"
 _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
@@ -85,7 +94,7 @@ CASES = (
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 6000),
             Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 6000),
             Way(_KERAS, (_SMALL + "keras_fit.py",), 4000),
-            Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 4000, peers=True),
+            Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 4000, environment=PEERS),
             Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 6000),
             Way(
                 "tf.function of 100 steps, data resident",
@@ -102,6 +111,37 @@ CASES = (
             Goal(_FROM_R, _FROM_PYTHON, 0.97),
         ),
         quick=3,
+    ),
+    Case(
+        "keras-3",
+        "The small model in Keras 3, with TensorFlow 2.21",
+        "examples per second",
+        (
+            *(
+                Way(
+                    f"fit(), {steps} steps per execution",
+                    (_SMALL + "keras_fit.py", str(steps)),
+                    4000,
+                    NEWEST,
+                )
+                for steps in _STEPS_PER_EXECUTION
+            ),
+            Way(_FROM_PYTHON, (_SMALL + "package.py", "keras"), 6000, NEWEST),
+        ),
+        tuple(
+            Goal(_FROM_PYTHON, f"fit(), {steps} steps per execution", 1.0)
+            for steps in _STEPS_PER_EXECUTION
+        ),
+    ),
+    Case(
+        "versions",
+        "The small model with the default TensorFlow and with the newest",
+        "examples per second",
+        (
+            Way(_OLD, (_SMALL + "package.py", "wide"), 6000),
+            Way(_NEW, (_SMALL + "package.py", "wide"), 6000, NEWEST),
+        ),
+        (Goal(_NEW, _OLD, 0.9),),
     ),
     Case(
         "model-function",
@@ -125,7 +165,7 @@ CASES = (
                 ("two-workers/together.py", "keras_worker.py"),
                 40,
             ),
-            Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, peers=True),
+            Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, environment=PEERS),
             Way(
                 "two processes that exchange nothing",
                 ("two-workers/together.py", "lone_worker.py"),
@@ -156,6 +196,20 @@ CASES = (
             Way("tfdistribute in R", ("start-up/start.py", "r"), 1),
             Way("again in a running R session", ("start-up/again.R",), 1),
         ),
+        lower_is_better=True,
+    ),
+    Case(
+        "start-up-versions",
+        "From nothing to the first step of a small model, with two versions of TensorFlow",
+        "seconds",
+        (
+            Way(_OLD, ("start-up/start.py", "package"), 1),
+            Way(_NEW, ("start-up/start.py", "package"), 1, NEWEST),
+            Way(_OLD_R, ("start-up/start.py", "r"), 1),
+            Way(_NEW_R, ("start-up/start.py", "r"), 1, NEWEST),
+        ),
+        # The newest may take 1.1 times as long.
+        (Goal(_OLD, _NEW, 0.91), Goal(_OLD_R, _NEW_R, 0.91)),
         lower_is_better=True,
     ),
     Case(

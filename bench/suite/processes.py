@@ -18,13 +18,13 @@ from way import MARK
 
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
-PEERS = ROOT / ".environment" / "bench" / "bin" / "python"
+ENVIRONMENTS = ROOT / ".environment"
 # A script without output for this long is killed.
 DEADLINE_S = 300
 
 
 class WayError(Exception):
-    """A script ended or took too long; the message has its last output."""
+    """A script ended, took too long or lacks its Python; the message has its last output."""
 
 
 class Running:
@@ -32,6 +32,8 @@ class Running:
 
     def __init__(self, way: Way, log: Path) -> None:
         self.way, self._log = way, log
+        if not python_of(way.environment).exists():
+            raise WayError(f"{way.name}: .environment/{way.environment} is missing")
         self._answers: queue.Queue[str | None] = queue.Queue()
         with log.open("w") as errors:
             self._process = subprocess.Popen(
@@ -41,7 +43,7 @@ class Running:
                 stderr=errors,
                 text=True,
                 cwd=ROOT,
-                env=_environment(),
+                env=_variables(way),
                 start_new_session=True,
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -98,29 +100,44 @@ def running(ways: tuple[Way, ...], logs: Path) -> Iterator[list[Running]]:
     started: list[Running] = []
     try:
         for index, way in enumerate(ways):
-            each = Running(way, logs / f"{index}-{Path(way.script[0]).stem}.log")
-            started.append(each)
+            with _left_out():
+                started.append(Running(way, logs / f"{index}-{Path(way.script[0]).stem}.log"))
         usable: list[Running] = []
         for each in started:
-            try:
+            with _left_out():
                 each.ready()
                 usable.append(each)
-            except WayError as failure:
-                print(f"  left out: {failure}", flush=True)
         yield usable
     finally:
         for each in started:
             each.end()
 
 
+def python_of(environment: str) -> Path:
+    """Return the Python of an environment."""
+    return ENVIRONMENTS / environment / "bin" / "python"
+
+
+@contextlib.contextmanager
+def _left_out() -> Iterator[None]:
+    try:
+        yield
+    except WayError as failure:
+        print(f"  left out: {failure}", flush=True)
+
+
 def _command(way: Way) -> list[str]:
     script = str(BENCH / way.script[0])
     if script.endswith(".R"):
         return ["Rscript", script, *way.script[1:]]
-    python = str(PEERS) if way.peers else "python"
-    return [python, script, *way.script[1:]]
+    return [str(python_of(way.environment)), script, *way.script[1:]]
 
 
-def _environment() -> dict[str, str]:
+def _variables(way: Way) -> dict[str, str]:
     path = [str(BENCH / "suite"), str(ROOT / "inst" / "python")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path),
+        "RETICULATE_PYTHON": str(python_of(way.environment)),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }

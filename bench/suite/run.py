@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import report
-from cases import CASES, SCRIPTS, SCRIPTS_BY_NAME, Case
-from processes import BENCH, PEERS, ROOT, WayError, running
+from cases import CASES, PEERS, SCRIPTS, SCRIPTS_BY_NAME, Case
+from processes import BENCH, ROOT, WayError, python_of, running
 
 RESULTS = ROOT / "runs" / "bench"
 
@@ -92,9 +92,9 @@ def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
 
 def picture(results: Path, folder: Path) -> None:
     """Plot the runs, if the peers' environment exists."""
-    if PEERS.exists():
+    if python_of(PEERS).exists():
         script = BENCH / "suite" / "plot.py"
-        subprocess.run([PEERS, script, results, folder / "picture.png"], check=False)
+        subprocess.run([python_of(PEERS), script, results, folder / "picture.png"], check=False)
 
 
 def main() -> None:

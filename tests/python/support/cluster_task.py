@@ -152,6 +152,32 @@ def keras_model() -> Any:
     return model
 
 
+def keras_3_model() -> Any:
+    import keras
+
+    layers = keras.layers
+    inputs = [keras.Input((1,), name=name) for name in ("a", "b")]
+    hidden = layers.Dense(4, "tanh")(layers.Concatenate()(inputs))
+    # The only normalisation that is the same on one device and on several.
+    normal = layers.BatchNormalization(synchronized=True)(hidden)
+    model = keras.Model(inputs, layers.Dense(1, name="y")(normal))
+    model.compile(keras.optimizers.AdamW(0.01), "mse")
+    return model
+
+
+def dropping_model() -> Any:
+    """Make a Keras 3 model that drops or doubles the number one in each row, and whose loss is that number."""
+    import keras
+
+    layers = keras.layers
+    inputs = [keras.Input((1,), name=name) for name in ("a", "b")]
+    ones = layers.Dense(1, kernel_initializer="zeros", bias_initializer="ones")
+    output = layers.Dropout(0.5)(ones(layers.Concatenate()(inputs)))
+    model = keras.Model(inputs, output)
+    model.compile(keras.optimizers.SGD(0.0), lambda labels, predictions: predictions)
+    return model
+
+
 MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "linear": lambda directory: {
         "kind": "linear_regressor",
@@ -162,6 +188,8 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "normalised": lambda directory: Custom(directory, normalised=True).described(),
     "parts": lambda directory: InParts(directory).described(),
     "keras": lambda directory: {"kind": "keras", "function": keras_model},
+    "keras 3": lambda directory: {"kind": "keras", "function": keras_3_model},
+    "dropping": lambda directory: {"kind": "keras", "function": dropping_model},
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",
@@ -186,8 +214,10 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
         "model_dir": str(directory / model / options.get("model_dir", "model")),
         "config": config,
     }
-    names = ("a", "b") if model == "keras" else ("a", "b", "id")
+    names = ("a", "b") if estimator["kind"] == "keras" else ("a", "b", "id")
     training = source(options.get("epochs"), names, options.get("nan_row"))
+    if model in options.get("in_order", ()):
+        training["shuffle"] = False
     if options.get("uneven"):
         training = {"kind": "dataset_function", "function": uneven}
     looks = {"kind": "session_run", "after_run": lambda context, values: None}

@@ -34,6 +34,16 @@ def _two_inputs() -> Any:
     return keras.Model([width, height], outputs)
 
 
+def _synchronised() -> Any:
+    return layers.BatchNormalization(synchronized=True)
+
+
+def _mixed() -> list[Any]:
+    """Make layers that compute in bfloat16, and keep their weights in float32."""
+    policy = {"dtype": "mixed_bfloat16"}
+    return [layers.Dense(8, "tanh", **policy), layers.BatchNormalization(**policy)]
+
+
 # Each with the data of its input "x".
 MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "dense": (
@@ -42,6 +52,11 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "batch normalisation": (
         lambda: _sequential((2,), layers.Dense(4, "relu"), layers.BatchNormalization()),
+        BOTH,
+    ),
+    # The only one that normalises over all replicas, so that it is the same on one device and on several.
+    "synchronised": (
+        lambda: _sequential((2,), layers.Dense(4, "tanh"), _synchronised(), layers.Dense(3)),
         BOTH,
     ),
     "convolution": (
@@ -56,6 +71,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: _sequential((5,), layers.Embedding(9, 3), layers.LSTM(4), dtype="int32"),
         TOKENS,
     ),
+    "mixed precision": (lambda: _sequential((2,), *_mixed()), BOTH),
     "dropout": (lambda: _sequential((2,), layers.Dense(64), layers.Dropout(0.5)), BOTH),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from support.sampling import sampled
 from tfdistribute.errors import ModelError, UnsupportedError
 from tfdistribute.training import concatenated, predict
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.export_keras import export_keras_model
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import variable_value
@@ -25,12 +27,12 @@ pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.versions]
 STEPS = 12
 
 
-def assert_same_weights(estimator: Any, model: Any) -> None:
+def assert_same_weights(estimator: Any, expected: Sequence[Any]) -> None:
     # A model that is read from a file has other paths.
     names = [name for name, _ in estimator.model_facts().weights]
-    for name, weight in zip(names, model.weights, strict=True):
+    for name, weight in zip(names, expected, strict=True):
         found = variable_value(str(estimator.model_dir), name)
-        np.testing.assert_allclose(found, weight.numpy(), rtol=1e-6, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(found, weight, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("optimizer", k3.OPTIMIZERS)
@@ -38,10 +40,12 @@ def test_optimizers_of_keras_3_train_as_in_fit(tmp_path: Path, optimizer: str) -
     model = k3.built(optimizer=optimizer)
     estimator = k3.described(tmp_path / "m", model)
     train(estimator, settings(), k3.source(), steps=STEPS)
-    assert_same_weights(estimator, k3.fitted(model, k3.BOTH, STEPS))
+    assert_same_weights(estimator, k3.fitted(model, k3.BOTH, STEPS).get_weights())
 
 
-@pytest.mark.parametrize("name", ["batch normalisation", "convolution", "embedding", "lstm"])
+@pytest.mark.parametrize(
+    "name", ["batch normalisation", "convolution", "embedding", "lstm", "mixed precision"]
+)
 def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: list[int]) -> None:
     model = k3.built(name, "adam")
     estimator = k3.described(tmp_path / "m", model)
@@ -49,7 +53,7 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
     assert max(runs) > 1
     data = k3.MODELS[name][1]
     k3.fitted(model, data, STEPS)
-    assert_same_weights(estimator, model)
+    assert_same_weights(estimator, model.get_weights())
     found = evaluate(estimator, settings(), k3.source(name, num_epochs=1))
     expected = model.evaluate(data, PRICE, verbose=0, return_dict=True)
     assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
@@ -66,8 +70,9 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
         ("dense", "averages", "mirrored"),
         ("lstm", "sgd", "mirrored"),
         ("dense", "adam", "central storage"),
+        ("synchronised", "adamw", "mirrored"),
     ],
-    check=[("dense", "adamw", "mirrored"), ("dense", "adam", "central storage")],
+    check=[("dense", "adam", "central storage"), ("synchronised", "adamw", "mirrored")],
 )
 def test_two_devices_give_the_weights_of_one(
     tmp_path: Path, name: str, optimizer: str, strategy: str
@@ -75,7 +80,23 @@ def test_two_devices_give_the_weights_of_one(
     model = k3.built(name, optimizer)
     estimator = k3.described(tmp_path / "m", model)
     train(estimator, settings(strategy), k3.source(name), steps=STEPS)
-    assert_same_weights(estimator, k3.fitted(model, k3.MODELS[name][1], STEPS))
+    assert_same_weights(estimator, k3.fitted(model, k3.MODELS[name][1], STEPS).get_weights())
+
+
+def test_batch_normalisation_on_two_devices_is_that_of_keras(
+    tmp_path: Path, logical_cpus: list[str]
+) -> None:
+    model = k3.built("batch normalisation")
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings("mirrored"), k3.source(), steps=STEPS)
+    strategy = k3.tf.distribute.MirroredStrategy(logical_cpus[:2])
+    with strategy.scope():
+        model = k3.built("batch normalisation")
+        model.load_weights(tmp_path / "m.keras")
+    k3.fitted(model, k3.BOTH, STEPS)
+    # Keras keeps moving averages on each device, and reads those of the first.
+    copies = [strategy.experimental_local_results(weight.value) for weight in model.weights]
+    assert_same_weights(estimator, [np.mean(each, axis=0) for each in copies])
 
 
 def test_replicas_drop_different_units(tmp_path: Path) -> None:
@@ -102,22 +123,45 @@ def test_several_inputs_and_outputs_have_their_own_losses(tmp_path: Path) -> Non
     estimator = k3.described(tmp_path / "m", model)
     train(estimator, settings(), from_function(k3.two_responses), steps=STEPS)
     model.fit(k3.two_responses(), steps_per_epoch=STEPS, shuffle=False, verbose=0)
-    assert_same_weights(estimator, model)
+    assert_same_weights(estimator, model.get_weights())
     rows = lambda: k3.two_responses().take(ROWS // k3.BATCH)  # noqa: E731
     found = evaluate(estimator, settings(), from_function(rows))
     expected = model.evaluate(rows(), verbose=0, return_dict=True)
     assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
 
 
-def test_trained_weights_go_out_as_a_keras_file(tmp_path: Path) -> None:
+# A program without this package: it serves the SavedModel, loads the Keras file, and reads its weights into the model.
+_ELSEWHERE = """
+import os, sys
+import numpy as np, tensorflow as tf
+os.chdir(sys.argv[0].rpartition("/")[0])
+rows = np.load("rows.npy")
+(served,) = tf.saved_model.load("served").signatures["serving_default"](tf.constant(rows)).values()
+loaded = tf.keras.models.load_model("trained.keras")
+model = tf.keras.models.load_model("m.keras")
+model.load_weights("trained.keras")
+assert "tfdistribute" not in sys.modules
+np.save("answers.npy", [served, loaded.predict(rows, verbose=0), model.predict(rows, verbose=0)])
+"""
+
+
+def test_a_trained_model_goes_out_as_a_keras_file_and_as_a_savedmodel(
+    tmp_path: Path, run_python: Callable[..., Any]
+) -> None:
     model = k3.built("batch normalisation")
     estimator = k3.described(tmp_path / "m", model)
     train(estimator, settings(), k3.source(), steps=STEPS)
-    path = export_keras_model(estimator, str(tmp_path / "out" / "trained.keras"))
-    trained = k3.keras.models.load_model(path)
+    path = export_keras_model(estimator, str(tmp_path / "trained.keras"))
+    export_savedmodel(estimator, settings(), str(tmp_path / "served"))
     k3.fitted(model, k3.BOTH, STEPS)
-    for found, expected in zip(trained.weights, model.weights, strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-6)
+    for found, expected in zip(
+        k3.keras.models.load_model(path).weights, model.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    np.save(tmp_path / "rows.npy", k3.BOTH)
+    run_python(_ELSEWHERE, env={"PYTHONPATH": ""})
+    for found in np.load(tmp_path / "answers.npy"):
+        np.testing.assert_allclose(found, model.predict(k3.BOTH, verbose=0), rtol=1e-5, atol=1e-6)
 
 
 def test_a_function_gives_the_same_model_each_time_and_leaves_keras_3_as_it_was(
@@ -144,9 +188,13 @@ def test_what_estimators_cannot_train_is_refused_by_name(tmp_path: Path) -> None
     plain = k3.keras.Sequential([k3.keras.Input((2,)), k3.layers.Dense(1)])
     with pytest.raises(ModelError, match="is not compiled"):
         train(k3.from_function(tmp_path / "b", lambda: plain), settings(), source(), steps=1)
+    scaled = k3.built()
+    scaled.optimizer = k3.keras.optimizers.LossScaleOptimizer(scaled.optimizer)
+    with pytest.raises(ModelError, match="scales its loss for float16"):
+        train(k3.from_function(tmp_path / "d", lambda: scaled), settings(), source(), steps=1)
     model = k3.from_function(tmp_path / "c", k3.built)
-    task = SimpleNamespace(cluster_spec={"worker": ["127.0.0.1:1"]}, tf_random_seed=1)
-    with pytest.raises(UnsupportedError, match="cannot be trained by several processes"):
+    task = SimpleNamespace(num_ps_replicas=1, tf_random_seed=1)
+    with pytest.raises(UnsupportedError, match="cannot be trained with parameter servers"):
         model.build(task)
     train(model, settings(), k3.source(), steps=1)
     with pytest.raises(UnsupportedError, match="cannot be evaluated on several devices"):

@@ -121,6 +121,20 @@ def test_batch_normalisation_keeps_averages_over_all_devices(tmp_path: Path, str
     np.testing.assert_allclose(shared["batch_normalization/moving_mean"], moved, rtol=1e-5)
 
 
+@several
+def test_synchronised_batch_normalisation_is_that_of_one_device(
+    tmp_path: Path, strategy: str
+) -> None:
+    def synchronised() -> Any:
+        return built(middle=keras.layers.experimental.SyncBatchNormalization())
+
+    train(described(tmp_path / "a", synchronised), settings(), source(), steps=6)
+    train(described(tmp_path / "b", synchronised), settings(strategy), source(), steps=6)
+    alone, shared = weights(tmp_path / "a"), weights(tmp_path / "b")
+    for name, value in alone.items():
+        np.testing.assert_allclose(shared[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
+
+
 def test_batch_normalisation_is_that_of_keras_on_one_device(tmp_path: Path) -> None:
     model = built(middle=keras.layers.BatchNormalization())
     model.save(tmp_path / "model.keras")

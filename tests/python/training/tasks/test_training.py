@@ -19,11 +19,15 @@ from support.checkpoints import assert_alike, variables
 from support.cluster_job import Job, job
 from support.sampling import sampled
 
+from tfdistribute import engine, versions
+
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 # Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
+# TensorFlow 2.15 has no Keras 3.
+KERAS_3 = ["keras 3"] if versions.is_newer(versions.tensorflow()) else []
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
 pytestmark = pytest.mark.jobs
@@ -37,7 +41,7 @@ def reference(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) 
 
     def trained(model: str, max_steps: int) -> dict[str, Any]:
         if (model, max_steps) not in known:
-            options = {"max_steps": max_steps}
+            options = {"max_steps": max_steps, "in_order": KERAS_3}
             answer = cluster_task.train(directory / str(max_steps), model, options)
             assert "value" in answer, answer["error"]["traceback"]
             known[model, max_steps] = {
@@ -63,6 +67,20 @@ def on_cores(count: int | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, own)
+
+
+def assert_that_a_model_trained_as_alone(
+    running: Job, model: str, alone: dict[str, Any], names: list[str]
+) -> None:
+    assert_alike(variables(running.model_dir(model)), alone["variables"])
+    for name in names:
+        if name.startswith("evaluator"):
+            evaluation = running.value(name, model)["evaluation"][-1]
+            assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
+        else:
+            # Every task reports the loss over all of them.
+            losses = running.value(name, model)["training"]["loss"]
+            np.testing.assert_allclose(losses, alone["losses"], rtol=2e-6)
 
 
 def assert_that_each_row_was_read_once_per_epoch(running: Job, names: list[str]) -> None:
@@ -120,6 +138,25 @@ def assert_that_the_tasks_took_the_same_runs(
         assert notes == [f"This training takes one step per run: {reason}."]
 
 
+def assert_that_keras_3_gives_these_weights(found: dict[str, Any]) -> None:
+    task = cluster_task
+    model = engine.keras.build(task.keras_3_model, task.SEED)
+    features = {"a": task.X[:, 0], "b": task.X[:, 1]}
+    rows = engine.tf.data.Dataset.from_tensor_slices((features, task.Y)).batch(task.BATCH)
+    model.fit(rows, epochs=3, shuffle=False, verbose=0)
+    for weight in model.weights:
+        np.testing.assert_allclose(
+            found[weight.path], weight.numpy(), rtol=1e-6, atol=1e-6, err_msg=weight.path
+        )
+
+
+def assert_that_workers_drop_different_units(running: Job) -> None:
+    losses = running.value("chief-0", "dropping")["training"]["loss"]
+    # Each kept unit adds two. If both workers kept the same, their number would always be even.
+    kept = np.array(losses) * cluster_task.BATCH / 2
+    assert {round(number) % 2 for number in kept} == {0, 1}
+
+
 @pytest.mark.versions
 @sampled(
     ("workers", "steps_per_run", "looks_at_every_step"),
@@ -134,11 +171,14 @@ def test_workers_in_step_train_as_one_process(
     steps_per_run: int | str,
     looks_at_every_step: str | None,
 ) -> None:
-    models = ["linear", "custom", "keras", "sparse", "parts"] if workers == 2 else ["custom"]
+    models = ["linear", "custom", "keras", "sparse", "parts", *KERAS_3]
+    models = models if workers == 2 else ["custom"]
+    dropping = ["dropping"] if "keras 3" in models else []
     options = {
-        "models": models,
+        "models": [*models, *dropping],
         "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
-        "configs": {"parts": IN_PARTS},
+        "configs": {"parts": IN_PARTS, "dropping": {"tf_random_seed": 6}},
+        "in_order": KERAS_3,
         "max_steps": 24,
         "many_steps": True,
         "looks_at_every_step": looks_at_every_step,
@@ -154,20 +194,14 @@ def test_workers_in_step_train_as_one_process(
         assert set(running.wait(*names).values()) == {0}, running.logs()
 
     for model in models:
-        alone = reference(model, 24)
-        found = variables(running.model_dir(model))
-        assert_alike(found, alone["variables"])
-        for name in names[:workers]:
-            # Every task reports the loss over all of them.
-            losses = running.value(name, model)["training"]["loss"]
-            np.testing.assert_allclose(losses, alone["losses"], rtol=2e-6)
-        if workers == 2:
-            evaluation = running.value("evaluator-0", model)["evaluation"][-1]
-            assert evaluation == pytest.approx(alone["evaluation"], rel=2e-6)
+        assert_that_a_model_trained_as_alone(running, model, reference(model, 24), names)
     if "parts" in models:
         assert_that_each_worker_has_devices_of_its_own(running, names[:workers])
+    if dropping:
+        assert_that_keras_3_gives_these_weights(variables(running.model_dir("keras 3")))
+        assert_that_workers_drop_different_units(running)
     assert_that_each_row_was_read_once_per_epoch(running, names[:workers])
-    assert_that_each_task_reported_its_part(running, names, workers, len(models))
+    assert_that_each_task_reported_its_part(running, names, workers, len(options["models"]))
     assert_that_the_tasks_took_the_same_runs(running, names[:workers], looks_at_every_step)
     takes_many = steps_per_run == "auto" and looks_at_every_step is None
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many

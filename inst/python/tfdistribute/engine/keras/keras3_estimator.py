@@ -40,16 +40,18 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
         A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
 
     Raises:
-        UnsupportedError: the configuration has a cluster.
+        UnsupportedError: the cluster has parameter servers.
 
     Source:
         https://keras.io/api/models/model/, ``stateless_call`` of Keras's layers.
     """
-    if config.cluster_spec:
+    if config.num_ps_replicas:
+        # A step writes whole values, not differences: workers that do not wait for each other would undo steps.
         raise UnsupportedError(
-            "A Keras 3 model cannot be trained by several processes (`cluster`).",
-            "Use strategy_mirrored() on one machine, or a model of tf.keras (Keras 2).",
-            argument="cluster",
+            "A Keras 3 model cannot be trained with parameter servers.",
+            "Use strategy_multi_worker(), or a model of tf.keras (Keras 2).",
+            argument="train_distribute",
+            value="parameter_server",
         )
     # Outside the Estimator's graph, where variables have values.
     optimizer = FunctionalOptimizer(
