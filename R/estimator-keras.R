@@ -57,8 +57,8 @@
 #' @section Predictions:
 #' One column per output, named after the output.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: there is no model, or two; the function has arguments; the file does not exist; or
-#'   `custom_objects` has no names.
+#' * `tfdistribute_argument_error`: no model is given, or two are; the function has arguments; the file does not exist;
+#'   or `custom_objects` has no names.
 #' * `tfdistribute_model_error`: the model is not compiled, not a Keras model, or cannot be saved to a file.
 #' * `tfdistribute_input_error`, when a verb runs: an input has no feature, or one of another shape or type; or the loss
 #'   cannot use the response.

@@ -27,7 +27,7 @@
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_callback_error`, when a verb runs: `fn` failed, and training stopped. Its own error is the `parent`.
-#' * `tfdistribute_input_error`, when a verb runs: there is no batch, or a batch, given by its number, has missing
+#' * `tfdistribute_input_error`, when a verb runs: `fn` returned no batch, or a batch, given by its number, has missing
 #'   values, no rows, other columns than the first, or columns that cannot be used.
 #' * `tfdistribute_sharding_error`, when a verb runs: a batch has fewer rows than there are replicas.
 #' @section R functions in TensorFlow:

@@ -15,7 +15,7 @@
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
+#' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
 #' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, `communication` is `"nccl"`
 #'   without GPUs, or a worker's GPUs cannot be divided into groups of `devices_per_replica`.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.

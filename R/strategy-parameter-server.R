@@ -7,7 +7,7 @@
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
-#' * `tfdistribute_unsupported_error`, when a verb runs: there is no cluster.
+#' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
 #' * `tfdistribute_strategy_error`, when a verb runs: the cluster has no parameter servers.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
