@@ -204,3 +204,12 @@ def test_the_same_input_serves_a_second_time(kind: str, tensorflow: Any):
     first, _ = first_of(tensorflow, source, "train")
     second, _ = first_of(tensorflow, source, "train")
     assert first["x"].tolist() == second["x"].tolist()
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_no_thread_that_tunes_the_input_delays_the_end_of_a_session(kind: str, tensorflow: Any):
+    source = example(kind)
+    with tensorflow.Graph().as_default(), source.serving():
+        options = source.input_fn("train", 1)().options()
+    # A user's own dataset stays as it is.
+    assert options.autotune.enabled is (None if kind == "dataset_function" else False)
