@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import time
 from pathlib import Path
@@ -248,6 +249,42 @@ def test_a_stalled_job_prints_its_stacks_and_restarts(tmp_path: Path):
     assert "the stacks of worker-0" in log
     # SIGINT makes an interpreter print where it was.
     assert "KeyboardInterrupt" in log
+
+
+def test_a_frozen_server_is_named_and_restarts_with_all_that_train(tmp_path: Path):
+    stalls, done = [("train", 2), ("sleep", 60)], str(tmp_path / "done")
+    state = run_job(
+        tmp_path,
+        {
+            "chief-0@0": stalls,
+            "worker-0@0": stalls,
+            "ps-0@0": [("die", int(signal.SIGSTOP))],
+            "ps-0@1": [("touch", done), ("sleep", 60)],
+            "chief-0@1": [("wait_for", done), *TRAINS],
+        },
+        ps=1,
+        evaluator=False,
+        stall_timeout_s=1,
+    )
+    assert (state["state"], state["restarts"]) == ("done", 1), state["failure"]
+    assert re.search(
+        r"seconds\. The process of ps 0 \(pid \d+\) is suspended", state["notes"][0]
+    ), state["notes"]
+
+
+def test_a_server_that_is_frozen_from_the_start_is_named(tmp_path: Path):
+    state = run_job(
+        tmp_path,
+        {
+            "chief": [("wait", "ps 0"), ("sleep", 60)],
+            "worker": [("wait", "ps 0"), ("sleep", 60)],
+            "ps": [("die", int(signal.SIGSTOP))],
+        },
+        ps=1,
+        evaluator=False,
+        start_timeout_s=1,
+    )
+    assert "The process of ps 0 (pid " in state["failure"]["problem"], state["failure"]
 
 
 def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):

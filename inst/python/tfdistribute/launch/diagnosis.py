@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfdistribute.errors import LostPeerError, PortError, TrainingError
@@ -36,12 +36,14 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
     return failure
 
 
-def diagnose_late_start(late: Overdue, tasks: Sequence[TaskProcess]) -> dict[str, Any]:
+def diagnose_late_start(
+    late: Overdue, tasks: Sequence[TaskProcess], suspended: str
+) -> dict[str, Any]:
     """Describe the failure of a job in which tasks never reached their first step."""
     states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
         f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
-        f"{late.seconds:g}): {states}.",
+        f"{late.seconds:g}): {states}.{suspended}",
         f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
         argument="start_timeout_s",
         value=f"{late.seconds:g}",
@@ -60,6 +62,15 @@ def diagnose_stall(
         value=f"{late.seconds:g}",
     )
     return with_log(failures.error_failure(error, tasks[0].view), tasks[0])
+
+
+def describe_suspended(tasks: Iterable[TaskProcess]) -> str:
+    """Name the tasks whose processes are suspended, in sentences that follow another one; "" if none is."""
+    return "".join(
+        f" The process of {task.name} (pid {task.view.pid}) is suspended, as by SIGSTOP."
+        for task in tasks
+        if task.is_suspended()
+    )
 
 
 def deleted_directory(directory: str) -> TrainingError:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tfdistribute.cluster.spec import START_PATIENCE, ClusterSpec
+from tfdistribute.cluster.spec import PS, START_PATIENCE, ClusterSpec
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.launch import diagnosis, failures
 from tfdistribute.launch.deadlines import Overdue, find_overdue
@@ -235,7 +235,9 @@ class Supervisor:
         elif late.kind == "start":
             self._handle_late_start(late, tasks)
         elif late.kind == "stall":
-            self._handle_stall("No task made a step", late, tasks)
+            # A frozen server stops all others, and cannot be told from one that only waits.
+            servers = [task for task in self.tasks if task.task.type == PS]
+            self._handle_stall("No task made a step", late, [*tasks, *servers])
         elif not any(task.was_busy(late.seconds) for task in tasks):
             self._handle_stall("The last checkpoint was not evaluated", late, tasks)
 
@@ -246,12 +248,14 @@ class Supervisor:
             self._patience += 1
             return
         # The states are taken before the tasks are interrupted, their logs afterwards.
-        failure = diagnosis.diagnose_late_start(late, tasks)
+        suspended = diagnosis.describe_suspended(self.tasks)
+        failure = diagnosis.diagnose_late_start(late, tasks, suspended)
         self._dump_stacks(late, failure["problem"])
         self._fail(diagnosis.with_log(failure, tasks[0]))
 
     def _handle_stall(self, problem: str, late: Overdue, tasks: list[TaskProcess]) -> None:
-        problem = f"{problem} in `stall_timeout_s` = {late.seconds:g} seconds."
+        suspended = diagnosis.describe_suspended(self.tasks)
+        problem = f"{problem} in `stall_timeout_s` = {late.seconds:g} seconds.{suspended}"
         self._dump_stacks(late, problem)
         if self.state.restarts < self.policy.restarts:
             self._restart(tasks, problem)

@@ -107,6 +107,10 @@ class TaskProcess:
         since, before = next(each for each in self._recent if until - each[0] <= seconds)
         return found.is_progress_since(before, until - since)
 
+    def is_suspended(self) -> bool:
+        """Return whether the process was stopped by a signal, so that it does nothing and still exists."""
+        return self.view.is_running and self._activity().is_suspended
+
     def _activity(self) -> Activity:
         return Activity() if self._process is None else self._process.activity()
 

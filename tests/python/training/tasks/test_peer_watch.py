@@ -67,6 +67,21 @@ def test_a_frozen_task_is_named(servers: FakeServers, tmp_path: Path) -> None:
     assert watch.verdict.value == "worker 0 (b:1)"
 
 
+def test_a_server_that_freezes_during_the_last_checkpoint_is_named(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    member = Member({**CLUSTER, "ps": ("c:1",)}, Task("chief"))
+    watch = watch_of(servers.peers(member), tmp_path, stall_timeout_s=0.5, last_step=7)
+    watch.after_step(7)
+    assert not watch.is_lost()
+    servers.frozen.add("c:1")
+    servers.answer_s = 0.2
+    began = time.monotonic()
+    while not watch.is_lost():
+        assert time.monotonic() - began < 10
+    assert "chief 0 lost ps 0 (c:1) after step 7" in str(watch.verdict)
+
+
 def test_a_suspended_task_does_not_accuse_the_others(
     servers: FakeServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from tfdistribute.engine.hooks.step_requirements import StepRequirements
 _SERVER = "/job:ps/replica:0/task:0/device:CPU:0"
 _POLL_S = 0.1
 _PEER_CHECK_S = 2.0
+_DISCONNECT_S = 1.0
 # The chief waits this long at the end for a task that answers but takes no step.
 _IDLE_S = 60.0
 
@@ -68,14 +70,26 @@ class ReportSteps(tf.estimator.SessionRunHook):
 class AbortOnLostPeer(tf.estimator.SessionRunHook):
     """Close the session when the current step can never end.
 
-    ``session.run`` waits inside TensorFlow; closing the session from another thread makes it fail.
+    ``session.run`` waits inside TensorFlow; closing the session from another thread makes it fail. That waits in turn
+    for every parameter server, which a frozen one never answers, and ``session.run`` waits for it. gRPC connects again
+    after each disconnection.
 
     Args:
         is_lost: Called every few seconds on that thread while there is a session.
+        disconnect: Called again and again while TensorFlow closes the session of a lost task.
+        until_closed: Whether the other tasks are needed after the last step too, as parameter servers are.
+
+    Source:
+        ``MasterSession::Close`` in tensorflow/core/distributed_runtime/master_session.cc and ``SessionRef::Close`` in
+        tensorflow/python/client/session_ref.cc.
     """
 
-    def __init__(self, is_lost: Callable[[], bool]) -> None:
+    def __init__(
+        self, is_lost: Callable[[], bool], disconnect: Callable[[], None], until_closed: bool
+    ) -> None:
         self._is_lost = is_lost
+        self._disconnect = disconnect
+        self._until_closed = until_closed
         self._session: Any = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="tfdistribute-watch", daemon=True)
@@ -87,9 +101,10 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
             self._thread.start()
 
     def end(self, session: Any) -> None:
-        """Stop watching."""
+        """Stop watching, unless the other tasks are needed until the session is closed."""
         del session
-        self.stop()
+        if not self._until_closed:
+            self.stop()
 
     def stop(self) -> None:
         """Stop watching and let the thread end."""
@@ -99,9 +114,23 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
         while not self._ended.wait(_PEER_CHECK_S):
             if self._is_lost():
                 self._ended.set()
-                # Not its own close(), which first waits for the parameter servers. TensorFlow ends the step first, and
-                # may then wait here for ever.
-                type(self._session).close(self._session)
+                closing = start_closing(self._session)
+                while closing.is_alive():
+                    self._disconnect()
+                    closing.join(_DISCONNECT_S)
+
+
+def start_closing(session: Any) -> threading.Thread:
+    """Start to close a session as TensorFlow does, on a thread of its own."""
+
+    def close() -> None:
+        # Its own close() may be a replacement.
+        with contextlib.suppress(tf.errors.OpError):
+            type(session).close(session)
+
+    closing = threading.Thread(target=close, name="tfdistribute-close", daemon=True)
+    closing.start()
+    return closing
 
 
 class EndBarrier(tf.estimator.SessionRunHook):

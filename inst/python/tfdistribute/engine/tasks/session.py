@@ -20,10 +20,18 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.engine.many_steps.consensus import CollectiveConsensus
 from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
 from tfdistribute.engine.tasks import collective_savers
-from tfdistribute.engine.tasks.hooks import AbortOnLostPeer, EndBarrier, ReportSaves, ReportSteps
+from tfdistribute.engine.tasks.hooks import (
+    AbortOnLostPeer,
+    EndBarrier,
+    ReportSaves,
+    ReportSteps,
+    start_closing,
+)
 from tfdistribute.engine.tasks.server import worker_context
 
 _POLL_S = 0.5
+# Time to close a session; it takes milliseconds if nothing is wrong.
+_CLOSE_S = 5.0
 
 
 class PeerMonitor(Protocol):
@@ -31,9 +39,6 @@ class PeerMonitor(Protocol):
 
     def before_session(self) -> None:
         """Agree with the other tasks before a session is created; raise if they do not appear."""
-
-    def before_close(self) -> None:
-        """Wait for the tasks that closing a session needs; raise if they do not appear."""
 
     def before_run(self, steps: int) -> None:
         """Take note of the number of steps that all tasks are about to take in one run."""
@@ -44,6 +49,9 @@ class PeerMonitor(Protocol):
     def is_lost(self) -> bool:
         """Return, on another thread, whether the current step can never end."""
         ...
+
+    def disconnect_servers(self) -> None:
+        """Break the connections to the parameter servers, after a loss."""
 
     def training_peers(self) -> set[str]:
         """Return the names of the other tasks that train and still answer."""
@@ -90,7 +98,9 @@ class TaskSession:
         self._peers = peers
         self._observer = observer
         self._steps_per_run: StepsPerRun = steps_per_run
-        self._abort = AbortOnLostPeer(peers.is_lost)
+        self._abort = AbortOnLostPeer(
+            peers.is_lost, peers.disconnect_servers, until_closed=bool(member.servers)
+        )
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -194,7 +204,7 @@ class TaskSession:
 
 
 class _PeerAwareCreator:
-    """Mixin for session creators: the other tasks must be reachable when a session is created and closed."""
+    """Mixin for session creators: the other tasks must be reachable when a session is created."""
 
     peers: PeerMonitor
     abort: AbortOnLostPeer
@@ -205,7 +215,7 @@ class _PeerAwareCreator:
         # Variables are initialised by a step of all tasks, so the session is watched before it is complete.
         with _observe_sessions(self.abort.watch):
             session = super().create_session()  # type: ignore[misc]
-        session.close = functools.partial(_close, session, self.peers.before_close)
+        session.close = functools.partial(_close, session)
         return session
 
 
@@ -226,15 +236,13 @@ def _observe_sessions(note: Callable[[Any], None]) -> Iterator[None]:
         session_manager.session = module
 
 
-def _close(session: Any, before_close: Callable[[], None]) -> None:
-    """Close a session, unless TensorFlow would wait for ever for a parameter server that is gone."""
-    try:
-        before_close()
-    except Exception:
-        # Closing the session would wait as well.
-        session._session, session._closed = None, True
-        raise
-    type(session).close(session)
+def _close(session: Any) -> None:
+    """Close a session. After a few seconds TensorFlow goes on doing so without this task.
+
+    It waits without an end for a parameter server that is gone or frozen, and for up to a minute for the thread that
+    tunes a user's dataset.
+    """
+    start_closing(session).join(_CLOSE_S)
 
 
 class _ChiefSessionCreator(_PeerAwareCreator, monitored_session.ChiefSessionCreator):

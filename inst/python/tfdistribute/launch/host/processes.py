@@ -70,11 +70,13 @@ class Activity:
         cpu_s: CPU time in seconds.
         page_faults: Pages of memory that it has begun to use, or that were read back from the disk.
         read_bytes: Bytes that it has read.
+        is_suspended: Whether a signal such as SIGSTOP keeps it from doing anything.
     """
 
     cpu_s: float = 0.0
     page_faults: int = 0
     read_bytes: int = 0
+    is_suspended: bool = False
 
     def is_progress_since(self, before: Activity, seconds: float) -> bool:
         """Return whether a process has done more in ``seconds`` than one that only waits and looks around.
@@ -95,7 +97,8 @@ def activity(pid: int) -> Activity:
         return Activity()
     ticks = os.sysconf("SC_CLK_TCK")
     cpu_s = (int(fields[11]) + int(fields[12])) / ticks
-    return Activity(cpu_s, int(fields[7]) + int(fields[9]), _read_bytes(pid))
+    page_faults = int(fields[7]) + int(fields[9])
+    return Activity(cpu_s, page_faults, _read_bytes(pid), is_suspended=fields[0] in "Tt")
 
 
 def catches(pid: int, number: int) -> bool:

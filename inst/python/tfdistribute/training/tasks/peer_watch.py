@@ -110,29 +110,25 @@ class PeerWatch:
             if self._sessions > _MOST_SESSIONS or waited > self._start_timeout_s:
                 raise self.broken()
 
-    def before_close(self) -> None:
-        """Wait for the parameter servers, which TensorFlow notifies when a session is closed."""
-        if self.verdict is not None:
-            raise self.verdict
-        missing = self._agreement.wait_for_answers(self._member.servers)
-        if missing:
-            raise self.gone(missing)
-
     def is_lost(self) -> bool:
         """Return, on another thread, whether the current step can never end.
 
         TensorFlow waits for ever for a task that is frozen, or that has ended its training while its process goes on.
         """
-        if self._member.servers and task_events.is_supervised():
+        servers = self._member.servers
+        if servers and task_events.is_supervised():
             # Each lost task is restarted alone, and the others wait for it.
             return False
         self.verdict = self._peers.report()
-        if self.verdict is None and not self._is_at_end():
+        # The last checkpoint needs the servers.
+        if self.verdict is None and (servers or not self._is_at_end()):
             self.verdict = self._silent() or (self._quiet() if self._member.in_step else None)
-        for _, address in self._member.servers if self.verdict is not None else ():
-            # TensorFlow would wait for a frozen server even when the session is closed.
-            disconnect(address)
         return self.verdict is not None
+
+    def disconnect_servers(self) -> None:
+        """Shut down the connections to the parameter servers, for which TensorFlow waits when a session is closed."""
+        for _, address in self._member.servers:
+            disconnect(address)
 
     def training_peers(self) -> set[str]:
         """Return the names of the other tasks that train and answer; none if this task was asked to end."""
