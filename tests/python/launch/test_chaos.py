@@ -1,6 +1,7 @@
 """Faults drawn from a seed: a job ends with the undisturbed weights, or with a classed error within a minute.
 
-``make chaos RUNS=20 SEED=7`` runs the seeds 7, 8, ... 26; ``make check-all`` runs a few fixed ones.
+``make chaos RUNS=20 SEED=7`` runs the seeds 7, 8, ... 26, and says how each ended; ``make check-all`` runs a few fixed
+ones. The limit is for an idle machine: ``make chaos LIMIT_S=120`` is for one that is twice as slow.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ pytestmark = [
 ]
 
 LAST_STEP = 30
-# Time from a fault to its classed error. A busy machine may need more.
-ERROR_S = float(os.environ.get("CHAOS_ERROR_S", "60"))
+# Time from a fault to its classed error.
+ERROR_S = float(os.environ.get("CHAOS_LIMIT_S", "60"))
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 FIRST_SEED = int(os.environ.get("CHAOS_SEED", "1"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("CHAOS_RUNS", "4")))
@@ -86,16 +87,17 @@ def test_a_fault_ends_in_the_undisturbed_weights_or_a_classed_error(
     undisturbed: dict[str, Any], tmp_path: Path, seed: int
 ) -> None:
     fault = draw(seed)
-    # Shown if the test fails.
-    sys.stdout.write(f"{fault}\n")
+    sys.stdout.write(f"{seed}: {fault}\n")
     if fault.place == "job":
-        disturb_a_job(fault, tmp_path, undisturbed)
+        seconds, outcome = disturb_a_job(fault, tmp_path, undisturbed)
     else:
         with several_hosts(2) as hosts:
-            disturb_hosts(fault, tmp_path, hosts, undisturbed)
+            seconds, outcome = disturb_hosts(fault, tmp_path, hosts, undisturbed)
+    sys.stdout.write(f"{seed}: {outcome} after {seconds:.1f} s\n")
 
 
-def disturb_a_job(fault: Fault, directory: Path, expected: dict[str, Any]) -> None:
+def disturb_a_job(fault: Fault, directory: Path, expected: dict[str, Any]) -> tuple[float, str]:
+    """Run a job and strike; return the seconds from the fault to the end, and how it ended."""
     stops = [f"{fault.task} {fault.moment}"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": MULTI_WORKER}
     fields = {"max_steps": LAST_STEP, "evaluator": True, "stall_timeout_s": 40}
@@ -104,12 +106,14 @@ def disturb_a_job(fault: Fault, directory: Path, expected: dict[str, Any]) -> No
         struck = time.time()
         strike(fault, running)
         state = running.end()
+    seconds = state["ended"] - struck
     if state["state"] == "done":
         assert_alike(variables(running.model_dir), expected)
-        return
+        return seconds, f"the undisturbed weights, {state['restarts']} restarts"
     assert state["state"] == "failed", state
     assert_classed(state["failure"])
-    assert state["ended"] - struck < ERROR_S, state["failure"]
+    assert seconds < ERROR_S, state["failure"]
+    return seconds, state["failure"]["kind"]
 
 
 def strike(fault: Fault, running: FaultJob) -> None:
@@ -130,7 +134,9 @@ def strike(fault: Fault, running: FaultJob) -> None:
 
 def disturb_hosts(
     fault: Fault, directory: Path, hosts: list[Host], expected: dict[str, Any]
-) -> None:
+) -> tuple[float, str]:
+    """Train on two hosts and strike; return the seconds from the fault to the others' end, and how they ended."""
+    outcomes: list[str] = []
     options = {"models": ["custom"], "max_steps": LAST_STEP, "config": MULTI_WORKER}
     with job(directory, options, hosts=hosts) as running:
         running.start_all(TEST_STEP_S="0.1", **with_deadlines(running, start_timeout_s=40))
@@ -145,9 +151,12 @@ def disturb_hosts(
             if "error" in answer:
                 assert_classed(answer["error"])
                 assert seconds < ERROR_S, answer["error"]
+                outcomes.append(answer["error"]["kind"])
             elif is_too_late or fault.task != "chief-0":
                 # It came too late to matter; a chief may have been lost before its last checkpoint.
                 assert_alike(variables(running.model_dir("custom")), expected)
+                outcomes.append("the undisturbed weights")
+    return seconds, ", ".join(outcomes) or "too early for the last checkpoint"
 
 
 def strike_host(fault: Fault, running: Job) -> bool:
