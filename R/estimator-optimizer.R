@@ -18,7 +18,14 @@ optimizer_settings <- list(
   rmsprop = c("rho", "momentum", "epsilon", "centered"),
   sgd = c("momentum", "nesterov")
 )
-common_settings <- c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
+common_settings <- c(
+  "learning_rate",
+  "decay",
+  "clipnorm",
+  "clipvalue",
+  "global_clipnorm",
+  "l2_penalty"
+)
 
 schedule_names <- c(
   "cosine_decay",
@@ -39,7 +46,8 @@ schedule_names <- c(
 #'   small
 #'   for deep models: set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
-#'   optimizers take `r paste0("\x60", common_settings, "\x60", collapse = ", ")`.
+#'   optimizers take `r paste0("\x60", common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the
+#'   loss grows by that number times the sum of the squared weights; intercepts and biases are not penalised.
 #' * A list in which the learning rate is a schedule, itself a list:
 #'   `list("sgd", learning_rate = list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000,
 #'   decay_rate = 0.9))`. Schedules: `r paste0('"', schedule_names, '"', collapse = ", ")`.

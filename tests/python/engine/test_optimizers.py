@@ -81,6 +81,29 @@ def test_every_setting_in_the_table_is_one_of_keras(tensorflow: Any) -> None:
             assert named(name, **{setting: values.get(setting, 0.5)}).factory(0.1)() is not None
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_penalty_shrinks_the_weights_as_its_gradient_says_on_any_number_of_replicas(
+    tensorflow: Any, tmp_path: Path, replicas: int
+) -> None:
+    optimizer = named("sgd", learning_rate=0.1, l2_penalty=0.2)
+    weights, estimator = train_weights(tensorflow, tmp_path, optimizer, replicas=replicas)
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=(48, 2))
+    y = x @ np.array([1.0, -2.0]) + 0.5
+    expected, bias = np.zeros(2), 0.0
+    for first in range(0, 48, 8):
+        rows, error = (
+            x[first : first + 8],
+            x[first : first + 8] @ expected + bias - y[first : first + 8],
+        )
+        # The gradient of mean(error^2) + 0.2 sum(weights^2); the bias is not penalised.
+        step, bias_step = 2 * rows.T @ error / 8 + 2 * 0.2 * expected, 2 * error.mean()
+        expected, bias = expected - 0.1 * step, bias - 0.1 * bias_step
+    np.testing.assert_allclose(weights[:, 0], expected, rtol=1e-5)
+    found = estimator.get_variable_value("linear/linear_model/bias_weights")
+    np.testing.assert_allclose(found, [bias], rtol=1e-5)
+
+
 def test_each_call_makes_a_new_optimizer(tensorflow: Any) -> None:
     make = named("adam").factory(0.1)
     assert make() is not make()

@@ -35,6 +35,9 @@ NEW_SETTINGS = {"weight_decay": None, "use_ema": False}
 # Settings of new Keras optimizers that do not change the result.
 IGNORED_SETTINGS = ("ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer")
 
+# Last names of the variables that are weights, of linear models, layers and embeddings.
+WEIGHTS = ("weights", "kernel", "embedding_weights")
+
 REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or a tf.keras.optimizers.legacy optimizer.'
 
 
@@ -43,7 +46,8 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
 
     Args:
         class_name: Name of the class, such as "Adam".
-        settings: Its arguments; ``learning_rate`` may be a mapping that describes a schedule.
+        settings: Its arguments; ``learning_rate`` may be a mapping that describes a schedule. And ``l2_penalty``, see
+            ``_with_penalty``.
 
     Raises:
         ArgumentError: Keras refuses the settings.
@@ -52,9 +56,11 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
 
     def make() -> Any:
         arguments = dict(settings)
+        penalty = arguments.pop("l2_penalty", 0)
         if "learning_rate" in arguments:
             arguments["learning_rate"] = learning_rate(arguments["learning_rate"])
-        return _with_own_settings(optimizer_class(**arguments))
+        made = _with_own_settings(optimizer_class(**arguments))
+        return _with_penalty(made, penalty) if penalty > 0 else made
 
     try:
         make()
@@ -141,6 +147,28 @@ def _with_own_settings(optimizer: Any) -> Any:
     for name, value in optimizer._hyper.items():
         if isinstance(value, numbers.Real):
             optimizer._hyper[name] = functools.partial(float, value)
+    return optimizer
+
+
+def _with_penalty(optimizer: Any, penalty: float) -> Any:
+    """Make an optimizer minimise the loss plus ``penalty`` times the sum of the squared weights; biases stay free.
+
+    The gradient of the penalty is added to those of the whole step, after their reduction over replicas, so it does not
+    depend on their number.
+    """
+    transform = optimizer._transform_gradients
+
+    def penalised(gradients_and_variables: Any) -> Any:
+        return transform(
+            [
+                (gradient, variable)
+                if gradient is None or variable.name.split("/")[-1].split(":")[0] not in WEIGHTS
+                else (tf.convert_to_tensor(gradient) + 2 * penalty * variable, variable)
+                for gradient, variable in gradients_and_variables
+            ]
+        )
+
+    optimizer._transform_gradients = penalised
     return optimizer
 
 

@@ -12,7 +12,14 @@ from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError
 
 # Settings of every optimizer.
-COMMON_SETTINGS = ("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm")
+COMMON_SETTINGS = (
+    "learning_rate",
+    "decay",
+    "clipnorm",
+    "clipvalue",
+    "global_clipnorm",
+    "l2_penalty",
+)
 
 # Lower-case names, with the legacy Keras class and its own settings.
 OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -72,7 +79,8 @@ class NamedOptimizer(Optimizer, kind="named"):
 
     Args:
         name: One of ``OPTIMIZERS``, in any case.
-        settings: Arguments by Keras's names. ``learning_rate`` may be a mapping that describes a schedule:
+        settings: Arguments by Keras's names, and ``l2_penalty``, a factor of the sum of the squared weights.
+            ``learning_rate`` may be a mapping that describes a schedule:
             ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
 
     Raises:
