@@ -55,7 +55,7 @@ scope_names <- function(columns, argument = rlang::caller_arg(columns)) {
     columns
   } else if (is.matrix(columns)) {
     colnames(columns)
-  } else if (is.data.frame(columns) || !is.object(columns)) {
+  } else if (is.data.frame(columns) || (is.vector(columns) && !is.object(columns))) {
     names(columns)
   }
   if (!is.character(names) || length(names) == 0 || anyNA(names) || !all(nzchar(names))) {
