@@ -6,15 +6,16 @@
 
 # Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
 # (names); `globals`, names of variables of the global environment; and `large`, names of objects larger than 100 MB.
-# Raises an argument error for Python objects other than modules, external pointers, weak references and connections.
-find_captures <- function(values) {
+# Raises an argument error for Python objects other than modules, external pointers, weak references and connections,
+# which says for what `purpose` they were refused.
+find_captures <- function(values, purpose = "sent to the processes of a cluster") {
   state <- new.env(parent = emptyenv())
   state$frames <- list()
   state$globals <- character()
   state$large <- character()
   state$seen <- list()
   for (name in names(values)) {
-    walk_value(values[[name]], list(root = name), state)
+    walk_value(values[[name]], list(root = name, purpose = purpose), state)
   }
   list(frames = state$frames, globals = state$globals, large = state$large)
 }
@@ -49,7 +50,7 @@ dynamic_functions <- c(
 )
 
 # `place` is where the value was found: `root`, an argument of the user's call; `used`, a variable of a function; and
-# `through`, the variable that holds this function.
+# `through`, the variable that holds this function. `purpose` is for errors.
 walk_value <- function(value, place, state) {
   check_serialisable(value, place)
   if (is_python_object(value) || is_seen(value, state)) {
@@ -270,7 +271,7 @@ abort_not_serialisable <- function(what, place) {
     "argument",
     problem = c(
       "{show_place(place)}{if (is.null(place$used)) ' is' else ', which is'} {what} ",
-      "and cannot be sent to the processes of a cluster."
+      "and cannot be {place$purpose}."
     ),
     remedy = if (is.null(place$used)) {
       "Pass a description from this package, or an R function that creates it."
@@ -292,7 +293,7 @@ show_place <- function(place) {
 }
 
 use_variable <- function(place, name) {
-  list(root = place$root, used = name, through = place$used)
+  list(root = place$root, used = name, through = place$used, purpose = place$purpose)
 }
 
 step_into <- function(place, name) {

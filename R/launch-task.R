@@ -14,17 +14,22 @@ write_task <- function(directory, verb, arguments) {
   task <- list(
     verb = verb,
     arguments = arguments,
-    globals = lapply(rlang::set_names(captures$globals), get, envir = globalenv()),
-    frames = lapply(captures$frames, function(frame) {
-      list(parent = parent.env(frame$environment), variables = frame_values(frame))
-    }),
     packages = attached_packages(),
     options = shared_options(),
     seed = session_seed()
   )
   path <- task_file(directory)
-  saveRDS(task, path, compress = FALSE, refhook = placeholder_writer(captures$frames))
+  write_captured(task, captures, path)
   path
+}
+
+# Write values with what find_captures() has found that they need.
+write_captured <- function(values, captures, path) {
+  values$globals <- lapply(rlang::set_names(captures$globals), get, envir = globalenv())
+  values$frames <- lapply(captures$frames, function(frame) {
+    list(parent = parent.env(frame$environment), variables = frame_values(frame))
+  })
+  saveRDS(values, path, compress = FALSE, refhook = placeholder_writer(captures$frames))
 }
 
 task_file <- function(directory) {
@@ -82,19 +87,26 @@ session_seed <- function() {
 read_task <- function(directory, digest) {
   path <- task_file(directory)
   call_backend("check_digest", path = path, digest = digest)
-  frames <- new.env(parent = emptyenv())
-  task <- readRDS(path, refhook = placeholder_reader(frames))
+  task <- read_captured(path)
   for (package in task$packages) {
     suppressPackageStartupMessages(
       library(package, character.only = TRUE, warn.conflicts = FALSE, quietly = TRUE)
     )
   }
   options(task$options)
-  restore_frames(task$frames, frames)
   global <- globalenv()
   list2env(task$globals, envir = global)
   assign(".Random.seed", task$seed, envir = global)
   task[c("verb", "arguments")]
+}
+
+# Read what write_captured() has written; `globals` are not set. Functions that were in the global environment find
+# their variables in `home`.
+read_captured <- function(path, home = globalenv()) {
+  frames <- new.env(parent = emptyenv())
+  values <- readRDS(path, refhook = placeholder_reader(frames))
+  restore_frames(values$frames, frames, home)
+  values
 }
 
 placeholder_reader <- function(frames) {
@@ -109,16 +121,28 @@ placeholder_reader <- function(frames) {
   }
 }
 
-restore_frames <- function(written, frames) {
+restore_frames <- function(written, frames, home) {
   read_placeholder <- placeholder_reader(frames)
   for (index in seq_along(written)) {
     frame <- read_placeholder(paste0("frame:", index))
-    parent.env(frame) <- written[[index]]$parent
+    parent <- written[[index]]$parent
+    parent.env(frame) <- if (identical(parent, globalenv())) home else parent
     variables <- written[[index]]$variables
-    list2env(variables$values, envir = frame)
+    list2env(lapply(variables$values, rehome, home), envir = frame)
     if (!is.null(variables$dots)) {
       with_dots <- do.call(function(...) environment(), variables$dots, quote = TRUE)
       assign("...", get("...", envir = with_dots), envir = frame)
     }
   }
+}
+
+# Functions and formulas of the global environment, also inside lists, find their variables in `home`.
+rehome <- function(value, home) {
+  has_environment <- is.function(value) || inherits(value, "formula")
+  if (has_environment && identical(environment(value), globalenv())) {
+    environment(value) <- home
+  } else if (is.list(value) && !identical(home, globalenv())) {
+    value[] <- lapply(value, rehome, home)
+  }
+  value
 }

@@ -8,6 +8,7 @@ the$python_pid <- NULL
 the$callback_error <- NULL
 the$callback_trace <- NULL
 the$kept_warnings <- list()
+the$restored_model <- NULL
 
 # Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.

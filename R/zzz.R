@@ -21,6 +21,7 @@
   )) {
     register_when_loaded("reticulate", "r_to_py", class, as_python_argument)
   }
+  when_loaded("parsnip", function(...) register_parsnip_engines())
   # tfestimators has this method too; the choice must not depend on the order of loading.
   setHook(packageEvent("tfestimators", "onLoad"), function(...) {
     registerS3method("predict", "tf_estimator", predict.tf_estimator, envir = asNamespace("stats"))
@@ -42,6 +43,11 @@ register_when_loaded <- function(
       registerS3method(generic, class, method, envir = namespace)
     }
   }
+  when_loaded(package, register)
+}
+
+# Call a function now or when a package is loaded.
+when_loaded <- function(package, register) {
   setHook(packageEvent(package, "onLoad"), register)
   if (isNamespaceLoaded(package)) {
     register()

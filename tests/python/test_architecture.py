@@ -49,6 +49,7 @@ PLAIN = (
     "cluster",
     "interrupts",
     "launch",
+    "model_file",
     "plan",
     "rules",
     "sharding",

@@ -132,6 +132,7 @@ needed_values <- function(name) {
     as_python = list(x = run_config()),
     keras_model_to_estimator = list(keras_model = function() NULL),
     numpy_input_fn = list(x = list(x = 1:2)),
+    tfdistribute_fit = list(x = mtcars["wt"], y = mtcars$mpg),
     if (grepl("^column_(numeric|categorical_with)", name)) list("x") else list()
   )
 }

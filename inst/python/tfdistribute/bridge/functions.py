@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine, history_file
-from tfdistribute.bridge import clusters, jobs, rows, tensors
+from tfdistribute.bridge import clusters, jobs, model_files, rows, tensors
 from tfdistribute.bridge.doctor import report
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
@@ -262,6 +262,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build_run_config": build_run_config,
     "check_cluster": clusters.check_cluster,
     "check_digest": private_directory.check_digest,
+    "check_model": model_files.check_model,
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": _compare_runs,
@@ -277,6 +278,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": job_handle.job_news,
     "job_state": job_handle.job_state,
     "latest_checkpoint": newest_checkpoint,
+    "load_model": model_files.load_model,
     "logical_device": _logical_device,
     "logical_devices": _logical_devices,
     "missing_name": tensors.missing_name,
@@ -293,6 +295,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "python_report": report,
     "read_cluster": clusters.read_cluster,
     "remove_job_directory": private_directory.remove,
+    "save_model": model_files.save_model,
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,

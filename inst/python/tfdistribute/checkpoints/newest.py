@@ -100,9 +100,18 @@ def repair(model_dir: str) -> list[str]:
         kept = [
             each for each in _prefixes(directory) if _step(each) <= from_step and is_whole(each)
         ]
-        _write_state(directory, [os.path.basename(each) for each in sorted(kept, key=_step)])
+        name_newest(model_dir, *(os.path.basename(each) for each in sorted(kept, key=_step)))
         continues = f"continues from {os.path.basename(newest)}"
     return [f'{broken}: it is kept with the ending "{BROKEN}", and training {continues}.']
+
+
+def name_newest(model_dir: str, *names: str) -> None:
+    """Write the file that names the checkpoints of a model directory, oldest first."""
+    lines = [f'model_checkpoint_path: "{names[-1]}"']
+    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+    with tempfile.NamedTemporaryFile("w", dir=model_dir, delete=False, encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    os.replace(file.name, os.path.join(model_dir, STATE))
 
 
 def _state(directory: Path) -> str | None:
@@ -112,14 +121,6 @@ def _state(directory: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     return text if _NEWEST.search(text) and _STATE_LINES.fullmatch(text) else None
-
-
-def _write_state(directory: Path, names: list[str]) -> None:
-    lines = [f'model_checkpoint_path: "{names[-1]}"']
-    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    os.replace(file.name, directory / STATE)
 
 
 def _prefixes(directory: Path) -> list[str]:

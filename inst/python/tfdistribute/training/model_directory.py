@@ -81,7 +81,7 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
     """Return the columns that a model was trained on, for data without a formula.
 
     Returns:
-        Names of the ``features``, the ``response`` and the ``weights``.
+        Names of the ``features``, the ``response`` and the ``weights``; and ``types``, those of the features.
 
     Raises:
         ModelDirectoryError: the model was not trained.
@@ -128,12 +128,13 @@ class ModelDirectory:
 
     @property
     def trained_columns(self) -> dict[str, Any] | None:
-        """Names of ``features``, ``response`` and ``weights`` of the training; None if it did not know them."""
+        """Names of ``features``, ``response`` and ``weights`` of the training, and ``types``; None if not known."""
         features = self.features
         if features is None:
             return None
         named = {name: self._signed.get(name) for name in ("response", "weights")}
-        return {"features": list(features), **named}
+        types = [feature.type for feature in features.values()]
+        return {"features": list(features), "types": types, **named}
 
     @property
     def codes(self) -> FactorCodes:

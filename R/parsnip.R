@@ -1,0 +1,270 @@
+# The engine "tfdistribute" of parsnip: fits and predicts with plain data frames.
+
+#' Fit a model to predictors and an outcome
+#'
+#' The function behind `parsnip::set_engine("tfdistribute")` for `mlp()`, `linear_reg()`, `logistic_reg()` and
+#' `multinom_reg()`. It makes the feature columns, trains, and keeps the trained model in the result, so that it
+#' survives `saveRDS()`, other sessions and other machines. The engine is registered when parsnip is loaded.
+#'
+#' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
+#'   standard deviation; factors and strings become indicators of all their labels, so dummy variables are not
+#'   needed. A label that was not in the training data counts as none of them.
+#' @param y Outcome: numbers for regression (standardized while training), a factor for classification.
+#' @param weights A weight for each row: numbers; NULL for equal weights.
+#' @param hidden_units Units of the hidden layers, counts; NULL for a linear model.
+#' @param epochs Passes over the data, a count. NULL (default) for at least 20, and as many as give 2000 steps for a
+#'   linear model, and 500 for others.
+#' @param dropout Share of units that are dropped while training, a number below 1, or NULL.
+#' @param activation Activation function of the hidden layers, as in [dnn_regressor()].
+#' @param learn_rate Learning rate of Adam, a number; NULL for 0.05, which falls to 0 at the end, in a linear model,
+#'   and for 0.01 in others.
+#' @param penalty Factor of the sum of the squared weights, which is added to the loss; a number. Intercepts and
+#'   biases are not penalised.
+#' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL for 128, or
+#'   all rows if there are fewer.
+#' @param strategy,cluster Where the model trains: a strategy such as [strategy_mirrored()], and a cluster such as
+#'   [local_cluster()]; or NULL. See [run_config()].
+#' @param model_dir Directory in which every fit makes a directory of its own, for TensorBoard; NULL keeps none.
+#' @param seed Seed of the initial weights and of the order of the rows, a whole number. The default follows
+#'   `set.seed()`.
+#' @param ... Must be empty.
+#' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_model], `levels`,
+#'   `center` and `scale` of the outcome, the `predictors`, and the `history` as a data frame. `predict(object,
+#'   new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`) or a tibble with a column per level
+#'   (`"prob"`). `bundle::bundle()` is not needed.
+#' @section Compared with lm():
+#' `linear_reg()` minimises the same squared error by stochastic gradient descent. On well-conditioned data its error
+#' is within one per cent of the least-squares solution; predictors that are nearly collinear need more `epochs`.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * Those of [train()].
+#' @references <https://www.tidymodels.org/learn/develop/models/>
+#' @seealso `vignette("tidymodels")`
+#' @examplesIf tfdistribute_available()
+#' fitted <- tfdistribute_fit(mtcars[c("wt", "hp")], mtcars$mpg)
+#' predict(fitted, head(mtcars))
+#' @export
+tfdistribute_fit <- function(
+  x,
+  y,
+  weights = NULL,
+  hidden_units = NULL,
+  epochs = NULL,
+  dropout = NULL,
+  activation = "relu",
+  learn_rate = NULL,
+  penalty = 0,
+  batch_size = NULL,
+  strategy = NULL,
+  cluster = NULL,
+  model_dir = NULL,
+  seed = sample.int(1e6, 1),
+  ...
+) {
+  check_call()
+  x <- check_predictors(x)
+  y <- check_outcome(y, nrow(x))
+  weights <- check_row_weights(weights, nrow(x))
+  hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
+  dropout <- check_dropout(dropout)
+  activation <- check_activation(activation)
+  batch_size <- check_count(batch_size, null = TRUE) %||% min(128L, nrow(x))
+  steps_per_epoch <- ceiling(nrow(x) / batch_size)
+  wanted_steps <- if (is.null(hidden_units)) 2000 else 500
+  epochs <- check_count(epochs, null = TRUE) %||%
+    max(20L, as.integer(ceiling(wanted_steps / steps_per_epoch)))
+  outcome <- outcome_values(y)
+  directory <- fit_directory(check_path(model_dir))
+  if (is.null(model_dir)) {
+    on.exit(unlink(directory, recursive = TRUE))
+  }
+  model <- engine_model(
+    x,
+    levels = outcome$levels,
+    hidden_units = hidden_units,
+    dropout = dropout,
+    activation = activation,
+    optimizer = engine_optimizer(
+      check_positive(learn_rate, null = TRUE),
+      check_number(penalty, minimum = 0),
+      decay_steps = if (is.null(hidden_units)) steps_per_epoch * epochs
+    ),
+    model_dir = directory,
+    config = run_config(
+      check_strategy(strategy),
+      cluster = check_cluster_argument(cluster, null = TRUE),
+      tf_random_seed = check_count(seed)
+    )
+  )
+  rows <- as.list(x)
+  rows[[outcome_name]] <- outcome$values
+  rows[[weights_name]] <- weights
+  history <- train(
+    model,
+    input_fn(
+      rows,
+      features = tidyselect::all_of(names(x)),
+      response = tidyselect::all_of(outcome_name),
+      weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
+      batch_size = batch_size,
+      num_epochs = epochs
+    )
+  )
+  structure(
+    list(
+      model = model_bytes(model),
+      levels = outcome$levels,
+      center = outcome$center,
+      scale = outcome$scale,
+      predictors = names(x),
+      history = as.data.frame(history)
+    ),
+    class = "tfdistribute_fit"
+  )
+}
+
+outcome_name <- ".outcome"
+weights_name <- ".weights"
+
+check_predictors <- function(x) {
+  if (!is.data.frame(x) && !is.matrix(x)) {
+    abort_argument(x, "a data frame, or a matrix with column names")
+  }
+  if (is.matrix(x) && is.null(colnames(x))) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`x` is a matrix without column names.",
+      remedy = "Name its columns.",
+      argument = "x"
+    )
+  }
+  if (nrow(x) == 0 || ncol(x) == 0) {
+    abort_argument(x, "a data frame with rows and columns")
+  }
+  as.data.frame(x, stringsAsFactors = FALSE)
+}
+
+check_outcome <- function(y, rows) {
+  is_outcome <- is.factor(y) || (is.numeric(y) && is.null(dim(y)) && !is.object(y))
+  if (!is_outcome || length(y) != rows) {
+    abort_argument(y, "numbers or a factor, one for each of the {rows} row{?s} of `x`")
+  }
+  y
+}
+
+check_row_weights <- function(weights, rows) {
+  if (is.null(weights)) {
+    return(NULL)
+  }
+  usable <- is.numeric(weights) && length(weights) == rows && all(is.finite(weights))
+  if (!usable || any(weights < 0)) {
+    abort_argument(
+      weights,
+      "numbers of at least 0, one for each of the {rows} row{?s} of `x`, or NULL"
+    )
+  }
+  as.double(weights)
+}
+
+# Numbers are centred and scaled: their unit must not decide how long training takes.
+outcome_values <- function(y) {
+  if (is.factor(y)) {
+    return(list(values = y, levels = levels(y)))
+  }
+  center <- mean(y)
+  scale <- spread(y)
+  list(values = (y - center) / scale, center = center, scale = scale)
+}
+
+# Fits of one directory would continue each other.
+fit_directory <- function(parent) {
+  if (is.null(parent)) tempfile("tfdistribute-model-") else tempfile("fit-", absolute_path(parent))
+}
+
+engine_optimizer <- function(learn_rate, penalty, decay_steps) {
+  rate <- learn_rate %||% if (is.null(decay_steps)) 0.01 else 0.05
+  if (!is.null(decay_steps)) {
+    rate <- list("cosine_decay", initial_learning_rate = rate, decay_steps = decay_steps)
+  }
+  list("adam", learning_rate = rate, l2_penalty = penalty)
+}
+
+engine_model <- function(
+  x,
+  levels,
+  hidden_units,
+  dropout,
+  activation,
+  optimizer,
+  model_dir,
+  config
+) {
+  columns <- lapply(names(x), function(name) {
+    values <- x[[name]]
+    column <- describe_column(values, name, "labels", is_response = FALSE)
+    column_for(column, values, standardize = TRUE)
+  })
+  common <- list(
+    feature_columns = new_feature_columns(columns),
+    optimizer = optimizer,
+    model_dir = model_dir,
+    config = config
+  )
+  classes <- if (!is.null(levels)) list(n_classes = length(levels), label_vocabulary = levels)
+  layers <- if (!is.null(hidden_units)) {
+    list(hidden_units = hidden_units, activation_fn = activation, dropout = dropout)
+  }
+  make <- if (is.null(layers)) {
+    if (is.null(classes)) linear_regressor else linear_classifier
+  } else {
+    if (is.null(classes)) dnn_regressor else dnn_classifier
+  }
+  do.call(make, c(common, classes, layers))
+}
+
+#' @export
+predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
+  types <- if (is.null(object$levels)) "numeric" else c("class", "prob")
+  type <- if (is.null(type)) types[[1]] else check_choice(type, types)
+  new_data <- as.data.frame(check_predictors(new_data), stringsAsFactors = FALSE)
+  found <- stats::predict(
+    restored_model(object),
+    input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors))
+  )
+  if (type == "numeric") {
+    return(found$predictions * object$scale + object$center)
+  }
+  probabilities <- do.call(rbind, found$probabilities)
+  if (type == "class") {
+    return(factor(object$levels[max.col(probabilities, "first")], object$levels))
+  }
+  colnames(probabilities) <- object$levels
+  tibble::as_tibble(as.data.frame(probabilities, optional = TRUE))
+}
+
+# The model of a fit. The last one stays restored: one fit often predicts several times, and tuning makes many fits.
+restored_model <- function(object) {
+  name <- rlang::hash(object$model)
+  last <- the$restored_model
+  if (identical(last$name, name) && dir.exists(last$model$model_dir)) {
+    return(last$model)
+  }
+  model <- restore_bytes(object$model)
+  unlink(last$model$model_dir, recursive = TRUE)
+  the$restored_model <- list(name = name, model = model)
+  model
+}
+
+#' @export
+print.tfdistribute_fit <- function(x, ...) {
+  last <- utils::tail(x$history[x$history$data == "training", ], 1)
+  writeLines(c(
+    paste0(
+      "<tfdistribute_fit> ",
+      if (is.null(x$levels)) "regression" else paste(length(x$levels), "classes")
+    ),
+    paste("  predictors:", toString(first_of(x$predictors))),
+    paste0("  ", several(last$step, "step"), ", loss ", format_number(last$value))
+  ))
+  invisible(x)
+}

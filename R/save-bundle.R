@@ -1,0 +1,121 @@
+# Methods for the generics of bundle and vetiver, which R registers when these packages are loaded. lintr knows only the
+# generics of packages that are imported.
+# nolint start: object_name_linter.
+
+#' Bundle a model, or serve it with vetiver
+#'
+#' `bundle::bundle()` puts a trained model into one R value that survives `saveRDS()` and other processes, with its
+#' checkpoint; `bundle::unbundle()` restores the model. It is [save_model()] in memory. With these methods,
+#' `vetiver::vetiver_model()` takes an estimator: vetiver pins the bundle, and its API predicts from rows with the
+#' features that the model was trained on.
+#'
+#' @param x,model A trained estimator, such as [dnn_regressor()] makes.
+#' @param metadata A list: the metadata of the model in vetiver.
+#' @param vetiver_model What `vetiver::vetiver_model()` returns.
+#' @param ... For `vetiver_ptype()`: `prototype_data`, a data frame with the features, for a model whose training did
+#'   not name its columns. Otherwise not used.
+#' @returns `bundle()`: an object of class `bundle`. The others: what vetiver's generics ask for.
+#' @section Errors: Those of [save_model()].
+#' @section Code in bundles: A bundle is an R value, and reading one with `readRDS()` trusts whoever wrote it;
+#'   `unbundle()` therefore also restores models that hold R functions.
+#' @references <https://rstudio.github.io/bundle/>, <https://rstudio.github.io/vetiver-r/>
+#' @examples
+#' \dontrun{
+#' bundled <- bundle::bundle(model)
+#' model <- bundle::unbundle(bundled)
+#'
+#' served <- vetiver::vetiver_model(model, "diamonds")
+#' plumber::pr() |>
+#'   vetiver::vetiver_api(served) |>
+#'   plumber::pr_run()
+#' }
+#' @name bundle.tfdistribute_estimator
+#' @exportS3Method bundle::bundle
+bundle.tfdistribute_estimator <- function(x, ...) {
+  # The structure that bundle::bundle_constr() gives in every version of that package.
+  structure(
+    list(
+      object = model_bytes(x),
+      situate = situate_model
+    ),
+    class = c(paste0("bundled_", class(x)[[1]]), "bundle")
+  )
+}
+
+# A function of the namespace: R saves it without the model of the call.
+situate_model <- structure(
+  function(object) restore_bytes(object),
+  class = c("situater", "function")
+)
+
+# A trained model as raw bytes, and back.
+model_bytes <- function(object) {
+  path <- tempfile(fileext = ".tfd")
+  on.exit(unlink(path))
+  save_model(object, path)
+  readBin(path, "raw", file.size(path))
+}
+
+restore_bytes <- function(bytes) {
+  path <- tempfile(fileext = ".tfd")
+  on.exit(unlink(path))
+  writeBin(bytes, path)
+  load_model(path, trusted = TRUE)
+}
+
+#' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::vetiver_create_description
+vetiver_create_description.tfdistribute_estimator <- function(model) {
+  facts <- summary(model)
+  paste("A", facts$kind, "trained for", several(facts$global_step, "step"), "by tfdistribute")
+}
+
+#' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::vetiver_create_meta
+vetiver_create_meta.tfdistribute_estimator <- function(model, metadata) {
+  vetiver::vetiver_meta(metadata, required_pkgs = "tfdistribute")
+}
+
+#' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::vetiver_ptype
+vetiver_ptype.tfdistribute_estimator <- function(model, ...) {
+  given <- list(...)$prototype_data
+  if (!is.null(given)) {
+    return(tibble::as_tibble(given)[0, ])
+  }
+  known <- call_backend("trained_columns", model_dir = model$model_dir, verb = "vetiver_ptype")
+  columns <- lapply(as.character(unlist(known$types)), empty_column)
+  tibble::as_tibble(rlang::set_names(columns, as.character(unlist(known$features))))
+}
+
+# No values of a type of columns; integer64 has no form of its own in requests.
+empty_column <- function(type) {
+  switch(
+    type,
+    string = character(),
+    integer = integer(),
+    logical = logical(),
+    date = as.Date(character()),
+    datetime = as.POSIXct(character(), tz = "UTC"),
+    double()
+  )
+}
+
+#' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::vetiver_prepare_model
+vetiver_prepare_model.tfdistribute_estimator <- function(model) {
+  bundle.tfdistribute_estimator(model)
+}
+
+#' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::handler_predict
+handler_predict.tfdistribute_estimator <- function(vetiver_model, ...) {
+  force(vetiver_model)
+  # vetiver called it ptype before version 0.2.
+  prototype <- vetiver_model$prototype %||% vetiver_model$ptype
+  function(req) {
+    rows <- vetiver::vetiver_type_convert(req$body, prototype)
+    stats::predict(vetiver_model$model, newdata = as.data.frame(rows), ...)
+  }
+}
+# nolint end

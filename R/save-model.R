@@ -1,0 +1,148 @@
+#' Save a trained model in one file
+#'
+#' `save_model()` writes the description of a model, its newest checkpoint and whatever else prediction needs to one
+#' file. `load_model()` restores the model from it, in any session and on any machine: `predict()` returns the same
+#' numbers, `summary()` and [training_history()] the same history, and `train()` continues.
+#'
+#' `saveRDS()` saves only the description, which names the directory of its checkpoints.
+#'
+#' @param object A trained estimator, such as [dnn_regressor()] makes.
+#' @param path The file, a string. Its name may have any ending; `.tfd` is usual.
+#' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
+#' @param overwrite TRUE to replace an existing file.
+#' @param model_dir Directory of the restored model: one that does not exist, or is empty. NULL for a temporary one,
+#'   which is deleted when R ends.
+#' @param trusted TRUE to load a file that holds code. Give it only for files of people whom you would let run
+#'   programs on your machine.
+#' @param ... Must be empty.
+#' @returns `save_model()`: invisibly, `path`. `load_model()`: the estimator. Its class and fields are those that were
+#'   saved, apart from `model_dir`, and from `warm_start_from`, which a trained model no longer needs.
+#'
+#' @section What the file holds:
+#' A ZIP archive, without pickles. Its first member, `tfdistribute.json`, holds the version of the format, the
+#' versions of tfdistribute, R and TensorFlow that wrote it, the description of the model as plain values, and the
+#' names and sizes of all other members: the checkpoint, the names and types of the columns that it was trained on,
+#' its losses and evaluations, vocabulary files, and the file of a Keras model.
+#'
+#' `load_model()` verifies the archive before it writes anything. It refuses names that would leave the directory,
+#' links, compressed members, members that the list does not name, other sizes, and checkpoints that do not match
+#' their checksums.
+#' @section Code in files:
+#' A model of numbers, categories and named settings holds no code, and loading it runs none. Two kinds hold code, and
+#' need `trusted = TRUE`:
+#' * R functions: the model function of [estimator()] and [training_loop()], the function of a Keras model, and
+#'   `normalizer_fn`, `activation_fn` and the like. They are saved by R's own serialisation, with the variables that
+#'   they use, and loading them can run code at once.
+#' * Keras's own files (`.keras`, `.h5`, SavedModels). Their layers can be code.
+#'
+#' Packages that the functions use are not in the file: attach them before you use the model. Python objects cannot be
+#' saved.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: the file exists, cannot be read or cannot be written; or the model holds a Python
+#'   object.
+#' * `tfdistribute_model_directory_error`: the model has not been trained, or `model_dir` is not empty.
+#' * `tfdistribute_model_error`: the file is not a model file, is damaged, was written by a newer version, or holds
+#'   code and is not trusted.
+#' * `tfdistribute_unsupported_error`: the model's directory is on remote storage.
+#' @references Format of the archive: <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>
+#' @seealso [export_savedmodel()] for TensorFlow Serving, [export_keras_model()], [bundle.tfdistribute_estimator()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' file <- save_model(model, tempfile(fileext = ".tfd"))
+#' restored <- load_model(file)
+#' identical(predict(restored, newdata = mtcars), predict(model, newdata = mtcars))
+#' @export
+save_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, ...) {
+  check_call()
+  check_estimator(object)
+  path <- path.expand(check_string(path))
+  # A trained model continues from its own checkpoint, in whatever directory that will be.
+  kept <- object
+  if (!is.null(object$config)) {
+    kept["config"] <- list(without_model_dir(object$config))
+  }
+  kept["warm_start_from"] <- if ("warm_start_from" %in% names(object)) list(NULL)
+  encoded <- encode_description(kept)
+  if (length(encoded$code) > 0) {
+    functions <- tempfile("functions-", fileext = ".rds")
+    on.exit(unlink(functions))
+    write_code(encoded$code, kept, functions)
+    encoded$files[code_file] <- functions
+  }
+  call_backend(
+    "save_model",
+    model_dir = object$model_dir,
+    path = path,
+    model = object$kind,
+    description = encoded$description,
+    files = as.list(encoded$files),
+    writer = own_versions(),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE),
+    overwrite = check_flag(overwrite)
+  )
+  invisible(path)
+}
+
+#' @rdname save_model
+#' @export
+load_model <- function(path, model_dir = NULL, trusted = FALSE, ...) {
+  check_call()
+  directory <- absolute_path(check_string(model_dir, null = TRUE))
+  is_temporary <- is.null(directory)
+  directory <- directory %||% tempfile("tfdistribute-model-")
+  path <- path.expand(check_string(path))
+  answer <- call_backend(
+    "load_model",
+    path = path,
+    model_dir = directory,
+    trusted = check_flag(trusted)
+  )
+  is_restored <- FALSE
+  on.exit(if (!is_restored) unlink(directory, recursive = TRUE))
+  model <- tryCatch(
+    decode_description(answer, directory),
+    error = function(error) abort_no_description(path, error)
+  )
+  call_backend("check_model", estimator = model)
+  attr(model, "temporary") <- is_temporary
+  is_restored <- TRUE
+  model
+}
+
+code_file <- "functions.rds"
+
+own_versions <- function() {
+  list(
+    tfdistribute = as.character(utils::packageVersion("tfdistribute")),
+    R = as.character(getRversion())
+  )
+}
+
+without_model_dir <- function(config) {
+  config["model_dir"] <- list(NULL)
+  config
+}
+
+# The estimator that a file describes.
+decode_description <- function(answer, directory) {
+  files <- as.character(unlist(answer$files))
+  code <- if (code_file %in% files) read_code(file.path(directory, code_file))
+  model <- decode_value(answer$description, list(directory = directory, files = files, code = code))
+  stopifnot(
+    "its description is not that of an estimator." = inherits(model, "tfdistribute_estimator")
+  )
+  model["model_dir"] <- directory
+  model
+}
+
+abort_no_description <- function(path, error) {
+  abort_tfdistribute(
+    "model",
+    problem = "`path` \"{path}\" does not describe a model: {conditionMessage(error)}",
+    remedy = "Give a file that save_model() wrote.",
+    argument = "path",
+    value = path,
+    parent = error
+  )
+}

@@ -1,0 +1,161 @@
+# Methods for the generics of generics (which broom exports), tibble and ggplot2. R registers them when these packages
+# are loaded. lintr knows only the generics of packages that are imported.
+# nolint start: object_name_linter.
+
+#' Tidy summaries of models and histories
+#'
+#' Methods for the generics of the packages generics and broom, tibble and ggplot2.
+#'
+#' @param x,object An estimator, such as [dnn_regressor()] makes, or a [history].
+#' @param data,newdata Rows with the features that the model was trained on: a data frame, or a matrix with column
+#'   names. Give one of the two; a model does not keep the data that it was trained on.
+#' @param ... For `autoplot()`, arguments of [plot.tfdistribute_history()], such as `metrics`; for `augment()`, those of
+#'   [predict.tfdistribute_estimator()]. Otherwise must be empty.
+#' @returns Tibbles, and a ggplot object from `autoplot()`.
+#'
+#'   Of a history:
+#' * `tidy()` and `as_tibble()`: a row per value, with `step`, `metric`, `value` and `data` (`"training"` or
+#'   `"evaluation"`).
+#' * `glance()`: one row with `steps`, `global_step`, `first_loss`, `last_loss`, `examples_per_second`, and a column
+#'   `evaluation_<metric>` for each metric of the last evaluation.
+#'
+#'   Of a model:
+#' * `tidy()`: the weights of a linear model, with `term`, `estimate`, and `output` (the class or the number of the
+#'   response) if it has several; see [coef()][coef.tfdistribute_estimator].
+#' * `glance()`: one row with `kind`, `parameters`, `global_step` and `evaluation_<metric>`.
+#' * `augment()`: the data with predictions. Of a regressor: `.fitted`, and `.resid` if the data has the response. Of a
+#'   classifier: `.pred_class`, and `.pred_<class>` with the probability of each class, as in tidymodels. Of other
+#'   models: `.pred_<output>`.
+#' * `as_tibble()`: the variables, with `variable`, `shape` and `parameters`.
+#' * `autoplot()` plots the history of all trainings.
+#' @section Errors: Those of [predict.tfdistribute_estimator()], [coef()][coef.tfdistribute_estimator],
+#'   [summary()][summary.tfdistribute_estimator] and [plot.tfdistribute_history()], which do the work.
+#' @references The names of columns follow <https://broom.tidymodels.org>.
+#' @examplesIf tfdistribute_available() && requireNamespace("generics", quietly = TRUE)
+#' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
+#' history <- train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
+#' generics::tidy(model)
+#' generics::glance(history)
+#' generics::augment(model, mtcars)
+#' @name tidiers
+NULL
+
+#' @rdname tidiers
+#' @exportS3Method generics::tidy
+tidy.tfdistribute_history <- function(x, ...) {
+  check_call()
+  tibble::as_tibble(history_values(x))
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::tidy
+tidy.tfdistribute_estimator <- function(x, ...) {
+  check_call()
+  weights <- stats::coef(x)
+  if (!is.matrix(weights)) {
+    return(tibble::tibble(term = names(weights), estimate = unname(weights)))
+  }
+  outputs <- colnames(weights) %||% as.character(seq_len(ncol(weights)))
+  tibble::tibble(
+    output = rep(outputs, each = nrow(weights)),
+    term = rep(rownames(weights), ncol(weights)),
+    estimate = as.vector(weights)
+  )
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::glance
+glance.tfdistribute_history <- function(x, ...) {
+  check_call()
+  facts <- summary(x)
+  names <- c("steps", "global_step", "first_loss", "last_loss", "examples_per_second")
+  tibble::as_tibble(c(unclass(facts)[names], evaluation_columns(facts$evaluation)))
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::glance
+glance.tfdistribute_estimator <- function(x, ...) {
+  check_call()
+  facts <- summary(x)
+  tibble::tibble(
+    kind = facts$kind,
+    parameters = sum(facts$weights$parameters),
+    global_step = facts$global_step,
+    !!!evaluation_columns(facts$evaluation)
+  )
+}
+
+evaluation_columns <- function(metrics) {
+  metrics <- metrics[setdiff(names(metrics), "global_step")]
+  names(metrics) <- sprintf("evaluation_%s", names(metrics))
+  metrics
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::augment
+augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) {
+  rows <- data %||% newdata
+  if (!is_data(rows)) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`data` must be a data frame, or a matrix with column names, not {show_value(rows)}.",
+      remedy = "Give the rows to predict for, as in augment(model, data).",
+      argument = "data",
+      value = show_value(rows)
+    )
+  }
+  outputs <- if (endsWith(x$kind, "_classifier")) c("classes", "probabilities", "all_classes")
+  predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)
+  known <- call_backend("trained_columns", model_dir = x$model_dir, verb = "augment")
+  rows <- tibble::as_tibble(rows)
+  response <- if (rlang::is_string(known$response)) rows[[known$response]]
+  tibble::as_tibble(c(rows, prediction_columns(predictions, response)))
+}
+
+# The columns that augment() adds.
+prediction_columns <- function(predictions, response) {
+  if ("all_classes" %in% names(predictions)) {
+    return(class_columns(predictions))
+  }
+  if (!identical(names(predictions), "predictions")) {
+    return(rlang::set_names(as.list(predictions), paste0(".pred_", names(predictions))))
+  }
+  fitted <- predictions$predictions
+  has_residuals <- is.numeric(fitted) && is.numeric(response) && length(fitted) == length(response)
+  c(list(.fitted = fitted), if (has_residuals) list(.resid = response - fitted))
+}
+
+class_columns <- function(predictions) {
+  classes <- as.character(predictions$all_classes[[1]])
+  probabilities <- do.call(rbind, predictions$probabilities)
+  columns <- lapply(seq_along(classes), function(index) probabilities[, index])
+  c(
+    list(.pred_class = factor(as.character(predictions$classes), classes)),
+    rlang::set_names(columns, paste0(".pred_", classes))
+  )
+}
+
+#' @rdname tidiers
+#' @exportS3Method tibble::as_tibble
+as_tibble.tfdistribute_history <- function(x, ...) {
+  tibble::as_tibble(history_values(x))
+}
+
+#' @rdname tidiers
+#' @exportS3Method tibble::as_tibble
+as_tibble.tfdistribute_estimator <- function(x, ...) {
+  summary(x)$weights
+}
+
+#' @rdname tidiers
+#' @exportS3Method ggplot2::autoplot
+autoplot.tfdistribute_history <- function(object, ...) {
+  plot(object, method = "ggplot2", ...)
+}
+
+#' @rdname tidiers
+#' @exportS3Method ggplot2::autoplot
+autoplot.tfdistribute_estimator <- function(object, ...) {
+  plot(training_history(object), method = "ggplot2", ...)
+}
+# nolint end

@@ -1,0 +1,323 @@
+"""A trained model in one file: a ZIP archive with a description in JSON, a checkpoint and the files that they need.
+
+The archive holds no pickles. Its first member, ``tfdistribute.json``, is a :class:`Manifest`, which lists all others.
+Members are stored without compression under the paths that they get in a model directory, so a file cannot unpack to
+more than its own size.
+
+Source:
+    https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT for the archive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import shutil
+import stat
+import struct
+import tempfile
+import zipfile
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from tfdistribute.checkpoints.contents import files_of, is_whole
+from tfdistribute.checkpoints.newest import name_newest
+from tfdistribute.descriptions import Description, read
+from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError
+from tfdistribute.files import NotRegularError, is_remote, open_regular, parse_json
+
+FORMAT = 1
+MANIFEST = "tfdistribute.json"
+
+# Members that run code of whoever wrote them: R functions, and models of Keras, whose layers may be code.
+_CODE = re.compile(r"functions\.rds|keras/.*")
+_CHECKPOINT = re.compile(r"[A-Za-z0-9._]+-\d+")
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
+_NAME = re.compile(rf"{_PART}(/{_PART})*")
+
+# What zipfile raises for archives that are damaged.
+_BAD_ARCHIVE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error)
+
+_LARGEST_MANIFEST = 1 << 28
+_MOST_MEMBERS = 10_000
+_COPY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Manifest(Description):
+    """What a model file holds.
+
+    Args:
+        format: Version of the format.
+        model: Kind of the model, such as "linear_regressor".
+        versions: Versions of the programs that wrote the file, by name.
+        checkpoint: Name of the checkpoint, such as "model.ckpt-200".
+        description: The description of the model, as plain values.
+        files: Sizes in bytes by the members' names.
+    """
+
+    format: int
+    model: str
+    versions: dict[str, Any]
+    checkpoint: str
+    description: dict[str, Any]
+    files: dict[str, int]
+
+    @property
+    def holds_code(self) -> bool:
+        """Whether using the model runs code that the file holds."""
+        return any(_CODE.fullmatch(name) for name in self.files)
+
+
+def write_model_file(
+    path: str,
+    *,
+    model: str,
+    versions: Mapping[str, str | None],
+    prefix: str,
+    description: Mapping[str, Any],
+    files: Mapping[str, str],
+    overwrite: bool = False,
+) -> None:
+    """Write a model file; it appears under its name when it is complete.
+
+    Args:
+        path: The file.
+        model: Kind of the model.
+        versions: Versions of programs by name.
+        prefix: Prefix of the checkpoint.
+        description: The description of the model, as plain values.
+        files: Paths of other files and directories, by their names in the model directory.
+        overwrite: Whether an existing file is replaced.
+
+    Raises:
+        ArgumentError: path exists, or cannot be written.
+        ModelError: a file cannot be read, or has a name that archives of other systems do not allow.
+    """
+    if os.path.exists(path) and not overwrite:
+        raise ArgumentError(
+            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
+        )
+    members = {file.name: str(file) for file in files_of(prefix) if file.suffix != ".meta"}
+    members |= dict(_expanded(files))
+    for name in members:
+        if not _NAME.fullmatch(name):
+            raise ModelError(
+                f'`object` needs a file called "{name}", which a model file cannot hold.',
+                "Rename it to ASCII letters, digits, and any of . _ + -.",
+                argument="object",
+                value=name,
+            )
+    try:
+        sizes = {name: os.path.getsize(file) for name, file in members.items()}
+        manifest = Manifest(
+            FORMAT, model, dict(versions), os.path.basename(prefix), dict(description), sizes
+        )
+        _write(path, manifest, members)
+    except OSError as error:
+        raise ArgumentError(
+            f'`path` "{path}" cannot be written: {error.strerror}.', argument="path", value=path
+        ) from error
+
+
+def read_model_file(path: str, model_dir: str, *, trusted: bool = False) -> Manifest:
+    """Verify a model file, and restore its model directory.
+
+    The directory appears under its name when it is complete.
+
+    Args:
+        path: The file.
+        model_dir: Directory to restore; it must not exist, or be empty.
+        trusted: Whether a file that holds code is accepted.
+
+    Raises:
+        ArgumentError: the file cannot be read.
+        ModelDirectoryError: model_dir is not empty, or cannot be written.
+        ModelError: it is not a model file, is damaged, comes from a newer version, or holds code and is not trusted.
+    """
+    _check_free(model_dir)
+    with _opened(path) as archive:
+        manifest = _verified(archive, path)
+        if manifest.holds_code and not trusted:
+            raise ModelError(
+                f'`path` "{path}" holds code (R functions or a Keras model) that runs when the model is used.',
+                "If you trust whoever wrote the file, use load_model(path, trusted = TRUE).",
+                argument="trusted",
+                value="FALSE",
+            )
+        try:
+            _restore(archive, manifest, path, model_dir)
+        except _BAD_ARCHIVE as error:
+            raise _broken(path, "its content does not match its checksums") from error
+        except OSError as error:
+            raise ModelDirectoryError(
+                f'`model_dir` "{model_dir}" cannot be written: {error.strerror}.',
+                argument="model_dir",
+                value=model_dir,
+            ) from error
+    return manifest
+
+
+def _expanded(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Iterate over names and paths of files, also of those in directories."""
+    for name, path in files.items():
+        if not os.path.isdir(path):
+            yield name, path
+        for file in sorted(Path(path).rglob("*")):
+            if file.is_file():
+                yield f"{name}/{file.relative_to(path).as_posix()}", str(file)
+
+
+def _write(path: str, manifest: Manifest, members: Mapping[str, str]) -> None:
+    text = json.dumps(dataclasses.asdict(manifest), ensure_ascii=False, indent=1)
+    directory = os.path.dirname(path) or "."
+    with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
+        try:
+            # Members' dates are those of 1980, so that the same model gives the same file.
+            with zipfile.ZipFile(file, "w") as archive:
+                archive.writestr(zipfile.ZipInfo(MANIFEST), text.encode())
+                for name, source in members.items():
+                    info = zipfile.ZipInfo(name)
+                    info.file_size = manifest.files[name]
+                    with open_regular(source) as content, archive.open(info, "w") as member:
+                        shutil.copyfileobj(content, member, _COPY_BYTES)
+            os.chmod(file.name, 0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _umask() -> int:
+    # It can only be read by setting it.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _check_free(model_dir: str) -> None:
+    if is_remote(model_dir):
+        problem = "is on remote storage, where models are not restored"
+    elif not os.path.lexists(model_dir) or (os.path.isdir(model_dir) and not os.listdir(model_dir)):
+        return
+    else:
+        problem = "exists and is not empty"
+    raise ModelDirectoryError(
+        f'`model_dir` "{model_dir}" {problem}.',
+        "Name a directory that does not exist, or NULL for a temporary one.",
+        argument="model_dir",
+        value=model_dir,
+    )
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Generator[zipfile.ZipFile, None, None]:
+    try:
+        file = open_regular(path)
+    except (NotRegularError, OSError) as error:
+        reason = error.strerror or "it is not a regular file"
+        raise ArgumentError(
+            f'`path` "{path}" cannot be read: {reason}.', argument="path", value=path
+        ) from error
+    with file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except _BAD_ARCHIVE as error:
+            raise _broken(path, "it is not a ZIP archive, or was cut off") from error
+        with archive:
+            yield archive
+
+
+def _broken(path: str, reason: str) -> ModelError:
+    return ModelError(
+        f'`path` "{path}" is not a whole model file: {reason}.',
+        "Give a file that save_model() wrote, or save the model again.",
+        argument="path",
+        value=path,
+    )
+
+
+def _verified(archive: zipfile.ZipFile, path: str) -> Manifest:
+    """Check the members against the manifest before anything is written."""
+    members = archive.infolist()
+    if len(members) > _MOST_MEMBERS:
+        raise _broken(path, f"it has {len(members)} members")
+    for member in members:
+        _check_member(member, path)
+    whole_bytes = os.fstat(cast("Any", archive.fp).fileno()).st_size
+    if sum(member.file_size for member in members) > whole_bytes:
+        raise _broken(path, "its members overlap")
+    manifest = _manifest(archive, path)
+    found = sorted((member.filename, member.file_size) for member in members)
+    listed = sorted([*manifest.files.items(), (MANIFEST, archive.getinfo(MANIFEST).file_size)])
+    if found != listed:
+        raise _broken(path, f"{MANIFEST} lists other members than it has")
+    if (
+        not _CHECKPOINT.fullmatch(manifest.checkpoint)
+        or f"{manifest.checkpoint}.index" not in manifest.files
+    ):
+        raise _broken(path, "it has no checkpoint")
+    return manifest
+
+
+def _check_member(member: zipfile.ZipInfo, path: str) -> None:
+    name = member.filename
+    if not _NAME.fullmatch(name):
+        raise _broken(
+            path, f"{json.dumps(name[:80])} is not the name of a file in a model directory"
+        )
+    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        raise _broken(path, f'"{name}" is not a regular file')
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+        raise _broken(path, f'"{name}" is compressed or encrypted')
+
+
+def _manifest(archive: zipfile.ZipFile, path: str) -> Manifest:
+    try:
+        if archive.getinfo(MANIFEST).file_size > _LARGEST_MANIFEST:
+            raise _broken(path, f"{MANIFEST} is larger than {_LARGEST_MANIFEST} bytes")
+        values = parse_json(archive.read(MANIFEST))
+    except (KeyError, OSError, *_BAD_ARCHIVE) as error:
+        raise _broken(path, f"{MANIFEST} is missing or is not JSON") from error
+    fields = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
+    version = fields.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        writer = fields.get("versions")
+        known = cast("dict[str, Any]", writer) if isinstance(writer, dict) else {}
+        name = known.get("tfdistribute")
+        raise ModelError(
+            f'`path` "{path}" was written by tfdistribute {str(name)[:20]} in format {version}, and this version reads '
+            f"format {FORMAT}.",
+            "Update tfdistribute.",
+            argument="path",
+            value=path,
+        )
+    try:
+        return read(Manifest, fields)
+    except ArgumentError as error:
+        raise _broken(path, f"{MANIFEST} does not describe a model ({error.problem})") from error
+
+
+def _restore(archive: zipfile.ZipFile, manifest: Manifest, path: str, model_dir: str) -> None:
+    parent = os.path.dirname(os.path.abspath(model_dir))
+    os.makedirs(parent, exist_ok=True)
+    made = tempfile.mkdtemp(prefix=".tfdistribute-", dir=parent)
+    try:
+        for name in manifest.files:
+            target = os.path.join(made, *name.split("/"))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with archive.open(name) as member, open(target, "xb") as file:
+                shutil.copyfileobj(member, file, _COPY_BYTES)
+        if not is_whole(os.path.join(made, manifest.checkpoint)):
+            raise _broken(path, "its checkpoint does not hold what was written")
+        name_newest(made, manifest.checkpoint)
+        os.chmod(made, 0o777 & ~_umask())
+        os.rename(made, model_dir)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise

@@ -1,0 +1,137 @@
+# The engine of parsnip, with a stand-in for that package; and the function behind the engine.
+
+test_that("the engine is registered when parsnip is loaded, with its arguments and kinds of predictions", {
+  local_parsnip()
+  for (model in names(parsnip_modes)) {
+    known <- parsnip::get_from_env(model)
+    engines <- paste(parsnip_modes[[model]], "tfdistribute")
+    expect_setequal(known$engines, engines)
+    expect_setequal(names(known$fit), engines)
+    expect_setequal(names(known$encoding), engines)
+    expect_setequal(names(known$arguments), parsnip_arguments[[model]])
+    expect_identical(unique(unlist(known$packages)), "tfdistribute")
+    # The function behind the engine has every argument that is registered.
+    originals <- vapply(known$arguments, function(argument) argument$original, "")
+    expect_identical(setdiff(originals, names(formals(tfdistribute_fit))), character())
+  }
+  expect_setequal(
+    names(parsnip::get_from_env("mlp")$pred),
+    paste(
+      c("regression", "classification", "classification"),
+      "tfdistribute",
+      c("numeric", "class", "prob")
+    )
+  )
+  # A second time, as when parsnip is loaded again, nothing is refused.
+  expect_null(register_parsnip_engines())
+})
+
+rmse <- function(found, expected) sqrt(mean((found - expected)^2))
+
+test_that("linear_reg() has the error of lm(), with factors, strings and strange units", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  withr::local_seed(1)
+  rows <- as.data.frame(ggplot2::diamonds)[sample(53940, 1000), ]
+  rows$color <- as.character(rows$color)
+  x <- rows[c("carat", "depth", "cut", "color")]
+  y <- rows$price * 1e6 - 1e9
+  fitted <- parsnip::fit_engine("linear_reg", "regression", list(), list(), x, y)
+  found <- rmse(parsnip::predict_engine(fitted, x, "numeric"), y)
+  expect_lt(found / rmse(stats::fitted(lm(y ~ ., x)), y), 1.01)
+})
+
+test_that("case weights count like repeated rows", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  x <- mtcars[c("wt", "hp")]
+  weights <- rep(c(1, 3), 16)
+  fitted <- parsnip::fit_engine("linear_reg", "regression", list(), list(), x, mtcars$mpg, weights)
+  expected <- stats::fitted(lm(mpg ~ wt + hp, mtcars, weights = weights))
+  expect_equal(parsnip::predict_engine(fitted, x, "numeric"), unname(expected), tolerance = 1e-3)
+})
+
+# The penalty itself is tested in Python.
+if (checks_all()) {
+  test_that("a penalty gives the ridge solution, whatever the unit of the outcome", {
+    skip_if_no_tensorflow()
+    local_parsnip()
+    x <- mtcars[c("wt", "hp")]
+    z <- scale(as.matrix(x))
+    y <- mtcars$mpg * 1000
+    penalty <- list(penalty = 0.5)
+    fitted <- parsnip::fit_engine("linear_reg", "regression", penalty, list(), x, y)
+    slopes <- solve(crossprod(z) / 32 + 0.5 * diag(2), crossprod(z, y - mean(y)) / 32)
+    expected <- mean(y) + as.vector(z %*% slopes)
+    expect_equal(parsnip::predict_engine(fitted, x, "numeric"), expected, tolerance = 1e-3)
+  })
+}
+
+test_that("a fitted classifier survives saveRDS() and another session, with its levels", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  withr::local_seed(2)
+  before <- list.files(tempdir(), "^tfdistribute-model-")
+  fitted <- parsnip::fit_engine(
+    "mlp",
+    "classification",
+    list(
+      hidden_units = c(8L, 4L),
+      epochs = 25L,
+      dropout = 0.1,
+      activation = "tanh",
+      learn_rate = 0.02
+    ),
+    list(strategy = strategy_mirrored(devices = 2), batch_size = 32),
+    iris[c("Sepal.Length", "Petal.Length")],
+    iris$Species
+  )
+  rows <- iris[c(1, 75, 150), ]
+  expected <- list(
+    class = parsnip::predict_engine(fitted, rows, "class"),
+    prob = parsnip::predict_engine(fitted, rows, "prob")
+  )
+  expect_identical(expected$class, iris$Species[c(1, 75, 150)])
+  expect_named(expected$prob, levels(iris$Species))
+  expect_equal(unname(rowSums(expected$prob)), rep(1, 3), tolerance = 1e-6)
+  file <- withr::local_tempfile()
+  saveRDS(fitted, file)
+  found <- in_child_r(
+    function(file, rows) {
+      fit <- readRDS(file)$fit
+      list(class = predict(fit, rows, "class"), prob = predict(fit, rows, "prob"))
+    },
+    list(file = file, rows = rows)
+  )
+  expect_identical(found, expected)
+  # No directory is left behind, apart from that of the last model that predicted.
+  expect_lte(length(setdiff(list.files(tempdir(), "^tfdistribute-model-"), before)), 1)
+})
+
+test_that("set.seed() decides the weights, and each fit has a directory of its own", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  fit <- function(seed) {
+    withr::with_seed(
+      seed,
+      tfdistribute_fit(mtcars["wt"], mtcars$mpg, hidden_units = 4, epochs = 3, model_dir = folder)
+    )
+  }
+  fits <- list(fit(1), fit(1), fit(2))
+  predictions <- lapply(fits, predict, mtcars)
+  expect_identical(predictions[[1]], predictions[[2]])
+  expect_false(identical(predictions[[1]], predictions[[3]]))
+  expect_length(list.files(folder, "^fit-"), 3)
+  expect_output(print(fits[[1]]), "<tfdistribute_fit> regression\n  predictors: wt\n  3 steps")
+})
+
+test_that("data that an engine cannot use is refused by name", {
+  local_no_python()
+  expect_snapshot(error = TRUE, {
+    tfdistribute_fit(matrix(1:4, 2), 1:2)
+    tfdistribute_fit(mtcars, mtcars$mpg[1:3])
+    tfdistribute_fit(mtcars["wt"], as.character(mtcars$mpg))
+    tfdistribute_fit(mtcars["wt"], mtcars$mpg, weights = -1)
+    predict(structure(list(levels = c("a", "b")), class = "tfdistribute_fit"), mtcars, "numeric")
+  })
+})
