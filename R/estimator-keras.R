@@ -174,6 +174,9 @@ check_saved_model <- function(keras_model_path) {
   if (is.null(path)) {
     return(NULL)
   }
+  if (is_remote_path(path)) {
+    return(path)
+  }
   if (!file.exists(path)) {
     abort_tfdistribute(
       "argument",
@@ -200,7 +203,9 @@ check_custom_objects <- function(custom_objects) {
 # Writing a model --------------------------------------------------------------------------------
 
 write_keras_model <- function(keras_model, model_dir, custom_objects) {
-  path <- file.path(model_dir, "keras", "model.keras")
+  place <- file.path(model_dir, "keras", "model.keras")
+  is_copied <- is_remote_path(model_dir)
+  path <- if (is_copied) tempfile("keras-", fileext = ".keras") else place
   tryCatch(
     {
       dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
@@ -215,7 +220,11 @@ write_keras_model <- function(keras_model, model_dir, custom_objects) {
     unlink(path)
     abort_unwritable(paste0("it holds the function ", show_value(lost), "."))
   }
-  path
+  if (is_copied) {
+    on.exit(unlink(path))
+    call_backend("copy_file", path = path, to = place)
+  }
+  place
 }
 
 # A file keeps the name of a function, but not what the function does.

@@ -101,11 +101,15 @@ chosen_model_dir <- function(model_dir, configured) {
 
 # The absolute path, or NULL; a path on remote storage, such as "gs://bucket/model", stays as it is.
 absolute_path <- function(path) {
-  if (is.null(path) || grepl("^[A-Za-z][A-Za-z0-9+.-]*:", path)) {
+  if (is.null(path) || is_remote_path(path) || grepl("^[A-Za-z]:", path)) {
     return(path)
   }
   path <- path.expand(path)
   if (startsWith(path, "/")) path else file.path(getwd(), path)
+}
+
+is_remote_path <- function(path) {
+  grepl("^[A-Za-z][A-Za-z0-9+.-]*://", path)
 }
 
 plain_path <- function(path) {

@@ -53,6 +53,7 @@ PLAIN = (
     "plan",
     "rules",
     "sharding",
+    "storage",
     "task_events",
     "versions",
 )

@@ -44,6 +44,5 @@ def test_the_newest_evaluation_of_a_step_counts(tmp_path: Path):
 
 
 def test_a_directory_that_cannot_be_written_ends_no_training(tmp_path: Path):
-    append(str(tmp_path / "gone"), LOSSES, [row(1, 0.0)])
-    append("gs://bucket/model", LOSSES, [row(1, 0.0)])
+    assert not append(str(tmp_path / "gone"), LOSSES, [row(1, 0.0)])
     assert read_losses(str(tmp_path / "gone")).rows == []

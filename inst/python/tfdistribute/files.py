@@ -29,6 +29,11 @@ def absolute_path(path: str) -> str:
     return path if not path or is_remote(path) else os.path.abspath(os.path.expanduser(path))
 
 
+def canonical_path(path: str) -> str:
+    """Return the one path of a file or directory that several paths may name."""
+    return path.rstrip("/") if is_remote(path) else os.path.realpath(os.path.expanduser(path))
+
+
 def open_regular(path: str) -> BinaryIO:
     """Open a regular file for reading bytes. A pipe or a device is refused, and never waited for.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tfdistribute.files import parse_object
+from tfdistribute import storage
+from tfdistribute.files import is_remote, parse_object
 
 # Two files, because the chief and the evaluator of a cluster write at the same time.
 LOSSES = "tfdistribute-losses.jsonl"
@@ -61,20 +61,24 @@ class LossRows:
         return examples / seconds if seconds else None
 
 
-def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]) -> None:
-    """Append rows to a history file.
+def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]) -> bool:
+    """Append rows to a history file, and return whether they are written.
 
-    A row that cannot be written is dropped: a full disk must not end the training here. A remote directory gets no
-    history.
+    A failure is not an error: a full disk must not end the training here. On remote storage, the whole file is written
+    again.
     """
+    path = os.path.join(model_dir, file)
     lines = [json.dumps({name: _finite(value) for name, value in row.items()}) for row in rows]
-    if not lines or "://" in model_dir:
-        return
-    with (
-        contextlib.suppress(OSError),
-        open(os.path.join(model_dir, file), "a", encoding="utf-8") as opened,
-    ):
-        opened.write("\n".join(lines) + "\n")
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        if text and is_remote(path):
+            storage.of(path).write(path, storage.read_if_any(path) + text.encode())
+        elif text:
+            with open(path, "a", encoding="utf-8") as opened:
+                opened.write(text)
+    except OSError:
+        return False
+    return True
 
 
 def read_losses(model_dir: str) -> LossRows:
@@ -95,10 +99,10 @@ def read_evaluations(model_dir: str) -> list[Row]:
 
 def _read(model_dir: str, file: str) -> list[Row]:
     try:
-        with open(os.path.join(model_dir, file), encoding="utf-8", errors="replace") as opened:
-            return [row for line in opened if (row := _parse(line)) is not None]
+        text = storage.read_bytes(os.path.join(model_dir, file)).decode(errors="replace")
     except OSError:
         return []
+    return [row for line in text.splitlines() if (row := _parse(line)) is not None]
 
 
 def _parse(line: str) -> Row | None:

@@ -211,7 +211,8 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     }
     estimator = {
         **MODELS[model](directory / model),
-        "model_dir": str(directory / model / options.get("model_dir", "model")),
+        "model_dir": options.get("remote")
+        or str(directory / model / options.get("model_dir", "model")),
         "config": config,
     }
     names = ("a", "b") if estimator["kind"] == "keras" else ("a", "b", "id")

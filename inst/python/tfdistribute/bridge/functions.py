@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tfdistribute import engine, history_file
+from tfdistribute import engine, history_file, storage
 from tfdistribute.bridge import clusters, jobs, model_files, rows, tensors
 from tfdistribute.bridge.doctor import report
 from tfdistribute.checkpoints.newest import newest_checkpoint
@@ -41,6 +42,7 @@ from tfdistribute.training import (
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
+from tfdistribute.training.remote.access import access_error
 from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
 
 Wire = Mapping[str, Any]
@@ -172,6 +174,13 @@ def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
     return export_keras_model(_model(estimator)[0], path, **options)
 
 
+def _copy_file(path: str, to: str) -> None:
+    try:
+        storage.copy(path, to)
+    except OSError as error:
+        raise access_error(os.path.dirname(to), "written", error) from error
+
+
 def _distribute(estimator: Any, config: RunSettings) -> Any:
     # The model function of an estimator in R may call R.
     return distribute(estimator, config, calls_r=True)
@@ -266,6 +275,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": _compare_runs,
+    "copy_file": _copy_file,
     "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,

@@ -1,4 +1,4 @@
-"""Jobs for R: checks, data and start. TensorFlow is not started."""
+"""Jobs for R: checks, data and start. TensorFlow is started only for a model_dir on remote storage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tfdistribute import plan, task_events
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
+from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
@@ -16,6 +17,8 @@ from tfdistribute.launch.job import Job, must_launch
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import check_strategy_of_cluster
 from tfdistribute.strategies import Strategy
+from tfdistribute.training.remote.access import check_access
+from tfdistribute.training.remote.lease import check_free
 
 
 def prepare_job(
@@ -37,6 +40,9 @@ def prepare_job(
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
     check_strategy_of_cluster(strategy, cluster, verb, devices)
     plan.plan(cluster, workload)
+    if is_remote(workload.model_dir):
+        check_access(workload.model_dir)
+        check_free(workload.model_dir)
     return {
         "directory": private_directory.new_directory(),
         "max_steps": None if steps is None else newest_step(workload.model_dir) + steps,

@@ -67,6 +67,13 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
     Returns:
         The ``description``, the names of the ``files``, and the ``versions`` of the programs that wrote the file.
     """
+    if is_remote(model_dir):
+        raise UnsupportedError(
+            f'load_model() writes local files, and `model_dir` is "{model_dir}".',
+            "Load the model into a directory of this machine, and copy that.",
+            argument="model_dir",
+            value=model_dir,
+        )
     manifest = read_model_file(path, model_dir, trusted=trusted)
     return {
         "description": manifest.description,

@@ -10,15 +10,15 @@ Source:
 
 from __future__ import annotations
 
-import glob
 import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, cast
 
+from tfdistribute import storage
 from tfdistribute.checksums import crc32c, masked
+from tfdistribute.files import is_remote
 
 _FOOTER_BYTES = 48
 _FOOTER_END = (0xDB4775248B80FB57).to_bytes(8, "little")
@@ -56,7 +56,8 @@ class _Tensor:
 def is_whole(prefix: str) -> bool:
     """Return whether a checkpoint can be restored: all of its files exist, and hold what was written.
 
-    All of it is read, but only once in a process while its files stay the same.
+    All of it is read, but only once in a process while its files stay the same. On remote storage, whose files are
+    either whole or not there, only the index is read, and the sizes of the others are compared with it.
 
     Args:
         prefix: Path without the ending, such as "models/m/model.ckpt-200".
@@ -76,22 +77,21 @@ def is_whole(prefix: str) -> bool:
     return whole
 
 
-def files_of(prefix: str) -> list[Path]:
+def files_of(prefix: str) -> list[str]:
     """List the files of a checkpoint, whether it is whole or not."""
     directory, name = os.path.split(prefix)
-    found = Path(directory).glob(f"{glob.escape(name)}.*")
-    endings = (".index", ".data-", ".meta")
-    return sorted(file for file in found if file.name.removeprefix(name).startswith(endings))
+    endings = tuple(f"{name}{ending}" for ending in (".index", ".data-", ".meta"))
+    names = storage.of(directory).names(directory)
+    return [os.path.join(directory, each) for each in names if each.startswith(endings)]
 
 
 def _signature(prefix: str) -> object:
-    found: list[tuple[str, int, int, int]] = []
+    found: list[tuple[str, storage.Status]] = []
     for file in files_of(prefix):
         try:
-            stat = file.stat()
+            found.append((file, storage.of(file).status(file)))
         except OSError:
             continue
-        found.append((file.name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
     return found
 
 
@@ -99,11 +99,17 @@ def _verify(prefix: str) -> None:
     shards, tensors = _read_index(prefix)
     for shard in range(shards):
         # A shard without tensors is an empty file.
-        with open(f"{prefix}.data-{shard:05d}-of-{shards:05d}", "rb") as file:
-            for tensor in tensors:
-                if tensor.shard == shard:
-                    file.seek(tensor.offset)
-                    _verify_tensor(file, tensor)
+        path = f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+        own = [tensor for tensor in tensors if tensor.shard == shard]
+        if is_remote(path):
+            least = max((tensor.offset + tensor.size for tensor in own), default=0)
+            if storage.of(path).status(path).size < least:
+                raise _BrokenError
+            continue
+        with open(path, "rb") as file:
+            for tensor in own:
+                file.seek(tensor.offset)
+                _verify_tensor(file, tensor)
 
 
 def _verify_tensor(file: BinaryIO, tensor: _Tensor) -> None:
@@ -127,7 +133,7 @@ def _verify_tensor(file: BinaryIO, tensor: _Tensor) -> None:
 
 def _read_index(prefix: str) -> tuple[int, list[_Tensor]]:
     """Read the number of shards, and the tensors in the order of their bytes."""
-    table = Path(f"{prefix}.index").read_bytes()
+    table = storage.read_bytes(f"{prefix}.index")
     if len(table) < _FOOTER_BYTES or not table.endswith(_FOOTER_END):
         raise _BrokenError
     footer = table[-_FOOTER_BYTES:]

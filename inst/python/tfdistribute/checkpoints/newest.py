@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from pathlib import Path
 
+from tfdistribute import storage
 from tfdistribute.checkpoints.contents import files_of, is_whole
 
 STATE = "checkpoint"
@@ -32,13 +31,12 @@ def listed_checkpoint(model_dir: str) -> str | None:
     Source:
         The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps.
     """
-    directory = Path(model_dir)
-    if not (directory / STATE).is_file():
+    if not storage.is_file(os.path.join(model_dir, STATE)):
         return None
-    found = _NEWEST.search(_state(directory) or "")
+    found = _NEWEST.search(_state(model_dir) or "")
     if found is not None:
         return os.path.join(model_dir, os.path.basename(found.group(1)))
-    return max(_prefixes(directory), key=_step, default=None)
+    return max(_prefixes(model_dir), key=_step, default=None)
 
 
 def newest_checkpoint(model_dir: str) -> str | None:
@@ -49,7 +47,7 @@ def newest_checkpoint(model_dir: str) -> str | None:
     listed = listed_checkpoint(model_dir)
     if listed is None or is_whole(listed):
         return listed
-    others = sorted(set(_prefixes(Path(model_dir))) - {listed}, key=_step, reverse=True)
+    others = sorted(set(_prefixes(model_dir)) - {listed}, key=_step, reverse=True)
     return next((prefix for prefix in others if is_whole(prefix)), None)
 
 
@@ -64,8 +62,8 @@ def broken_newest(model_dir: str) -> str | None:
     listed = listed_checkpoint(model_dir)
     if listed is not None and not is_whole(listed):
         return f'The newest checkpoint, {os.path.basename(listed)} in "{model_dir}", is broken'
-    path = Path(model_dir) / STATE
-    if path.is_file() and _state(path.parent) is None:
+    path = os.path.join(model_dir, STATE)
+    if storage.is_file(path) and _state(model_dir) is None:
         return f'The file "{path}", which names the newest checkpoint, is broken'
     return None
 
@@ -73,33 +71,31 @@ def broken_newest(model_dir: str) -> str | None:
 def repair(model_dir: str) -> list[str]:
     """Set a broken newest checkpoint aside, so that training continues from the newest whole one.
 
-    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile. A remote
-    directory is not changed.
+    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile.
 
     Returns:
         Sentences for the user on what was done; empty if the newest checkpoint is whole.
     """
-    broken = None if "://" in model_dir else broken_newest(model_dir)
+    broken = broken_newest(model_dir)
     if broken is None:
         return []
-    directory = Path(model_dir)
+    place = storage.of(model_dir)
     newest = newest_checkpoint(model_dir)
     from_step = -1 if newest is None else _step(newest)
     listed = listed_checkpoint(model_dir)
-    for prefix in {*_prefixes(directory), *([] if listed is None else [listed])}:
+    for prefix in {*_prefixes(model_dir), *([] if listed is None else [listed])}:
         if (prefix == listed or _step(prefix) > from_step) and not is_whole(prefix):
             for file in files_of(prefix):
-                file.rename(f"{file}{BROKEN}")
-    state = directory / STATE
-    if _state(directory) is None:
-        Path(f"{state}{BROKEN}").write_bytes(state.read_bytes())
+                place.rename(file, f"{file}{BROKEN}")
+    state = os.path.join(model_dir, STATE)
+    if _state(model_dir) is None:
+        storage.copy(state, f"{state}{BROKEN}")
     if newest is None:
-        state.unlink()
+        place.remove(state)
         continues = "starts again, because there is no other"
     else:
-        kept = [
-            each for each in _prefixes(directory) if _step(each) <= from_step and is_whole(each)
-        ]
+        found = _prefixes(model_dir)
+        kept = [each for each in found if _step(each) <= from_step and is_whole(each)]
         name_newest(model_dir, *(os.path.basename(each) for each in sorted(kept, key=_step)))
         continues = f"continues from {os.path.basename(newest)}"
     return [f'{broken}: it is kept with the ending "{BROKEN}", and training {continues}.']
@@ -109,23 +105,23 @@ def name_newest(model_dir: str, *names: str) -> None:
     """Write the file that names the checkpoints of a model directory, oldest first."""
     lines = [f'model_checkpoint_path: "{names[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-    with tempfile.NamedTemporaryFile("w", dir=model_dir, delete=False, encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    os.replace(file.name, os.path.join(model_dir, STATE))
+    path = os.path.join(model_dir, STATE)
+    storage.of(path).write(path, "\n".join([*lines, ""]).encode())
 
 
-def _state(directory: Path) -> str | None:
+def _state(model_dir: str) -> str | None:
     """Read the file that names the newest checkpoint; None if it is broken."""
     try:
-        text = (directory / STATE).read_text(encoding="utf-8")
+        text = storage.read_bytes(os.path.join(model_dir, STATE)).decode()
     except (OSError, UnicodeDecodeError):
         return None
     return text if _NEWEST.search(text) and _STATE_LINES.fullmatch(text) else None
 
 
-def _prefixes(directory: Path) -> list[str]:
-    found = (str(file).removesuffix(".index") for file in directory.glob("*-*.index"))
-    return [prefix for prefix in found if _STEP.search(prefix)]
+def _prefixes(model_dir: str) -> list[str]:
+    names = storage.of(model_dir).names(model_dir)
+    found = (name.removesuffix(".index") for name in names if name.endswith(".index"))
+    return [os.path.join(model_dir, name) for name in found if _STEP.search(name)]
 
 
 def _step(prefix: str) -> int:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.cli import job_text
 from tfdistribute.cli.arguments import count
 from tfdistribute.cli.job_console import JobConsole
@@ -86,6 +87,8 @@ def _command(script: Path, for_script: list[str]) -> list[str] | str:
 
 def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> Job:
     model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
+    if model_dir is not None:
+        storage.check_package(model_dir)
     # The tasks of a Python script import this package from the same place.
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     root = str(Path(__file__).parents[2])

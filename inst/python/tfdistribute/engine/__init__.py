@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfdistribute import versions
+from tfdistribute import storage, versions
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
 
@@ -111,3 +111,6 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module(module)
     globals()[name] = value
     return value
+
+
+storage.provide_remote(lambda path: sys.modules[__name__].remote_storage.find(path))

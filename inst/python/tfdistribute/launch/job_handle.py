@@ -163,12 +163,14 @@ def running_jobs() -> Iterator[dict[str, Any]]:
 
 def find_job(name: str) -> dict[str, Any] | None:
     """Find a running job by its id, its model_dir or its log directory; return its handle or None."""
-    path = os.path.realpath(name)
+    path = files.canonical_path(name)
     for job in running_jobs():
         directories = [job["model_dir"], job["logs"]]
-        if name == job["id"] or path in [os.path.realpath(each) for each in directories if each]:
+        if name == job["id"] or path in [
+            files.canonical_path(each) for each in directories if each
+        ]:
             return job
-    holder = owner_pid(path)
+    holder = None if files.is_remote(path) else owner_pid(path)
     return next((job for job in running_jobs() if job["pid"] == holder), None)
 
 

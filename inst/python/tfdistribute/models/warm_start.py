@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import engine, storage
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.files import absolute_path, is_remote
+from tfdistribute.files import absolute_path
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class WarmStart(Description):
         """
         path = self.ckpt_to_initialize_from
         files = (path + ".index", os.path.join(path, "checkpoint"), self._saved_model() + ".index")
-        if not is_remote(path) and not any(os.path.isfile(file) for file in files):
+        if not any(storage.is_file(file) for file in files):
             raise ModelDirectoryError(
                 f'`warm_start_from` "{path}" holds no checkpoint.',
                 "Give the `model_dir` of a trained model, or what latest_checkpoint() returns.",
@@ -55,7 +55,9 @@ class WarmStart(Description):
         several = not isinstance(self.vars_to_warm_start, str)
         saved_model = self._saved_model()
         return engine.tf.estimator.WarmStartSettings(
-            saved_model if os.path.isfile(saved_model + ".index") else self.ckpt_to_initialize_from,
+            saved_model
+            if storage.is_file(f"{saved_model}.index")
+            else self.ckpt_to_initialize_from,
             list(self.vars_to_warm_start) if several else self.vars_to_warm_start,
             var_name_to_prev_var_name=self.var_name_to_prev_var_name,
         )

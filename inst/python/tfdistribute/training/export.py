@@ -9,11 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
+from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.remote.access import access_error
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
@@ -33,12 +36,13 @@ def export_savedmodel(
     overwrite: bool = True,
     versioned: bool = False,
 ) -> str:
-    """Write a SavedModel atomically.
+    """Write a SavedModel, on this machine atomically.
 
     Args:
         model: A trained model.
         settings: The run configuration.
-        export_dir_base: Directory of the export, or of its versions; on this machine.
+        export_dir_base: Directory of the export, or of its versions; on remote storage the export is not atomic, but
+            its last file is the one by which TensorFlow knows it.
         request: Content of a request to the exported model. An input: a tensor for each of its features; its data is
             not read. Feature columns: serialised ``tf.train.Example`` messages with their features. A function: the
             ``ServingInputReceiver`` that it returns. None: the default of the model's kind, which is examples for
@@ -57,17 +61,19 @@ def export_savedmodel(
         InputError: the model reads a feature that is not in the request.
         ModelDirectoryError: the model was not trained, or the directory cannot be used.
         ModelError: two columns read one feature in ways that one example cannot serve.
-        UnsupportedError: the content of a request is not known, or export_dir_base is remote.
+        UnsupportedError: the content of a request is not known.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model
     """
-    target = _local_path(export_dir_base)
+    target = absolute_path(export_dir_base).rstrip("/")
     _check_target(target, overwrite, versioned)
     assets = _read_assets(assets_extra or {})
     prepared, checkpoint = prepare_use("export", model, settings, None, checkpoint_path)
     receiver = _receiver(prepared, request)
-    with _staging_directory(target if versioned else os.path.dirname(target)) as staging:
+    parent = target if versioned else os.path.dirname(target)
+    stage = tempfile.TemporaryDirectory() if is_remote(target) else _staging_directory(parent)
+    with stage as staging:
         with translate_errors("export_savedmodel"):
             written = prepared.estimator.export_saved_model(
                 staging,
@@ -78,8 +84,10 @@ def export_savedmodel(
             )
         written = written.decode() if isinstance(written, bytes) else str(written)
         if versioned:
-            return _move(written, _free_version(target, int(os.path.basename(written))))
-        return _install(written, target, staging)
+            target = _free_version(target, int(os.path.basename(written)))
+        if is_remote(target):
+            return _upload(written, target)
+        return _move(written, target) if versioned else _install(written, target, staging)
 
 
 def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
@@ -108,23 +116,13 @@ def _tensors_of(prepared: Prepared, source: Input) -> Callable[[], Any]:
     return tensors_receiver(features)
 
 
-def _local_path(path: str) -> str:
-    if "://" in path:
-        raise UnsupportedError(
-            f'`export_dir_base` "{path}" is not a directory of this machine.',
-            "Export to a directory here, and copy it.",
-            argument="export_dir_base",
-            value=path,
-        )
-    return os.path.abspath(os.path.expanduser(path))
-
-
 def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
-    if not os.path.lexists(target) or (versioned and os.path.isdir(target)):
+    is_directory = storage.is_directory(target)
+    if not _exists(target) or (versioned and is_directory):
         return
-    if versioned or not os.path.isdir(target):
+    if versioned or not is_directory:
         raise _unusable(target, "is a file.", "Give a directory.")
-    found = os.listdir(target)
+    found = storage.of(target).names(target)
     if not overwrite:
         raise _unusable(
             target,
@@ -196,9 +194,25 @@ def _first_missing(path: str) -> str | None:
 
 def _free_version(base: str, version: int) -> str:
     # Two exports within one second must not share a version.
-    while os.path.lexists(os.path.join(base, str(version))):
+    while _exists(os.path.join(base, str(version))):
         version += 1
     return os.path.join(base, str(version))
+
+
+def _exists(path: str) -> bool:
+    if is_remote(path):
+        return storage.exists(path)
+    return os.path.lexists(path)
+
+
+def _upload(written: str, target: str) -> str:
+    """Copy an export to remote storage, in place of an earlier one."""
+    try:
+        storage.of(target).remove_directory(target)
+        storage.copy_directory(written, target, last=SAVED_MODEL)
+    except OSError as error:
+        raise access_error(target, "written", error, "export_dir_base") from error
+    return target
 
 
 def _move(written: str, place: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 
-from tfdistribute import engine
+from tfdistribute import engine, storage
 from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.models import KerasModel, Model
 from tfdistribute.training.model_directory import require_checkpoint
+from tfdistribute.training.remote.access import access_error
 
 
 def export_keras_model(
@@ -44,11 +47,22 @@ def export_keras_model(
             argument="path",
             value=path,
         )
-    if os.path.exists(path) and not overwrite:
+    path = absolute_path(path)
+    if storage.exists(path) and not overwrite:
         raise ArgumentError(
             f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
         )
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, "export_keras_model")
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    model.save_trained(functools.partial(engine.tf.train.load_variable, checkpoint), path)
+    read = functools.partial(engine.tf.train.load_variable, checkpoint)
+    storage.of(path).make_directory(os.path.dirname(path))
+    if not is_remote(path):
+        model.save_trained(read, path)
+        return path
+    with tempfile.TemporaryDirectory() as directory:
+        written = os.path.join(directory, os.path.basename(path))
+        model.save_trained(read, written)
+        try:
+            storage.copy(written, path)
+        except OSError as error:
+            raise access_error(path, "written", error, "path") from error
     return path

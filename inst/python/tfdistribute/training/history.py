@@ -13,6 +13,7 @@ from tfdistribute import history_file
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.files import is_remote
 
 Listener = Callable[[dict[str, Any]], Any]
 
@@ -20,7 +21,7 @@ Listener = Callable[[dict[str, Any]], Any]
 REPORT_EVERY_S = 0.1
 # What ends sooner needs no progress display.
 FIRST_REPORT_S = 1.0
-# Interval between two writes of the losses to the model directory.
+# Interval between two writes of the losses to a local model directory; a remote one gets them with checkpoints.
 _SAVE_EVERY_S = 1.0
 
 
@@ -118,7 +119,7 @@ class History:
             self.seconds.append(now - self._started[0])
             self.speeds.append(speed)
             self._interval = (now, step)
-            if time.monotonic() - self._saved_at >= _SAVE_EVERY_S:
+            if time.monotonic() - self._saved_at >= _SAVE_EVERY_S and not self.saves_rarely:
                 self._save_losses()
         if self.listener is not None and at is None:
             self.listener(
@@ -130,6 +131,15 @@ class History:
                     "examples_per_second": self._speed(self._started, now, step),
                 }
             )
+
+    @property
+    def saves_rarely(self) -> bool:
+        """Whether the losses are saved only with checkpoints and evaluations, because each write is of the whole."""
+        return self.model_dir is not None and is_remote(self.model_dir)
+
+    def checkpoint_saved(self, step: int) -> None:
+        """Save the losses up to a checkpoint."""
+        self._save_losses()
 
     def _speed(self, since: tuple[float, int], now: float, step: int) -> float:
         seconds, steps = now - since[0], step - since[1]
@@ -191,13 +201,15 @@ class History:
             columns = (self.steps, self.losses, self.seconds, self.speeds)
             new = zip(*(column[self._saved :] for column in columns), strict=True)
             rows = [dict(zip(history_file.COLUMNS, row, strict=True)) for row in new]
-            history_file.append(self.model_dir, history_file.LOSSES, rows)
+            if not history_file.append(self.model_dir, history_file.LOSSES, rows):
+                return
         self._saved = len(self.steps)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         """Note the metrics of one evaluation, ``global_step`` among them."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})
         if self.model_dir is not None:
+            self._save_losses()
             history_file.append(self.model_dir, history_file.EVALUATIONS, self.evaluations[-1:])
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})

@@ -10,12 +10,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelDirectoryError
-from tfdistribute.files import read_json
+from tfdistribute.files import is_remote, parse_object
 from tfdistribute.models import FactorCodes
+from tfdistribute.training.remote.access import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 
@@ -34,7 +36,7 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         ModelDirectoryError: there is none, or the chosen one is broken.
     """
     if checkpoint_path is not None:
-        if not os.path.exists(checkpoint_path + ".index"):
+        if not storage.is_file(checkpoint_path + ".index"):
             raise ModelDirectoryError(
                 f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: there is no "{checkpoint_path}.index".',
                 "Give the path without its ending, as latest_checkpoint() returns it.",
@@ -50,6 +52,9 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
             )
         return checkpoint_path
     found, broken = newest_checkpoint(model_dir), broken_newest(model_dir)
+    refused = read_error(model_dir) if found is None and is_remote(model_dir) else None
+    if refused is not None:
+        raise refused
     if found is None and broken is not None:
         raise ModelDirectoryError(
             f"{verb} needs a trained model. {broken}, and there is no other.",
@@ -101,7 +106,8 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
 def was_temporary(model_dir: str) -> bool:
     """Return whether R chose a directory in the temporary directory of a session that has ended."""
     session, name = os.path.split(model_dir)
-    return name.startswith(_TEMPORARY) and not os.path.exists(session)
+    is_temporary = name.startswith(_TEMPORARY) and not is_remote(model_dir)
+    return is_temporary and not os.path.exists(session)
 
 
 class ModelDirectory:
@@ -143,6 +149,9 @@ class ModelDirectory:
 
     def check_writable(self) -> None:
         """Create the directory and check that files can be written there."""
+        if is_remote(self.path):
+            check_access(self.path)
+            return
         try:
             os.makedirs(self.path, exist_ok=True)
             _try_to_write(self.path)
@@ -194,11 +203,8 @@ class ModelDirectory:
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=self.path, delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        os.replace(file.name, os.path.join(self.path, SIGNATURE))
+        path = os.path.join(self.path, SIGNATURE)
+        storage.of(path).write(path, text.encode())
         self._signed = signed
 
 
@@ -210,8 +216,8 @@ def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
         model_dir: The directory, which was there before.
     """
     problem, remedy = None, ""
-    if "://" in model_dir:
-        return None
+    if is_remote(model_dir):
+        return lost_access(text, model_dir)
     if _FULL.search(text):
         problem = f'The disk that holds `model_dir` "{model_dir}" is full.'
         remedy = "Free space there or choose another `model_dir`"
@@ -246,12 +252,11 @@ def _try_to_write(directory: str) -> None:
 
 
 def _read_signed(model_dir: str) -> dict[str, Any]:
-    path = os.path.join(model_dir, SIGNATURE)
     try:
-        signed = read_json(path)
-    except (OSError, ValueError):
+        content = storage.read_bytes(os.path.join(model_dir, SIGNATURE))
+    except OSError:
         return {}
-    return signed if isinstance(signed, dict) else {}
+    return parse_object(content) or {}
 
 
 def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,6 +116,14 @@ class Prepared:
             *as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history)),
         ]
 
+    def saving_listeners(self, history: History) -> list[Any]:
+        """Make the listeners that save a history with each checkpoint, if its steps do not."""
+        config = self.estimator.config
+        saves = config.save_checkpoints_steps or config.save_checkpoints_secs
+        if not (history.saves_rarely and saves):
+            return []
+        return [engine.tasks.ReportSaves(history.checkpoint_saved)]
+
     def _note_unused_devices(self, history: History) -> list[Any]:
         rows = self.devices.train
         if not rows or len(rows[0]) == 1:

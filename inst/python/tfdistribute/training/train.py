@@ -93,6 +93,6 @@ def train(
             steps=steps,
             max_steps=max_steps,
             hooks=prepared.training_hooks("train", history, stop, hooks),
-            saving_listeners=list(saving_listeners) or None,
+            saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
         )
     return history

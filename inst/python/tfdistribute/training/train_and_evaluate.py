@@ -90,6 +90,7 @@ def train_and_evaluate(
                 hooks=prepared.training_hooks(
                     "train_and_evaluate", history, stop, train_spec.hooks
                 ),
+                saving_listeners=prepared.saving_listeners(history) or None,
             ),
             tf.estimator.EvalSpec(
                 prepared.input_fn(eval_spec.input, "evaluate"),

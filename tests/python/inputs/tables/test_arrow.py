@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.table_inputs import refusal, refusal_when_read, rows_of
 
+from tfdistribute import engine, storage
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
 from tfdistribute.inputs import Input, audit_sharding
@@ -371,3 +372,27 @@ def test_without_pyarrow_the_error_has_a_remedy(
     with pytest.raises(BackendError, match="pyarrow cannot be imported") as caught:
         table_input(kind, path).facts()
     assert "install_tfdistribute()" in str(caught.value)
+
+
+def test_a_remote_file_is_read_in_parts(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    numbers = np.random.default_rng(1).normal(size=400_000)
+    table = pa.table({"x": numbers, "y": numbers})
+    content = write(kind, tmp_path / "data", table, unit=40_000).read_bytes()
+    path = f"ram://{tmp_path.name}-{kind}"
+    storage.of(path).write(path, content)
+    source: Any = read(Input, {"kind": kind, "paths": [path], "response": "y"})._open()
+    sizes: list[int] = []
+    file = engine.remote_storage._RemoteFile
+    whole_read = file._read
+
+    def noted(self: Any, count: int) -> bytes:
+        found = whole_read(self, count)
+        sizes.append(len(found))
+        return found
+
+    monkeypatch.setattr(file, "_read", noted)
+    batch = next(iter(source.batches(source.blocks[3])))
+    assert 0 < sum(sizes) < len(content) / 4
+    np.testing.assert_array_equal(batch.column(0)[:5], numbers[120_000:120_005])

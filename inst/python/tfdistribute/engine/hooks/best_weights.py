@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import shutil
 from typing import Any
 
 import tensorflow as tf
+
+from tfdistribute import storage
+from tfdistribute.checkpoints.contents import files_of
 
 _DIRECTORY = "best-weights"
 
@@ -39,13 +40,13 @@ class BestWeights:
     def keep(self, session: Any, step: int) -> None:
         """Keep the weights of a step, and forget those kept before."""
         self.discard()
-        os.makedirs(self._directory)
+        storage.of(self._directory).make_directory(self._directory)
         name = f"model.ckpt-{step}"
         prefix = os.path.join(self._directory, name)
         if self._of_checkpoints:
-            files = glob.glob(os.path.join(glob.escape(self._model_dir), f"{name}.*"))
+            files = files_of(os.path.join(self._model_dir, name))
             for file in files:
-                shutil.copy(file, self._directory)
+                storage.copy(file, os.path.join(self._directory, os.path.basename(file)))
             self._prefix = prefix if files else None
         else:
             self._prefix = self._saver.save(
@@ -60,4 +61,4 @@ class BestWeights:
     def discard(self) -> None:
         """Delete the copy."""
         self._prefix = None
-        shutil.rmtree(self._directory, ignore_errors=True)
+        storage.of(self._directory).remove_directory(self._directory)

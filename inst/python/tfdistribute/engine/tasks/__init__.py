@@ -1,5 +1,6 @@
 """Training as one task of a cluster: server, session and hooks."""
 
+from tfdistribute.engine.tasks.hooks import ReportSaves
 from tfdistribute.engine.tasks.records import Records
 from tfdistribute.engine.tasks.server import MultiWorkerMirroredStrategy, assign_task, start_server
 from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
@@ -7,6 +8,7 @@ from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
 __all__ = [
     "MultiWorkerMirroredStrategy",
     "Records",
+    "ReportSaves",
     "TaskSession",
     "assign_task",
     "start_server",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from tfdistribute import engine
-from tfdistribute.errors import InputError
+from tfdistribute import engine, storage
+from tfdistribute.errors import BackendError, InputError
 from tfdistribute.files import NotRegularError, open_regular
 
 _WILDCARDS = frozenset("*?[")
@@ -121,8 +121,10 @@ def open_file(path: str) -> Stream:
     path = normalised(path)
     if is_local(path):
         return _open_local(path)
-    with _remote_errors(path):
-        return engine.tf.io.gfile.GFile(path, "rb")
+    try:
+        return storage.of(path).open(path)
+    except OSError as error:
+        raise _read_error(path, error) from error
 
 
 def read_bytes(path: str, offset: int, count: int) -> bytes:
@@ -133,9 +135,8 @@ def read_bytes(path: str, offset: int, count: int) -> bytes:
     """
     with open_file(path) as stream:
         try:
-            with _remote_errors(path):
-                stream.seek(offset)
-                content = stream.read(count)
+            stream.seek(offset)
+            content = stream.read(count)
         except OSError as error:
             raise _read_error(path, error) from error
     if len(content) != count:
@@ -173,14 +174,10 @@ def normalised(path: str, argument: str = "paths") -> str:
     path = path.removeprefix(_FILE_SCHEME)
     if is_local(path):
         return os.path.expanduser(path)
-    scheme = path.partition("://")[0]
-    if scheme not in engine.tf.io.gfile.get_registered_schemes():
-        raise _file_error(
-            path,
-            f'has the scheme "{scheme}", which TensorFlow does not read here',
-            "Download it, and give its path on this machine.",
-            argument,
-        )
+    try:
+        storage.of(path)
+    except BackendError as error:
+        raise InputError(error.problem, error.remedy, argument=argument, value=path) from error
     return path
 
 

@@ -37,8 +37,9 @@ def open_for_arrow(file: File) -> Iterator[Any]:
         with opened:
             yield opened
     else:
-        with open_file(file.path) as stream:
-            yield pyarrow.BufferReader(stream.read())
+        # The reader asks for the parts that it needs.
+        with open_file(file.path) as stream, pyarrow.PythonFile(stream, mode="r") as opened:
+            yield opened
 
 
 @contextlib.contextmanager

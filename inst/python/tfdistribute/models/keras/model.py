@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import engine, storage
 from tfdistribute.callbacks import as_callable
 from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
@@ -87,14 +86,17 @@ class KerasModel(Model, kind="keras"):
         if self.function is not None:
             return engine.keras.build(self.function, seed)
         path = str(self.path)
-        if not os.path.exists(path):
+        if not storage.exists(path):
             raise ModelError(
                 f'`keras_model_path` "{path}" does not exist.',
                 "Give the path of a saved Keras model that every process of the training can read.",
                 argument="keras_model_path",
                 value=path,
             )
-        return engine.keras.load(path, self._custom_objects())
+        if storage.is_directory(path):
+            return engine.keras.load(path, self._custom_objects())
+        with storage.local_copy(path) as local:
+            return engine.keras.load(local, self._custom_objects())
 
     def _custom_objects(self) -> dict[str, Any]:
         return {name: _named(name, value) for name, value in self.custom_objects.items()}

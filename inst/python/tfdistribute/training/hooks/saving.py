@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError
+from tfdistribute.files import absolute_path, canonical_path
 from tfdistribute.training.hooks.description import Hook, HookContext
 
 
@@ -56,7 +56,8 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
                 listeners=list(self.listeners),
             )
 
-        if context.model_dir is not None and _is_same(directory, context.model_dir):
+        own = context.model_dir
+        if own is not None and canonical_path(directory) == canonical_path(own):
             return make(self.saver)
         if self.saver is not None or self.scaffold is not None:
             return engine.hooks.SaveElsewhere(lambda _: make(self.saver))
@@ -145,8 +146,4 @@ def _directory(given: str | None, context: HookContext, argument: str, name: str
             argument=argument,
             value="NULL",
         )
-    return os.path.abspath(os.path.expanduser(directory))
-
-
-def _is_same(directory: str, model_dir: str) -> bool:
-    return os.path.realpath(directory) == os.path.realpath(os.path.expanduser(model_dir))
+    return absolute_path(directory)

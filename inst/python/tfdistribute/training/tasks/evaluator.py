@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from tfdistribute import engine, task_events
+from tfdistribute import task_events
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.cluster.peers import format_tasks
@@ -102,15 +102,8 @@ class _Evaluator:
 
     def _newest(self) -> str | None:
         """Find the newest checkpoint; None if it is broken, which the chief repairs when it restarts."""
-        remote = "://" in self._model_dir
-        find = engine.tf.train.latest_checkpoint if remote else listed_checkpoint
-        newest = find(self._model_dir)
-        return newest if newest is not None and self._is_whole(newest) else None
-
-    def _is_whole(self, checkpoint: str) -> bool:
-        if "://" in self._model_dir:
-            return engine.tf.io.gfile.exists(f"{checkpoint}.index")
-        return is_whole(checkpoint)
+        newest = listed_checkpoint(self._model_dir)
+        return newest if newest is not None and is_whole(newest) else None
 
     def _record(self) -> TrainingRecord | None:
         record = self._progress.read()
@@ -163,7 +156,7 @@ class _Evaluator:
                 metrics = self._metrics(checkpoint)
                 self._export(checkpoint, metrics, last)
         except TfdistributeError:
-            if self._is_whole(checkpoint):
+            if is_whole(checkpoint):
                 raise
             return False
         return True

@@ -53,7 +53,7 @@ class TaskHistory(History):
         """Report a checkpoint, and save the losses up to it."""
         task_events.emit("checkpoint", step=step)
         # A chief that is stopped may be ended before it returns.
-        self._save_losses()
+        super().checkpoint_saved(step)
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
         """Note the loss of one step, and report it if it belongs to the record of the training."""

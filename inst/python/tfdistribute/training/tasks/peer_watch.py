@@ -70,6 +70,8 @@ class PeerWatch:
         self.step: int | None = None
         # Why the session was closed during a step.
         self.verdict: TfdistributeError | None = None
+        # Returns the error of a lease on model_dir that another job has taken.
+        self.lease_loss: Callable[[], TfdistributeError | None] = lambda: None
 
     def after_step(self, step: int) -> None:
         """Note a step of this task."""
@@ -116,10 +118,11 @@ class PeerWatch:
         TensorFlow waits for ever for a task that is frozen, or that has ended its training while its process goes on.
         """
         servers = self._member.servers
-        if servers and task_events.is_supervised():
+        self.verdict = self.lease_loss()
+        if self.verdict is None and servers and task_events.is_supervised():
             # Each lost task is restarted alone, and the others wait for it.
             return False
-        self.verdict = self._peers.report()
+        self.verdict = self.verdict or self._peers.report()
         # The last checkpoint needs the servers.
         if self.verdict is None and (servers or not self._is_at_end()):
             self.verdict = self._silent() or (self._quiet() if self._member.in_step else None)

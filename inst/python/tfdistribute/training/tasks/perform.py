@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.files import canonical_path
 from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.preparation import Prepared, prepare_training
+from tfdistribute.training.remote.lease import Lease, leased
 from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.begin import (
@@ -52,7 +56,8 @@ def perform(assignment: TaskAssignment) -> History:
         elif member.evaluates:
             history = evaluate_checkpoints(assignment, peers)
         else:
-            history = _train(assignment, peers)
+            with _lease(assignment) as lease:
+                history = _train(assignment, peers, lease)
     except BaseException as error:
         if isinstance(error, Exception):
             task_events.emit_failure(error)
@@ -77,7 +82,7 @@ def _check(assignment: TaskAssignment) -> None:
 def _check_lock(model_dir: str) -> None:
     """Check that the job has locked the directory in which this task trains."""
     locked = os.environ.get(task_events.MODEL_DIR)
-    if locked and os.path.realpath(locked) != os.path.realpath(model_dir):
+    if locked and canonical_path(locked) != canonical_path(model_dir):
         raise ModelDirectoryError(
             f'`model_dir` "{model_dir}" is not the directory of this job, which has locked "{locked}".',
             "Start the job again: its files name two directories.",
@@ -94,7 +99,19 @@ def _last_step(assignment: TaskAssignment, history: History) -> int:
     return int(max(steps, default=0))
 
 
-def _train(assignment: TaskAssignment, peers: Peers) -> History:
+def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
+    """Hold the lease on a remote model_dir inside the block, as the chief; others get None."""
+    member = assignment.member
+    if not member.is_chief:
+        return contextlib.nullcontext()
+    # The tasks of two hosts may have the same loopback addresses.
+    job = (
+        member.job_name if task_events.is_in_job() else f"{socket.gethostname()} {member.job_name}"
+    )
+    return leased(assignment.model.model_dir, job)
+
+
+def _train(assignment: TaskAssignment, peers: Peers, lease: Lease | None) -> History:
     member, spec = assignment.member, assignment.train
     model_dir = assignment.model.model_dir
     with translate_errors(assignment.verb, model_dir):
@@ -112,6 +129,8 @@ def _train(assignment: TaskAssignment, peers: Peers) -> History:
     ):
         start_server(member, prepared.estimator.config)
         begin, history, watch = _agree(assignment, prepared, peers, known, stop)
+        if lease is not None:
+            watch.lease_loss = lease.loss
         outermost.enter_context(history.saved())
         with translate_losses(watch):
             session = engine.tasks.TaskSession(

@@ -14,11 +14,10 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from tfdistribute import engine, task_events
+from tfdistribute import storage, task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.files import parse_json
+from tfdistribute.files import parse_object
 from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"
@@ -73,12 +72,11 @@ class ProgressFile:
     def read(self) -> TrainingRecord | None:
         """Read the record of this process's own job; None if there is none."""
         try:
-            with engine.tf.io.gfile.GFile(self._path, "r") as file:
-                fields: Any = parse_json(file.read())
-            record = TrainingRecord(**fields)
-        except (engine.tf.errors.OpError, ValueError, TypeError):
+            fields = parse_object(storage.read_bytes(self._path))
+            record = None if fields is None else TrainingRecord(**fields)
+        except (OSError, TypeError):
             return None
-        return record if record.job == self._job else None
+        return record if record is not None and record.job == self._job else None
 
     def first_step(self, step: int) -> int:
         """Return the global step at which the job began, given that of the newest checkpoint."""
@@ -109,8 +107,6 @@ class ProgressFile:
         self._write(dataclasses.replace(record, finished_step=step, interrupted=interrupted))
 
     def _write(self, record: TrainingRecord) -> None:
-        gfile = engine.tf.io.gfile
-        # Atomic, because other tasks read it at any time.
-        with gfile.GFile(self._path + ".new", "w") as file:
-            file.write(json.dumps(dataclasses.asdict(record)))
-        gfile.rename(self._path + ".new", self._path, overwrite=True)
+        # At once, because other tasks read it at any time.
+        content = json.dumps(dataclasses.asdict(record))
+        storage.of(self._path).write(self._path, content.encode())

@@ -1,0 +1,230 @@
+"""Files on this machine or on remote storage, such as the objects of a bucket, in one set of functions.
+
+Local files need Python only. Remote ones are read and written by TensorFlow's file systems, which ``engine`` provides.
+A remote file appears whole when it is written, but nothing can be appended to it, and renaming it copies it. Whatever
+fails, on remote storage too, is an ``OSError`` with its reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Collection, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from tfdistribute.errors import BackendError
+from tfdistribute.files import is_remote, open_regular
+
+# Schemes that TensorFlow reads once this package is imported.
+PACKAGE, MODULE = "tensorflow-io", "tensorflow_io"
+OF_PACKAGE = ("s3", "az", "hdfs", "viewfs", "har")
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of a file or directory.
+
+    Args:
+        size: Bytes.
+        modified_ns: Time of the last change on the clock of the storage, in nanoseconds since 1970.
+        is_directory: Whether it is a directory.
+        identity: What differs between two files of one name on this machine; 0 on remote storage.
+    """
+
+    size: int
+    modified_ns: int
+    is_directory: bool = False
+    identity: int = 0
+
+
+class Storage(Protocol):
+    """What reads and writes files."""
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file at once: readers see the old content or the new one."""
+        ...
+
+    def status(self, path: str) -> Status:
+        """Return the state of a file or directory."""
+        ...
+
+    def names(self, directory: str) -> list[str]:
+        """List the files and directories in a directory, sorted; none if it does not exist."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents, if they are missing and the storage has directories."""
+        ...
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a file."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with its files, as far as possible."""
+        ...
+
+
+class _Local:
+    def open(self, path: str) -> BinaryIO:
+        return open_regular(path)
+
+    def write(self, path: str, content: bytes) -> None:
+        new = f"{path}.{secrets.token_hex(8)}.new"
+        try:
+            with open(new, "xb") as file:
+                file.write(content)
+            os.replace(new, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            raise
+
+    def status(self, path: str) -> Status:
+        found = os.stat(path)
+        return Status(found.st_size, found.st_mtime_ns, stat.S_ISDIR(found.st_mode), found.st_ino)
+
+    def names(self, directory: str) -> list[str]:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(os.listdir(directory))
+        return []
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, path: str, to: str) -> None:
+        os.rename(path, to)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_directory(self, path: str) -> None:
+        if not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+_LOCAL = _Local()
+# Returns the remote storage of a path; ``engine`` sets it.
+_remote: list[Callable[[str], Storage]] = []
+
+
+def provide_remote(find: Callable[[str], Storage]) -> None:
+    """Let a function find the storage of remote paths; it starts TensorFlow when it is first called."""
+    _remote[:] = [find]
+
+
+def of(path: str) -> Storage:
+    """Return the storage of a path.
+
+    Raises:
+        BackendError: nothing installed reads the scheme of the path.
+    """
+    if not is_remote(path):
+        return _LOCAL
+    check_package(path)
+    if not _remote:
+        raise BackendError(
+            f'"{path}" is on remote storage, which needs TensorFlow in this process.'
+        )
+    return _remote[0](path)
+
+
+def check_package(path: str) -> None:
+    """Check, without TensorFlow, that the package for a path's scheme is installed if it needs one.
+
+    Raises:
+        BackendError: it is not.
+    """
+    scheme = scheme_of(path)
+    if scheme in OF_PACKAGE and importlib.util.find_spec(MODULE) is None:
+        raise BackendError(
+            f'"{path}" has the scheme "{scheme}", which TensorFlow reads only with the Python package {PACKAGE}, and '
+            "that is not installed.",
+            f"Install the release for your TensorFlow, for 2.15 with `pip install --no-deps {PACKAGE}==0.36.0`.",
+            value=path,
+        )
+
+
+def scheme_of(path: str) -> str:
+    """Return the scheme of a path, such as "gs"; "" if it has none."""
+    return path.partition("://")[0].lower() if is_remote(path) else ""
+
+
+def read_bytes(path: str) -> bytes:
+    """Read a file."""
+    with of(path).open(path) as file:
+        return file.read()
+
+
+def read_if_any(path: str) -> bytes:
+    """Read a file; nothing if it does not exist."""
+    try:
+        return read_bytes(path)
+    except FileNotFoundError:
+        return b""
+
+
+def exists(path: str) -> bool:
+    """Return whether a path is that of a file or a directory."""
+    try:
+        of(path).status(path)
+    except OSError:
+        return False
+    return True
+
+
+def is_file(path: str) -> bool:
+    """Return whether a path is that of a file."""
+    try:
+        return not of(path).status(path).is_directory
+    except OSError:
+        return False
+
+
+def is_directory(path: str) -> bool:
+    """Return whether a path is that of a directory: on most storage, whether any name begins with it."""
+    try:
+        return of(path).status(path).is_directory
+    except OSError:
+        return False
+
+
+def copy(path: str, to: str) -> None:
+    """Copy a file, on this machine or not, to another place."""
+    of(to).write(to, read_bytes(path))
+
+
+@contextlib.contextmanager
+def local_copy(path: str) -> Generator[str]:
+    """Yield the path of a file on this machine: a copy of a remote one, which goes with the block."""
+    if not is_remote(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        local = os.path.join(directory, os.path.basename(path))
+        copy(path, local)
+        yield local
+
+
+def copy_directory(directory: str, to: str, last: Collection[str] = ()) -> None:
+    """Copy the files of a local directory, at any depth; those named in ``last`` after all others."""
+    files = sorted(path for path in Path(directory).rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path.name in last):
+        place = os.path.join(to, path.relative_to(directory).as_posix())
+        of(place).make_directory(os.path.dirname(place))
+        copy(str(path), place)

@@ -1,0 +1,1 @@
+"""Model directories on remote storage: access and the lease of a job. Neither is needed for local ones."""

@@ -1,0 +1,213 @@
+"""The verbs with a model directory in a bucket, gs://."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import hooks, strategies
+from support.checkpoints import assert_identical, variables
+from support.gcs_store import BUCKET, REFUSED, Store
+
+from tfdistribute import history_file
+from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step
+from tfdistribute.errors import BackendError, ModelDirectoryError
+from tfdistribute.models import Model
+from tfdistribute.training import (
+    EvalSpec,
+    TrainSpec,
+    concatenated,
+    evaluate,
+    export_savedmodel,
+    global_step,
+    predict,
+    read_history,
+    train,
+    train_and_evaluate,
+    variable_value,
+)
+
+SETTINGS = strategies.settings("none", save_checkpoints_steps=10)
+LOSSES = history_file.LOSSES
+
+
+def described(name: str, **fields: Any) -> Model:
+    return hooks.models.line(f"gs://{BUCKET}/{name}", optimizer=hooks.models.sgd(0.1), **fields)
+
+
+def steps_in(store: Store, name: str) -> list[int]:
+    lines = store.path(f"{name}/{LOSSES}").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["step"] for line in lines]
+
+
+def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
+    bucket: Store, tmp_path: Path
+) -> None:
+    model, source = described("verbs"), hooks.source()
+    first = train(model, SETTINGS, source, steps=20)
+    assert (first.steps[-1], global_step(model.model_dir)) == (20, 20)
+    # It goes on from the step of the bucket.
+    ends = train(model, SETTINGS, source, steps=10).last_step
+    assert (ends, newest_step(model.model_dir)) == (30, 30)
+    metrics = evaluate(model, SETTINGS, hooks.source(1))
+    assert metrics["global_step"] == 30
+    rows = concatenated(predict(model, SETTINGS, hooks.source(1)))
+    assert len(rows["predictions"]) == 32
+    train_spec, eval_spec = TrainSpec(source, 40), EvalSpec(hooks.source(1), start_delay_secs=0)
+    assert train_and_evaluate(model, SETTINGS, train_spec, eval_spec).evaluations
+    history = read_history(model.model_dir)
+    assert history["training"]["step"] == [1, 10, 20, 21, 30, 31, 40]
+    assert [row["global_step"] for row in history["evaluation"]] == [30, 40]
+    assert history["global_step"] == 40
+    assert list(tmp_path.iterdir()) == []
+    here = hooks.model(tmp_path / "here")
+    for steps in (20, 10, 10):
+        train(here, SETTINGS, source, steps=steps)
+    assert_identical(variables(model.model_dir), variables(here.model_dir))
+    # A killed process leaves no more than these.
+    assert {name.split("/")[1] for name in bucket.names("verbs/tfdistribute")} == {
+        "tfdistribute-model.json",
+        LOSSES,
+        history_file.EVALUATIONS,
+    }
+
+
+def test_a_model_is_exported_to_a_bucket_and_its_last_file_makes_it_complete(
+    tensorflow: Any, bucket: Store, tmp_path: Path
+) -> None:
+    model = described("exported")
+    train(model, SETTINGS, hooks.source(), steps=2)
+    target = f"gs://{BUCKET}/export"
+    bucket.path("export/variables/left.over").write_text("of an earlier export")
+    bucket.path("export/saved_model.pb").write_text("of an earlier export")
+    before = len(bucket.requests())
+    assert export_savedmodel(model, SETTINGS, f"{target}/") == target
+    written = [each for each in bucket.requests()[before:] if each.startswith("PUT _upload")]
+    assert bucket.names("export/") == [
+        "export/saved_model.pb",
+        "export/variables/variables.data-00000-of-00001",
+        "export/variables/variables.index",
+    ]
+    times = {name: bucket.path(name).stat().st_mtime_ns for name in bucket.names("export/")}
+    assert (max(times, key=lambda name: times[name]), len(written)) == ("export/saved_model.pb", 3)
+    assert "serving_default" in tensorflow.saved_model.load(target).signatures
+    with pytest.raises(ModelDirectoryError, match="exists already"):
+        export_savedmodel(model, SETTINGS, target, overwrite=False)
+    version = export_savedmodel(model, SETTINGS, f"gs://{BUCKET}/versions", versioned=True)
+    assert version.removeprefix(f"gs://{BUCKET}/versions/").isdecimal()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_begins_with_a_checkpoint_in_a_bucket(bucket: Store) -> None:
+    train(described("source"), SETTINGS, hooks.source(), steps=10)
+    start = {"ckpt_to_initialize_from": f"gs://{BUCKET}/source"}
+    warm = described("warm", warm_start_from=start)
+    train(warm, strategies.settings(), hooks.source(), steps=1)
+    cold = described("cold")
+    train(cold, strategies.settings(), hooks.source(), steps=1)
+    name = "linear/linear_model/x/weights"
+    values = [variable_value(each.model_dir, name)[0, 0] for each in (cold, warm)]
+    assert values[0] < 1 < values[1]
+    missing = described("other", warm_start_from={"ckpt_to_initialize_from": f"{start}/no"})
+    with pytest.raises(ModelDirectoryError, match="holds no checkpoint"):
+        train(missing, SETTINGS, hooks.source(), steps=1)
+
+
+def test_losses_are_written_with_checkpoints_and_agree_with_the_newest_after_a_kill(
+    bucket: Store,
+) -> None:
+    model = described("killed")
+    written = f"PUT _upload {BUCKET}"
+    train(model, SETTINGS, hooks.source(), steps=20)
+    requests = [each for each in bucket.requests() if each.startswith(written)]
+    content = bucket.path(f"killed/{LOSSES}").read_bytes()
+    assert steps_in(bucket, "killed") == [1, 10, 20]
+    # What was written after the checkpoint of step 20, by a process that was then killed, is trained again.
+    more = {"step": 30, "loss": 9.0, "seconds": 9.0, "examples_per_second": None}
+    bucket.path(f"killed/{LOSSES}").write_bytes(content + json.dumps(more).encode() + b"\n")
+    train(model, SETTINGS, hooks.source(), steps=10)
+    training = read_history(model.model_dir)["training"]
+    assert training["step"] == [1, 10, 20, 21, 30]
+    assert training["loss"][-1] < 9
+    assert requests
+
+
+def test_a_broken_newest_checkpoint_in_a_bucket_is_set_aside(bucket: Store) -> None:
+    model = described("broken")
+    train(model, SETTINGS, hooks.source(), steps=20)
+    bucket.path("broken/model.ckpt-20.data-00000-of-00001").write_bytes(b"short")
+    with pytest.warns(
+        UserWarning, match=r"model.ckpt-20 .* is broken: evaluate uses model.ckpt-10"
+    ):
+        assert evaluate(model, SETTINGS, hooks.source(1))["global_step"] == 10
+    with pytest.warns(UserWarning, match="continues from model.ckpt-10"):
+        train(model, SETTINGS, hooks.source(), steps=2)
+    assert newest_checkpoint(model.model_dir) == f"{model.model_dir}/model.ckpt-12"
+    assert "broken/model.ckpt-20.index.broken" in bucket.names("broken/")
+
+
+def test_the_best_weights_of_a_training_in_a_bucket_are_restored(bucket: Store) -> None:
+    model = described("stopped")
+    settings = {"monitor": "loss", "mode": "max", "patience_steps": 2, "restore_best_weights": True}
+    stopping = hooks.hook("early_stopping", **settings)
+    train(model, SETTINGS, hooks.source(), steps=20, hooks=[stopping])
+    assert newest_step(model.model_dir) == 1
+    assert bucket.names("stopped/best-weights") == []
+
+
+@pytest.mark.parametrize(
+    ("place", "reason", "remedy"),
+    [
+        ("gs://missing/m", "The specified bucket does not exist", "Create the bucket"),
+        (f"gs://{REFUSED}/m", "Permission .* denied", "GOOGLE_APPLICATION_CREDENTIALS"),
+    ],
+)
+def test_a_bucket_that_cannot_be_used_is_named_before_a_training_starts(
+    bucket: Store, tmp_path: Path, place: str, reason: str, remedy: str
+) -> None:
+    model = hooks.models.line(place)
+    with pytest.raises(ModelDirectoryError, match=f"cannot be written: {reason}") as caught:
+        train(model, SETTINGS, hooks.source(), steps=2)
+    assert (caught.value.argument, caught.value.value) == ("model_dir", place)
+    assert remedy in str(caught.value.remedy)
+    with pytest.raises(ModelDirectoryError, match=f"cannot be read: {reason}"):
+        evaluate(model, SETTINGS, hooks.source(1))
+    trained = described("usable")
+    train(trained, SETTINGS, hooks.source(), steps=1)
+    with pytest.raises(ModelDirectoryError, match="`export_dir_base` .* cannot be written"):
+        export_savedmodel(trained, SETTINGS, f"{place}/export")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "remedy"),
+    [
+        (
+            "s3://bucket/m",
+            "only with the Python package tensorflow-io, and that is not",
+            "pip install",
+        ),
+        ("moon://bucket/m", '"moon", which nothing installed reads', "tensorflow-io"),
+    ],
+)
+def test_a_scheme_that_nothing_reads_is_refused_before_a_training_starts(
+    tensorflow: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    text: str,
+    remedy: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = hooks.models.line(place)
+    for verb in (
+        lambda: train(model, SETTINGS, hooks.source(), steps=2),
+        lambda: evaluate(model, SETTINGS, hooks.source(1)),
+        lambda: read_history(place),
+    ):
+        with pytest.raises(BackendError, match=text) as caught:
+            verb()
+        assert remedy in str(caught.value.remedy)
+    assert list(tmp_path.iterdir()) == []

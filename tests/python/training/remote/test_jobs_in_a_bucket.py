@@ -1,0 +1,83 @@
+"""Jobs of several processes with a model directory in a bucket, gs://."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import cluster_task
+from support.checkpoints import assert_alike, variables
+from support.fault_jobs import fault_job
+from support.gcs_store import BUCKET, REFUSED, Store
+
+from tfdistribute.bridge import jobs
+from tfdistribute.cluster.spec import LocalCluster
+from tfdistribute.descriptions import read
+from tfdistribute.errors import BackendError, ModelDirectoryError, TfdistributeError
+from tfdistribute.history_file import LOSSES, read_losses
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.job_handle import find_job
+from tfdistribute.plan import Workload
+from tfdistribute.strategies import Strategy
+from tfdistribute.training.remote import lease
+
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
+
+MODEL = f"gs://{BUCKET}/job"
+
+
+def refusal(model_dir: str) -> TfdistributeError:
+    """The error of R's first call for a job."""
+    with pytest.raises(TfdistributeError) as caught:
+        strategy = read(Strategy, {"kind": "multi_worker"})
+        jobs.prepare_job(LocalCluster(workers=2), strategy, "train", Workload(model_dir))
+    assert list(private_directory.own_directories()) == []
+    return caught.value
+
+
+def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
+    bucket: Store, tmp_path: Path
+) -> None:
+    config = {"train_distribute": {"kind": "multi_worker"}}
+    options = {"max_steps": 20, "config": config, "remote": MODEL, "stops": ["chief-0 step-14"]}
+    with fault_job(tmp_path / "job", options, model_dir=MODEL, evaluator=True, max_steps=20) as job:
+        job.await_stop(0)
+        owner = json.loads(bucket.path(f"job/{lease.NAME}").read_bytes())
+        assert owner["job"] == Path(job.handle["directory"]).name
+        found = find_job(f"{MODEL}/")
+        assert found is not None
+        assert found["id"] == job.handle["id"]
+        with pytest.raises(ModelDirectoryError, match=f"another job: .*pid {chief_of(job)}"):
+            lease.check_free(MODEL)
+        job.kill("worker 0")
+        job.go_on(0)
+        state = job.end()
+    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 20, 1)
+    # From 14 back to the checkpoint of step 10.
+    assert state["steps_lost"] == 4
+    assert state["evaluations"][-1]["global_step"] == 20
+    assert read_losses(MODEL).columns()["step"][-1] == 20
+    assert state["history"]["training"]["step"][-1] == 20
+    left = {name.split("/")[1] for name in bucket.names("job/")}
+    assert lease.NAME not in left
+    assert LOSSES in left
+    assert list(tmp_path.rglob("gs:")) == []
+    cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 20})
+    assert_alike(variables(MODEL), variables(tmp_path / "alone" / "custom" / "model"))
+
+
+def chief_of(job: Any) -> int:
+    return job.row("chief 0")["pid"]
+
+
+def test_a_job_that_cannot_use_its_bucket_is_refused_before_a_process_starts(
+    bucket: Store,
+) -> None:
+    assert "cannot be written: The specified bucket" in refusal("gs://missing/m").problem
+    assert isinstance(refusal(f"gs://{REFUSED}/m"), ModelDirectoryError)
+    assert isinstance(refusal("s3://bucket/m"), BackendError)
+    running = lease.Lease(f"gs://{BUCKET}/taken", "first")
+    with running.held():
+        assert "is in use by another job" in refusal(f"gs://{BUCKET}/taken").problem
