@@ -98,7 +98,7 @@ def test_the_package_for_a_scheme_is_imported_when_it_is_there(
     with pytest.raises(BackendError, match='"s3", which nothing installed reads'):
         storage.of("s3://bucket/file")
     assert (tmp_path / "imported").exists()
-    monkeypatch.delitem(sys.modules, "tensorflow_io")
+    sys.modules.pop("tensorflow_io")
     module.write_text("raise ImportError('built for another TensorFlow')")
     importlib.invalidate_caches()
     with pytest.raises(BackendError, match="cannot be imported: built for another") as caught:

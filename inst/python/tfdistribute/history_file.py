@@ -98,6 +98,8 @@ def read_evaluations(model_dir: str) -> list[Row]:
 
 
 def _read(model_dir: str, file: str) -> list[Row]:
+    # An error about the scheme names the directory.
+    storage.of(model_dir)
     try:
         text = storage.read_bytes(os.path.join(model_dir, file)).decode(errors="replace")
     except OSError:

@@ -31,6 +31,8 @@ def listed_checkpoint(model_dir: str) -> str | None:
     Source:
         The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps.
     """
+    # An error about the scheme names the directory.
+    storage.of(model_dir)
     if not storage.is_file(os.path.join(model_dir, STATE)):
         return None
     found = _NEWEST.search(_state(model_dir) or "")

@@ -115,6 +115,8 @@ class ModelDirectory:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        # An error about the scheme names the directory.
+        storage.of(path)
         self._signed = _read_signed(path)
 
     @property

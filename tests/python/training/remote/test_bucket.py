@@ -150,8 +150,8 @@ def test_a_broken_newest_checkpoint_in_a_bucket_is_set_aside(bucket: Store) -> N
 
 def test_the_best_weights_of_a_training_in_a_bucket_are_restored(bucket: Store) -> None:
     model = described("stopped")
-    settings = {"monitor": "loss", "mode": "max", "patience_steps": 2, "restore_best_weights": True}
-    stopping = hooks.hook("early_stopping", **settings)
+    watched = {"monitor": "loss", "data": "training", "mode": "max", "every_n_steps": 1}
+    stopping = hooks.hook("early_stopping", patience_steps=2, restore_best_weights=True, **watched)
     train(model, SETTINGS, hooks.source(), steps=20, hooks=[stopping])
     assert newest_step(model.model_dir) == 1
     assert bucket.names("stopped/best-weights") == []
@@ -209,5 +209,6 @@ def test_a_scheme_that_nothing_reads_is_refused_before_a_training_starts(
     ):
         with pytest.raises(BackendError, match=text) as caught:
             verb()
+        assert f'"{place}" has the scheme' in caught.value.problem
         assert remedy in str(caught.value.remedy)
     assert list(tmp_path.iterdir()) == []
