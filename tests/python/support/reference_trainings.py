@@ -32,7 +32,7 @@ X = numbers.normal(size=ROWS).astype("float32")
 WORDS = numbers.integers(0, 3, size=ROWS)
 CLASSES = numbers.integers(0, 3, size=ROWS).astype("int32")
 
-CANNED = ("linear_regressor", "dnn_classifier", "dnn_linear_combined_regressor")
+CANNED = ("dnn_classifier", "dnn_linear_combined_regressor")
 NAMES = (*CANNED, "custom", "keras")
 
 

@@ -9,15 +9,24 @@ import pytest
 
 
 def sampled(
-    names: str | tuple[str, ...], cases: Iterable[Any], check: Collection[Any], **options: Any
+    names: str | tuple[str, ...],
+    cases: Iterable[Any],
+    check: Collection[Any],
+    versions: Collection[Any] = (),
+    **options: Any,
 ) -> Any:
-    """Like ``pytest.mark.parametrize``, but marks cases outside ``check`` as ``full``."""
+    """Like ``pytest.mark.parametrize``, but marks cases outside ``check`` as ``full``.
+
+    Those in ``versions`` are marked ``versions``.
+    """
     cases = list(cases)
     assert check, "`make check` runs no case."
     assert all(case in cases for case in check), "`check` names a case that does not exist."
+    assert all(case in check for case in versions), "`versions` names a case outside `check`."
 
     def marked(case: Any) -> Any:
         values = [case] if isinstance(names, str) else case
-        return pytest.param(*values, marks=[] if case in check else [pytest.mark.full])
+        marks = [] if case in check else [pytest.mark.full]
+        return pytest.param(*values, marks=marks + [pytest.mark.versions] * (case in versions))
 
     return pytest.mark.parametrize(names, [marked(case) for case in cases], **options)

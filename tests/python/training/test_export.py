@@ -177,8 +177,7 @@ def test_examples_give_the_numbers_of_predict(
     same(answers(tensorflow, path, examples=examples(tensorflow)), predictions(model, name))
 
 
-@pytest.mark.versions
-@sampled("name", MODELS, check=["deep", "baseline"])
+@sampled("name", MODELS, check=["deep", "baseline"], versions=["deep"])
 def test_tensors_by_name_give_the_numbers_of_predict(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path, name: str
 ) -> None:

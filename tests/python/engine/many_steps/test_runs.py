@@ -34,8 +34,12 @@ def assert_equal(one: tuple[dict[str, Any], History], other: tuple[dict[str, Any
     assert other[1].notes == []
 
 
-@pytest.mark.versions
-@sampled("model", MODELS, check=["words and dropout", "embedding", "two optimizers", "keras"])
+@sampled(
+    "model",
+    MODELS,
+    check=["words and dropout", "embedding", "two optimizers", "keras"],
+    versions=["words and dropout", "keras"],
+)
 def test_weights_and_losses_are_those_of_step_by_step_to_the_bit(
     tmp_path: Path, runs: list[int], model: str
 ):

@@ -71,7 +71,12 @@ QUICK = [
     ("loss_scale", "mirrored over 2"),
     ("batch_norm_with_adam", "multi-worker without a cluster"),
 ]
-every_case = sampled(("model", "strategy"), CASES, check=QUICK)
+OTHER_VERSIONS = [
+    ("clipped_momentum", "central storage over 2"),
+    ("all_reduce_in_model", "mirrored over 2"),
+    ("two_optimizers", "mirrored over 2"),
+]
+every_case = sampled(("model", "strategy"), CASES, check=QUICK, versions=OTHER_VERSIONS)
 
 
 def estimator(model_fn, strategy, model_dir):
@@ -113,7 +118,6 @@ def trained(tensorflow, tmp_path_factory):
     return run
 
 
-@pytest.mark.versions
 @every_case
 def test_variables_equal_those_of_tensorflows_threads_bit_for_bit(trained, model, strategy):
     variables, _, _ = trained(model, strategy, sequential=True)
@@ -134,7 +138,6 @@ def test_evaluation_equals_that_of_tensorflows_threads(trained, model, strategy)
     )
 
 
-@pytest.mark.versions
 @every_case
 def test_model_fn_is_called_on_the_calling_thread_only(trained, model, strategy):
     _, _, threads = trained(model, strategy, sequential=True)

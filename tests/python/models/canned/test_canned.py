@@ -37,8 +37,12 @@ def variables(estimator: Any) -> dict[str, Any]:
     return {name: estimator.get_variable_value(name) for name in names}
 
 
-@pytest.mark.versions
-@sampled("kind", FIELDS, check=["linear_classifier", "dnn_linear_combined_regressor"])
+@sampled(
+    "kind",
+    FIELDS,
+    check=["linear_classifier", "dnn_linear_combined_regressor"],
+    versions=["dnn_linear_combined_regressor"],
+)
 def test_a_model_learns_the_same_as_the_one_made_by_hand(
     tensorflow: Any, tmp_path: Path, kind: str
 ) -> None:

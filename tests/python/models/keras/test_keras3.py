@@ -22,7 +22,7 @@ from tfdistribute.training.export_keras import export_keras_model
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import variable_value
 
-pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.versions]
+pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.newest]
 
 STEPS = 12
 
@@ -63,6 +63,7 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
     )
 
 
+@pytest.mark.versions
 @sampled(
     ("name", "optimizer", "strategy"),
     [

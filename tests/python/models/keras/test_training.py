@@ -60,11 +60,11 @@ def fitted_by_keras(saved: Path) -> Any:
     return fitted(keras.models.load_model(saved), STEPS)
 
 
-@pytest.mark.versions
 @sampled(
     ("strategy", "steps_per_run"),
     [*((each, 1) for each in KINDS), ("mirrored", "auto")],
     check=[("central storage", 1), ("mirrored", "auto")],
+    versions=[("mirrored", "auto")],
 )
 def test_every_strategy_gives_the_numbers_of_keras(
     saved: Path,

@@ -26,8 +26,12 @@ IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 # Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
-# TensorFlow 2.15 has no Keras 3.
-KERAS_3 = ["keras 3"] if versions.is_newer(versions.tensorflow()) else []
+NEWER = versions.is_newer(versions.tensorflow())
+# TensorFlow 2.15 has no Keras 3. With newer versions, fewer models have to show that the processes still work together.
+KERAS_3 = ["keras 3"] if NEWER else []
+TWO_WORKERS = (
+    ["custom", "sparse", *KERAS_3] if NEWER else ["linear", "custom", "keras", "sparse", "parts"]
+)
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
 pytestmark = pytest.mark.jobs
@@ -171,8 +175,7 @@ def test_workers_in_step_train_as_one_process(
     steps_per_run: int | str,
     looks_at_every_step: str | None,
 ) -> None:
-    models = ["linear", "custom", "keras", "sparse", "parts", *KERAS_3]
-    models = models if workers == 2 else ["custom"]
+    models = TWO_WORKERS if workers == 2 else ["custom"]
     dropping = ["dropping"] if "keras 3" in models else []
     options = {
         "models": [*models, *dropping],
@@ -188,7 +191,7 @@ def test_workers_in_step_train_as_one_process(
         # With one thread per core, three workers on one core would deadlock.
         with on_cores(1 if workers == 3 else None):
             running.start_all()
-        if workers == 2:
+        if workers == 2 and not NEWER:
             running.start("evaluator")
             names.append("evaluator-0")
         assert set(running.wait(*names).values()) == {0}, running.logs()
