@@ -17,7 +17,8 @@
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_input_error`, when a verb runs: a file is missing, has another format, has no rows, cannot be read,
-#'   is cut off (the message names the record), or changes while it is read; or a column does not exist.
+#'   is cut off, has an infinite response (the message names the record), or changes while it is read; or a column does
+#'   not exist.
 #' * `tfdistribute_sharding_error`, when a verb runs: the batch or the rows cannot be divided over the replicas.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/data/FixedLengthRecordDataset>, which reads one row at a
 #'   time.

@@ -8,3 +8,31 @@ test_that("the vignette on failures explains every class of error, and no other"
   kinds <- sub('^    kind = "([a-z_]+)"$', "\\1", grep('^    kind = "', tree, value = TRUE))
   expect_setequal(explained, paste0("tfdistribute_", setdiff(kinds, "error"), "_error"))
 })
+
+test_that("the vignette's table of accepted values is true for data in R", {
+  lines <- readLines(file.path(source_root(), "vignettes", "input-pipelines.Rmd"))
+  rows <- strsplit(grep("^\\| an? .*\\| .*\\|$|^\\| NaN .*\\|$", lines, value = TRUE), " *\\| *")
+  cells <- rlang::set_names(vapply(rows, `[[`, "", 3), vapply(rows, `[[`, "", 2))
+  values <- list(
+    "a missing feature (NA)" = list("x", NA),
+    "NaN in a feature" = list("x", NaN),
+    "an infinite feature" = list("x", Inf),
+    "a feature beyond 3.4e38" = list("x", 1e39),
+    "a missing response (NA)" = list("y", NA),
+    "NaN in the response" = list("y", NaN),
+    "an infinite response" = list("y", Inf)
+  )
+  expect_named(cells, names(values))
+  for (value in names(values)) {
+    data <- data.frame(x = c(1, 2), y = c(1, 2))
+    data[2, values[[value]][[1]]] <- values[[value]][[2]]
+    if (cells[[value]] == "kept") {
+      expect_s3_class(input_fn(y ~ x, data), "tfdistribute_input")
+    } else {
+      expect_error(input_fn(y ~ x, data), class = "tfdistribute_input_error", info = value)
+    }
+    if (grepl("impute", cells[[value]])) {
+      expect_s3_class(input_fn(y ~ x, data, impute = 7), "tfdistribute_input")
+    }
+  }
+})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -17,6 +17,12 @@ from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, read_bytes
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.infinite_responses import (
+    first_infinite,
+    has_found,
+    infinite_response,
+    refuse_infinite,
+)
 from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
 from tfdistribute.inputs.records.shard_index import (
     IndexedColumn,
@@ -64,6 +70,16 @@ class FixedLength(FileInput, kind="fixed_length"):
         records = _Records(files, columns, chosen)
         shards.check_rows(records)
         return records
+
+    def _make_unpack(
+        self, source: Source, label: str | None, dropped: str | None, packed: bool
+    ) -> Callable[..., Any]:
+        return refuse_infinite(super()._make_unpack(source, label, dropped, packed), label)
+
+    def _explain(self, source: Source, error: Exception) -> Exception | None:
+        if self.response is None or not has_found(error):
+            return None
+        return self._records.infinite(self.response)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
         # Ranges may differ between indexes.
@@ -170,6 +186,16 @@ class _Records:
             matrices = self._converted(block, start, records)
         self._check_codes(block, start, matrices)
         yield matrices
+
+    def infinite(self, name: str) -> InputError | None:
+        """Find the first record in which a column is infinite."""
+        for block in self.blocks:
+            for matrices in self.read(block, 0, block.rows):
+                row = first_infinite(self.layout.slots[name].of(matrices))
+                if row is not None:
+                    path = self.files[block.file].path
+                    return infinite_response(name, path, block.first + row + 1)
+        return None
 
     def _converted(self, block: Block, start: int, records: npt.NDArray[np.uint8]) -> Matrices:
         matrices = self.layout.empty(len(records))

@@ -22,6 +22,12 @@ from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, open_file, read_bytes
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.infinite_responses import (
+    first_infinite,
+    has_found,
+    infinite_response,
+    refuse_infinite,
+)
 from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
 from tfdistribute.inputs.records.shard_index import (
     ShardIndex,
@@ -30,7 +36,7 @@ from tfdistribute.inputs.records.shard_index import (
     indexed_columns,
 )
 from tfdistribute.inputs.records.shard_writing import write_shards
-from tfdistribute.inputs.records.tfrecord_errors import first_fault
+from tfdistribute.inputs.records.tfrecord_errors import first_fault, floats_of
 
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
@@ -98,12 +104,15 @@ class TFRecord(FileInput, kind="tfrecord"):
     ) -> Callable[..., Any]:
         parsed = {name: facts for name, facts in self._chosen.items() if name != dropped}
         cast(_Messages, source).parsed = parsed
-        return _make_parse(parsed, label)
+        return refuse_infinite(_make_parse(parsed, label), label)
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
+        messages = cast(_Messages, source)
+        if self.response is not None and has_found(error):
+            return messages.infinite(self.response)
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
-        return cast(_Messages, source).fault() if parsing else None
+        return messages.fault() if parsing else None
 
     def _parallel_calls(self) -> int | None:
         return cast(int, engine.tf.data.AUTOTUNE)
@@ -206,6 +215,16 @@ class _Messages:
                     argument="paths",
                     value=path,
                 )
+
+    def infinite(self, name: str) -> InputError | None:
+        """Find a record in which a column is infinite, in the blocks read last."""
+        for block in reversed(list(self._last_read)):
+            records = self._messages(block, 0, block.rows)[:, 0].tolist()
+            row = first_infinite(floats_of(records, name))
+            if row is not None:
+                path = self.files[block.file].path
+                return infinite_response(name, path, block.first + row + 1)
+        return None
 
     def fault(self) -> InputError | None:
         """Find a record without the expected columns in the blocks read last."""

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 
@@ -21,6 +24,13 @@ _HELD: Mapping[str, str] = {
     "int64_list": "whole numbers",
     "bytes_list": "strings",
 }
+
+
+def floats_of(messages: Sequence[bytes], name: str) -> npt.NDArray[np.float32]:
+    """Return a column of floating-point numbers of messages that have it."""
+    parse = engine.tf.train.Example.FromString
+    rows = [parse(message).features.feature[name].float_list.value for message in messages]
+    return np.array(rows, np.float32)
 
 
 def first_fault(
