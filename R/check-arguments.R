@@ -207,7 +207,7 @@ check_class <- function(
   if (null && is.null(value)) {
     return(NULL)
   }
-  if (!inherits(value, class)) {
+  if (!inherits(value, class) || !is.list(value) || length(value) == 0) {
     abort_argument(value, "{expected}{or_null(null)}", argument)
   }
   value

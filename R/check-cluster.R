@@ -6,6 +6,7 @@
 #' It reports:
 #' * addresses: the same one for two tasks, a missing port, a port in use (with the process id of its owner), localhost
 #'   among remote hosts, an unknown host;
+#' * more devices for each process than this machine has;
 #' * tasks: parameter servers without a chief, two chiefs, an evaluator inside `cluster`, a task that does not exist, an
 #'   unknown role, tasks with different clusters;
 #' * TF_CONFIG: not JSON (with the position), or set after TensorFlow started;
@@ -30,7 +31,7 @@
 #' @examplesIf tfdistribute_available()
 #' cluster_check(cluster(
 #'   chief = "localhost:2222",
-#'   worker = c("192.0.2.1", "localhost:2222"),
+#'   worker = c("192.0.2.1", "127.0.0.1:2222"),
 #'   task = "worker 2"
 #' ))
 #' cluster_check(local_cluster(workers = 3), batch_size = 128)

@@ -29,7 +29,7 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_cluster_error`: a string is not an address, for example because a shell would interpret one of its
-#'   characters; or no task trains.
+#'   characters; a port is not from 1 to 65535; two tasks have the same address; or no task trains.
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @inherit as_tf_config references
 #' @family clusters
@@ -71,7 +71,7 @@ cluster <- function(
       argument = "chief"
     )
   }
-  described
+  check_distinct_addresses(described)
 }
 
 # Addresses become part of command lines and paths, so characters that are special to a shell or ssh are not allowed.
@@ -100,7 +100,43 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
       value = wrong[[1]]
     )
   }
+  # A missing port is a row of cluster_check().
+  ports <- sub(":", "", sub(address_pattern, "\\3", addresses, perl = TRUE), fixed = TRUE)
+  is_port <- grepl("^0*[1-9][0-9]{0,4}$", ports) & suppressWarnings(as.numeric(ports)) < 65536
+  wrong <- addresses[nzchar(ports) & !is_port]
+  if (length(wrong) > 0) {
+    abort_tfdistribute(
+      "cluster",
+      problem = "The address {show_value(wrong[[1]])} has no port from 1 to 65535.",
+      remedy = "Write \"host:port\", such as \"host-a:2222\".",
+      argument = argument,
+      value = wrong[[1]]
+    )
+  }
   addresses
+}
+
+# The evaluator does not listen, and a task without a port has no address yet.
+check_distinct_addresses <- function(described) {
+  addresses <- unlist(unclass(described)[cluster_roles])
+  tasks <- task_names(described)
+  listens <- !startsWith(tasks, "evaluator") & grepl(":[^]]*$", addresses)
+  keys <- tolower(addresses[listens])
+  twice <- anyDuplicated(keys)
+  if (twice > 0) {
+    task <- tasks[listens][[twice]]
+    abort_tfdistribute(
+      "cluster",
+      problem = paste0(
+        "The address {show_value(addresses[listens][[twice]])} is also that of ",
+        "{tasks[listens][[match(keys[[twice]], keys)]]}."
+      ),
+      remedy = "Give each task its own address.",
+      argument = sub(" .*$", "", task),
+      value = task
+    )
+  }
+  described
 }
 
 # "worker 1" or list(type = "worker", index = 1)
@@ -170,8 +206,7 @@ show_task <- function(task) {
 
 #' @export
 print.tfdistribute_cluster <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

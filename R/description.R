@@ -10,6 +10,17 @@ new_description <- function(family, kind, ...) {
   )
 }
 
+# Print a description by its lines. A list that only has the class of one is printed as a list.
+print_description <- function(x, lines) {
+  lines <- tryCatch(lines, error = function(error) NULL)
+  if (is.null(lines)) {
+    print(unclass(x))
+  } else {
+    writeLines(lines)
+  }
+  invisible(x)
+}
+
 # The first of many texts, so that what is printed fits a screen.
 first_of <- function(texts, shown = 20) {
   more <- length(texts) - shown

@@ -153,6 +153,5 @@ format.tfdistribute_optimizer <- function(x, ...) {
 
 #' @export
 print.tfdistribute_optimizer <- function(x, ...) {
-  cat("<optimizer> ", format(x), "\n", sep = "")
-  invisible(x)
+  print_description(x, paste("<optimizer>", format(x)))
 }

@@ -251,8 +251,7 @@ refuse_partitioner <- function(value, argument = rlang::caller_arg(value)) {
 
 #' @export
 print.tfdistribute_estimator <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

@@ -199,19 +199,19 @@ check_distinct_columns <- function(columns, argument) {
 
 #' @export
 print.tfdistribute_feature_column <- function(x, ...) {
-  cat("<feature_column> ", column_name(x), ": ", format(x), "\n", sep = "")
-  invisible(x)
+  print_description(x, paste0("<feature_column> ", column_name(x), ": ", format(x)))
 }
 
 #' @export
 print.tfdistribute_feature_columns <- function(x, ...) {
-  writeLines(interpolate("<feature_columns> {length(x)} column{?s}"))
+  print_description(x, format_columns(x))
+}
+
+format_columns <- function(x) {
   names <- encodeString(vapply(x, column_name, ""), width = NA)
   kinds <- vapply(x, format, "")
-  if (length(x) > 0) {
-    cat(paste0("  ", first_of(paste0(names, "  ", kinds)), "\n"), sep = "")
-  }
-  invisible(x)
+  shown <- if (length(x) > 0) paste0("  ", first_of(paste0(names, "  ", kinds)))
+  c(interpolate("<feature_columns> {length(x)} column{?s}"), shown)
 }
 
 # A part of a list of columns is a list of columns.

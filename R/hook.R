@@ -75,8 +75,7 @@ format.tfdistribute_hook <- function(x, ...) {
 
 #' @export
 print.tfdistribute_hook <- function(x, ...) {
-  cat("<hook> ", format(x), "\n", sep = "")
-  invisible(x)
+  print_description(x, paste("<hook>", format(x)))
 }
 
 format_field <- function(value) {

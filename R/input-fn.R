@@ -232,8 +232,7 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
 
 #' @export
 print.tfdistribute_input <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

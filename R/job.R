@@ -116,8 +116,7 @@ job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "er
 #' @rdname jobs
 #' @export
 print.tfdistribute_job <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

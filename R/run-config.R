@@ -148,6 +148,10 @@ run_config <- function(
 
 #' @export
 print.tfdistribute_run_config <- function(x, ...) {
+  print_description(x, format_settings(x))
+}
+
+format_settings <- function(x) {
   changed <- names(x)[!mapply(identical, unclass(x), unclass(run_config())[names(x)])]
   # Seconds are off because steps are given, and these are shown.
   if (!is.null(x$save_checkpoints_steps)) {
@@ -155,8 +159,7 @@ print.tfdistribute_run_config <- function(x, ...) {
   }
   shown <- intersect(names(x), c("train_distribute", changed))
   values <- vapply(shown, function(name) format_setting(x[[name]], name), "")
-  cat("<run_config>\n", paste0("  ", shown, ": ", values, "\n"), sep = "")
-  invisible(x)
+  c("<run_config>", paste0("  ", shown, ": ", values))
 }
 
 # Settings that exclude each other, in TensorFlow or here.

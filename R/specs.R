@@ -66,16 +66,16 @@ eval_spec <- function(
 
 #' @export
 print.tfdistribute_train_spec <- function(x, ...) {
-  end <- if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps)
-  cat("<train_spec>", end, "\n")
-  print(x$input)
-  invisible(x)
+  print_description(x, {
+    end <- if (is.null(x$max_steps)) "until the input ends" else paste("to step", x$max_steps)
+    c(paste("<train_spec>", end), format(x$input))
+  })
 }
 
 #' @export
 print.tfdistribute_eval_spec <- function(x, ...) {
-  extent <- if (is.null(x$steps)) "all rows" else paste(x$steps, "batches")
-  cat("<eval_spec>", paste0(extent, ", at most every ", x$throttle_secs, " s"), "\n")
-  print(x$input)
-  invisible(x)
+  print_description(x, {
+    extent <- if (is.null(x$steps)) "all rows" else paste(x$steps, "batches")
+    c(paste0("<eval_spec> ", extent, ", at most every ", x$throttle_secs, " s"), format(x$input))
+  })
 }

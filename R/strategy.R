@@ -30,11 +30,10 @@ NULL
 
 #' @export
 print.tfdistribute_strategy <- function(x, ...) {
-  cat("<strategy> ", format(x), "\n", sep = "")
-  if (x$kind == "tpu") {
-    cat("  described only: this version does not train on TPUs\n")
-  }
-  invisible(x)
+  print_description(x, {
+    note <- if (x$kind == "tpu") "  described only: this version does not train on TPUs"
+    c(paste("<strategy>", format(x)), note)
+  })
 }
 
 #' @export

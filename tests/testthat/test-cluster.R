@@ -37,6 +37,8 @@ test_that("an error in a cluster names the argument", {
     cluster()
     cluster(chief = 2222)
     cluster(chief = "host-a; rm -rf ~:2222")
+    cluster(chief = "host-a:99999")
+    cluster(chief = "host-a:2222", worker = c("host-b:2222", "Host-A:2222"))
     cluster(chief = "a:1", task = "worker one")
     cluster(chief = "a:1", task = list(type = "worker"))
     cluster(chief = "a:1", start_timeout_s = 0)
@@ -111,14 +113,11 @@ test_that("a cluster from the environment records the variable's name", {
 
 test_that("all mistakes of a cluster are rows of one table", {
   skip_if_no_tensorflow()
-  found <- cluster_check(
-    cluster(
-      chief = "192.0.2.1:2222",
-      worker = c("192.0.2.2", "192.0.2.1:2222"),
-      task = "worker 2"
-    ),
-    batch_size = 128
+  text <- paste0(
+    "{\"cluster\": {\"chief\": [\"192.0.2.1:2222\"], \"worker\": [\"192.0.2.2\", \"192.0.2.1:2222\"]}, ",
+    "\"task\": {\"type\": \"worker\", \"index\": 2}}"
   )
+  found <- cluster_check(text, batch_size = 128)
   expect_s3_class(found, "tbl_df")
   expect_named(found, c("field", "severity", "message", "fix"))
   expect_identical(found$field, c("task", "worker 0", "worker 1", "batch_size"))

@@ -286,3 +286,20 @@ test_that("a wrong value of any argument is refused by a short error that names 
   }
   expect_identical(faults, character())
 })
+
+test_that("a list that only has the class of a description prints, and is refused as an argument", {
+  families <- c("cluster", "estimator", "input", "strategy", "hook", "feature_column", "job")
+  families <- c(families, "feature_columns", "run_config", "train_spec", "eval_spec", "optimizer")
+  for (class in paste0("tfdistribute_", families)) {
+    for (value in list(list(), list(kind = "local"), list(1, "a"), 1)) {
+      expect_output(print(structure(value, class = class)), info = class)
+    }
+  }
+  forged <- function(class) structure(list(), class = paste0("tfdistribute_", class))
+  expect_error(run_config(cluster = forged("cluster")), class = "tfdistribute_argument_error")
+  model <- linear_regressor(column_numeric("wt"))
+  expect_error(
+    train_and_evaluate(model, forged("train_spec"), forged("eval_spec")),
+    class = "tfdistribute_argument_error"
+  )
+})

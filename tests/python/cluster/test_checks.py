@@ -66,11 +66,47 @@ def test_a_cluster_without_mistakes_has_no_rows(cluster: Any):
 
 
 def test_the_same_address_twice_is_one_row():
-    assert the_only(of(ClusterSpec(chief=(A,), worker=(B, A)))) == (
+    assert the_only(of_text({"chief": [A], "worker": [B, A]})) == (
         "worker 1",
         "error",
         f'The address "{A}" is also that of chief 0.',
     )
+
+
+@pytest.mark.parametrize(
+    ("addresses", "argument", "problem"),
+    [
+        (
+            {"chief": (A,), "worker": (B, A)},
+            "worker",
+            f'The address "{A}" is also that of chief 0.',
+        ),
+        ({"worker": ("a:1", "A:1")}, "worker", 'The address "A:1" is also that of worker 0.'),
+        ({"chief": ("a:99999",)}, "chief", 'The address "a:99999" has no port from 1 to 65535.'),
+        ({"evaluator": ("a:0",)}, "evaluator", 'The address "a:0" has no port from 1 to 65535.'),
+    ],
+)
+def test_what_can_never_become_right_is_refused_when_it_is_described(
+    addresses: Any, argument: str, problem: str
+):
+    with pytest.raises(ClusterError) as caught:
+        ClusterSpec(**addresses)
+    assert (caught.value.argument, caught.value.problem) == (argument, problem)
+    # What may be completed later is a row of the table.
+    assert ClusterSpec(chief=("a",), worker=("a", "b:"), evaluator=("a",)).tasks
+
+
+@pytest.mark.parametrize(
+    ("devices", "rows"), [((), 0), (("/device:CPU:0",), 1), (("/device:GPU:0", "/device:GPU:1"), 0)]
+)
+def test_more_devices_than_there_are_is_one_row(devices: tuple[str, ...], rows: int):
+    found = of(LocalCluster(2, devices_per_worker=2), devices=devices)
+    assert len(found) == rows
+    for finding in found:
+        assert (finding.field, finding.severity) == ("devices_per_worker", "warning")
+        assert finding.message == (
+            "`devices_per_worker` is 2, but a process of this machine has 1 (CPU:0)."
+        )
 
 
 def test_names_of_the_loopback_are_the_same_address():
@@ -88,7 +124,7 @@ def test_localhost_among_remote_hosts_is_one_row():
 
 @pytest.mark.parametrize("address", ["192.0.2.2", "192.0.2.2:", "192.0.2.2:0", "192.0.2.2:70000"])
 def test_a_missing_port_is_one_row(address: str):
-    field, severity, message = the_only(of(ClusterSpec(chief=(A,), worker=(address,))))
+    field, severity, message = the_only(of_text({"chief": [A], "worker": [address]}))
     assert (field, severity) == ("worker 0", "error")
     assert message == f'The address "{address}" has no port from 1 to 65535.'
 

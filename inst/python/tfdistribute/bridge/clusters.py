@@ -21,7 +21,8 @@ def check_cluster(
     cluster: Cluster, devices_per_worker: int, batch_size: int | None = None
 ) -> list[dict[str, Any]]:
     """List the mistakes of a described cluster."""
-    return _as_rows(check(facts_of_cluster(cluster, devices_per_worker, batch_size)))
+    devices = devices_of_tasks(cluster, os.environ)
+    return _as_rows(check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices)))
 
 
 def check_tf_config(

@@ -9,8 +9,13 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+from tfdistribute.rules import Finding
+
+_Task = TypeVar("_Task", bound=Hashable)
 
 # No character that a shell, ssh or a path would interpret.
 _ADDRESS = re.compile(
@@ -71,6 +76,34 @@ def parse_address(text: str) -> Address | None:
     host, port = match[1].lower().strip("[]"), match[2] or ""
     address = Address(host, int(port) if port.isdecimal() and 0 < int(port) < 65536 else None)
     return None if match[1].startswith("[") and not address.is_ip_address else address
+
+
+def has_wrong_port(text: str) -> bool:
+    """Return whether an address names a port that is not one, such as "host-a:99999"."""
+    match, address = _ADDRESS.fullmatch(text), parse_address(text)
+    return match is not None and bool(match[2]) and address is not None and address.port is None
+
+
+def no_port(task: object, text: str) -> Finding:
+    """Describe an address without a usable port."""
+    return Finding(
+        str(task),
+        f'The address "{text}" has no port from 1 to 65535.',
+        'Write "host:port", such as "host-a:2222".',
+    )
+
+
+def same_addresses(texts: Mapping[_Task, str], keys: Mapping[_Task, Hashable]) -> Iterator[Finding]:
+    """Find the tasks whose addresses, or whatever represents them, are those of an earlier task."""
+    first: dict[Hashable, object] = {}
+    for task, key in keys.items():
+        other = first.setdefault(key, task)
+        if other != task:
+            yield Finding(
+                str(task),
+                f'The address "{texts[task]}" is also that of {other}.',
+                "Give each task its own address.",
+            )
 
 
 def resolve_hosts(

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdistribute.cluster.addresses import Address
+from tfdistribute.cluster.addresses import Address, no_port, same_addresses
 from tfdistribute.cluster.facts import ClusterFacts, facts_of_tf_configs
-from tfdistribute.cluster.spec import EVALUATOR, ROLES, TRAINING_ROLES, Task
+from tfdistribute.cluster.spec import EVALUATOR, ROLES, TRAINING_ROLES
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config
 from tfdistribute.errors import ClusterError
 from tfdistribute.rules import Finding, findings
@@ -186,25 +186,12 @@ def _no_addresses(facts: ClusterFacts) -> Iterator[Finding]:
 def _no_ports(facts: ClusterFacts) -> Iterator[Finding]:
     for task, address in facts.addresses.items():
         if address.port is None:
-            yield Finding(
-                str(task),
-                f'The address "{facts.texts[task]}" has no port from 1 to 65535.',
-                'Write "host:port", such as "host-a:2222".',
-            )
+            yield no_port(task, facts.texts[task])
 
 
 def _same_addresses(facts: ClusterFacts) -> Iterator[Finding]:
-    first: dict[tuple[str, int | None], Task] = {}
-    for task, address in facts.addresses.items():
-        if address.port is None:
-            continue
-        other = first.setdefault(address.key, task)
-        if other != task:
-            yield Finding(
-                str(task),
-                f'The address "{facts.texts[task]}" is also that of {other}.',
-                "Give each task its own address.",
-            )
+    with_ports = {task: each.key for task, each in facts.addresses.items() if each.port is not None}
+    yield from same_addresses(facts.texts, with_ports)
 
 
 def _loopback_among_others(facts: ClusterFacts) -> Iterator[Finding]:
@@ -246,7 +233,19 @@ def _ports_taken(facts: ClusterFacts) -> Iterator[Finding]:
             )
 
 
-# Batch and start ------------------------------------------------------------------------------------------------
+# Devices, batch and start ------------------------------------------------------------------------------------------
+
+
+def _too_few_devices(facts: ClusterFacts) -> Iterator[Finding]:
+    here = [device.removeprefix("/device:") for device in facts.devices]
+    if here and facts.devices_per_worker > len(here):
+        yield Finding(
+            "devices_per_worker",
+            f"`devices_per_worker` is {facts.devices_per_worker}, but a process of this machine has {len(here)} "
+            f"({', '.join(here)}).",
+            "Use more workers with one device each.",
+            severity="warning",
+        )
 
 
 def _batch_does_not_divide(facts: ClusterFacts) -> Iterator[Finding]:
@@ -288,6 +287,7 @@ CLUSTER_CHECKS: tuple[ClusterRule, ...] = (
     ClusterRule("The loopback is used by all tasks or by none.", _loopback_among_others),
     ClusterRule("Every host can be found.", _hosts_not_found, at_start=False),
     ClusterRule("The ports of this machine's tasks are free.", _ports_taken, at_start=False),
+    ClusterRule("A process has as many devices as asked for.", _too_few_devices, at_start=False),
     ClusterRule(
         "The batch can be split evenly over the replicas.", _batch_does_not_divide, at_start=False
     ),

@@ -27,6 +27,7 @@ class ClusterFacts:
         task: The task of this process; None if it has none.
         has_addresses: Whether addresses are known; those of a local cluster are chosen at its start.
         devices_per_worker: Devices of each process that trains.
+        devices: Devices that a process of this machine can have, by their full names; empty if they are not known.
         global_batch_size: Examples of one training step; None if not known.
         others: Further TF_CONFIGs, which should have the same cluster.
         tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
@@ -37,6 +38,7 @@ class ClusterFacts:
     task: Task | None = None
     has_addresses: bool = True
     devices_per_worker: int = 1
+    devices: tuple[str, ...] = ()
     global_batch_size: int | None = None
     others: tuple[TfConfig, ...] = field(default=())
     tf_config_is_late: bool = False
@@ -82,7 +84,10 @@ class ClusterFacts:
 
 
 def facts_of_cluster(
-    cluster: Cluster, devices_per_worker: int = 1, global_batch_size: int | None = None
+    cluster: Cluster,
+    devices_per_worker: int = 1,
+    global_batch_size: int | None = None,
+    devices: tuple[str, ...] = (),
 ) -> ClusterFacts:
     """Collect the facts of a cluster, whose own ``devices_per_worker``, if any, replaces the argument."""
     roles = dict(cluster.addresses)
@@ -93,6 +98,7 @@ def facts_of_cluster(
         task=cluster.task if isinstance(cluster, ClusterSpec) else None,
         has_addresses=isinstance(cluster, ClusterSpec),
         devices_per_worker=getattr(cluster, "devices_per_worker", devices_per_worker),
+        devices=devices,
         global_batch_size=global_batch_size,
     )
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.cluster.addresses import (
+    has_wrong_port,
+    no_port,
+    parse_address,
+    same_addresses,
+)
 from tfdistribute.descriptions import Description, check_choice, check_maximum, check_minimum
 from tfdistribute.errors import ClusterError
 
@@ -134,8 +139,9 @@ class Cluster(Description):
 class ClusterSpec(Cluster, kind="addresses"):
     """A cluster whose addresses are known.
 
-    Only text that is not an address is refused here, because addresses reach command lines. Mistakes of the cluster as
-    a whole, such as a missing port or two chiefs, are found by ``checks``.
+    Only what can never become right is refused here: text that is not an address, because addresses reach command
+    lines, a port that is not one, and an address that is written twice. ``checks`` finds all other mistakes, such as a
+    missing port or two chiefs.
 
     Args:
         chief: Address ("host:port") of the chief, if there is one.
@@ -151,7 +157,7 @@ class ClusterSpec(Cluster, kind="addresses"):
 
     Raises:
         ArgumentError: a timeout is too small.
-        ClusterError: text is not an address.
+        ClusterError: text is not an address, a port is not one, or an address occurs twice.
     """
 
     chief: tuple[str, ...] = ()
@@ -164,7 +170,7 @@ class ClusterSpec(Cluster, kind="addresses"):
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Refuse text that is not an address, and check the timeouts."""
+        """Refuse wrong and doubled addresses, and check the timeouts."""
         for name in ("start_timeout_s", "stall_timeout_s"):
             check_minimum(name, getattr(self, name), _MINIMUM[name])
         for task, address in self.placed():
@@ -175,6 +181,16 @@ class ClusterSpec(Cluster, kind="addresses"):
                     argument=task.type,
                     value=address,
                 )
+        texts = dict(self.placed())
+        wrong = [no_port(task, text) for task, text in texts.items() if has_wrong_port(text)]
+        listening = {
+            task: text.lower()
+            for task, text in texts.items()
+            if task.type != EVALUATOR and ":" in text.rpartition("]")[2]
+        }
+        for found in [*wrong, *same_addresses(texts, listening)]:
+            role = found.field.partition(" ")[0]
+            raise ClusterError(found.message, found.fix, argument=role, value=found.field)
 
     @classmethod
     def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:
