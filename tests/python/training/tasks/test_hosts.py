@@ -150,7 +150,8 @@ def test_two_chiefs_are_named(tmp_path: Path, hosts: list[Host]) -> None:
 @pytest.mark.full
 def test_clusters_that_differ_are_named(tmp_path: Path, hosts: list[Host]) -> None:
     with job(tmp_path, options(), hosts=hosts) as running:
-        more = {**running.cluster, "worker": [*running.cluster["worker"], "10.199.0.9:2222"]}
+        network = hosts[1].address.rpartition(".")[0]
+        more = {**running.cluster, "worker": [*running.cluster["worker"], f"{network}.9:2222"]}
         running.start("chief")
         running.start("worker", tf_config={"cluster": more, "task": {"type": "worker", "index": 0}})
         running.wait("chief-0", "worker-0", timeout_s=120)
