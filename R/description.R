@@ -13,7 +13,7 @@ new_description <- function(family, kind, ...) {
 # Print a description by its lines. A list that only has the class of one is printed as a list.
 print_description <- function(x, lines) {
   lines <- tryCatch(lines, error = function(error) NULL)
-  if (is.null(lines)) {
+  if (length(lines) == 0) {
     print(unclass(x))
   } else {
     writeLines(lines)
