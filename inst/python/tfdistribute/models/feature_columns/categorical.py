@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,8 +86,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
                 "List the categories.",
                 argument="vocabulary_list",
             )
-        values = list(self.vocabulary_list)
-        repeated = next((value for value in values if values.count(value) > 1), None)
+        counts = Counter(self.vocabulary_list)
+        repeated = next((value for value, count in counts.items() if count > 1), None)
         if repeated is not None:
             raise ModelError(
                 f"`vocabulary_list` of {self.name} lists {repeated!r} twice.",
