@@ -16,7 +16,7 @@ LAST_COMPLETE = (2, 15)
 ESTIMATOR = "2.15.0"
 
 # TensorFlow's distributions. They write into the same folder.
-_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")
+TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")
 
 
 def installed(package: str) -> str | None:
@@ -29,7 +29,7 @@ def installed(package: str) -> str | None:
 
 def tensorflow() -> str | None:
     """Return the installed version of TensorFlow, of whichever distribution."""
-    return next((found for name in _TENSORFLOWS if (found := installed(name))), None)
+    return next((found for name in TENSORFLOWS if (found := installed(name))), None)
 
 
 def is_newer(version: str | None) -> bool:
@@ -88,7 +88,7 @@ def pip_line(version: str) -> str:
 
 
 def _tensorflow_problems(found: str) -> list[Finding]:
-    several = {name: version for name in _TENSORFLOWS if (version := installed(name))}
+    several = {name: version for name in TENSORFLOWS if (version := installed(name))}
     answer: list[Finding] = []
     if len(set(several.values())) > 1:
         listed = " and ".join(f"{name} {version}" for name, version in several.items())

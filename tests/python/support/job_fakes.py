@@ -119,6 +119,14 @@ def save_on_interrupt(number):
 def shows_stacks():
     signal.signal(signal.SIGUSR1, lambda *_: print("the stacks of", name, flush=True))
 
+def print_files():
+    for folder, _, names in os.walk(os.environ["TFDISTRIBUTE_JOB"]):
+        for name in names:
+            path = os.path.join(folder, name)
+            print(os.path.relpath(path, os.environ["TFDISTRIBUTE_JOB"]), os.path.getsize(path))
+    for name, text in os.environ.items():
+        print(f"{name}={text}", flush=True)
+
 acts = {
     "train": train, "step": step, "finish": finish, "fail": fail, "die": die, "child": child, "listen": listen,
     "evaluate": lambda number: tell("evaluation", step=number, metrics={"loss": 1 / number}),
@@ -128,7 +136,7 @@ acts = {
     "sleep": time.sleep, "wait_for": wait_for,
     "fill": fill, "work": work, "starve": starve, "read": read, "touch": lambda path: open(path, "w").close(),
     "leave": lambda: open(os.path.join(os.environ["TMPDIR"], name), "w").close(),
-    "exit": sys.exit, "print": lambda text: print(text, flush=True),
+    "print_files": print_files, "exit": sys.exit, "print": lambda text: print(text, flush=True),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),
 }
@@ -150,6 +158,7 @@ def command(acts: Mapping[str, Any]) -> list[str]:
 def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
     """A job with a chief, a worker and an evaluator by default; takes fields of both the cluster and the job."""
     cluster = {"kind": "local", "workers": 2, "evaluator": True}
+    cluster = fields.pop("cluster", cluster)
     settings = ("workers", "ps", "evaluator", "restarts", "network")
     deadlines = ("start_timeout_s", "stall_timeout_s")
     cluster |= {name: fields.pop(name) for name in (*settings, *deadlines) if name in fields}

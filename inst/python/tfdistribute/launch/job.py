@@ -49,6 +49,8 @@ class Job(Description):
         model_dir: Directory of the checkpoints, absolute or with a scheme; None if unknown.
         environment: Environment variables that every task gets besides the supervisor's own.
         digest: SHA-256 of the description that the tasks read; None for scripts.
+        input_files: Files that the tasks read, absolute.
+        tensorflow: Version of the session's TensorFlow; None if unknown.
         max_steps: Step at which the training ends; None if unknown.
         parent_pid: Process with which the job ends; None for none.
 
@@ -66,6 +68,8 @@ class Job(Description):
     model_dir: str | None = None
     environment: dict[str, str] = field(default_factory=dict[str, str])
     digest: str | None = None
+    input_files: tuple[str, ...] = ()
+    tensorflow: str | None = None
     max_steps: int | None = None
     parent_pid: int | None = None
 

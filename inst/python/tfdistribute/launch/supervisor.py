@@ -91,8 +91,12 @@ class Supervisor:
     def run(self) -> dict[str, Any]:
         """Supervise until the end, write the result, and return the last state."""
         try:
-            self.tasks.prepare()
-            self.tasks.start(self.tasks, 0)
+            self._write(at_once=True)
+            notes = self.tasks.prepare(self._is_over)
+            for note in notes or ():
+                self.state.note(note)
+            if notes is not None:
+                self.tasks.start(self.tasks, 0)
             while self.state.state not in ENDED:
                 self._tick()
                 time.sleep(TICK_S)
@@ -104,6 +108,7 @@ class Supervisor:
             self._fail({**failures.error_failure(TrainingError(problem)), "traceback": text})
         self.tasks.kill()
         self._poll()
+        self.tasks.close()
         self.state.ended = time.time()
         values = self._values()
         write_result(values, self.setup.result_directories)
@@ -112,7 +117,7 @@ class Supervisor:
 
     def _tick(self) -> None:
         self._poll()
-        if self._stops.count or self._parent_is_gone():
+        if self._is_over():
             self._stop()
             return
         if not os.path.isdir(self.job.directory):
@@ -153,6 +158,9 @@ class Supervisor:
         if pid is None:
             return False
         return self._parent is None or processes.start_time(pid) != self._parent
+
+    def _is_over(self) -> bool:
+        return self._stops.count > 0 or self._parent_is_gone()
 
     def _views(self) -> list[TaskView]:
         return [task.view for task in self.tasks if task not in self._due]

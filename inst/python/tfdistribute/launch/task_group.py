@@ -6,14 +6,15 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tfdistribute import task_events
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
 from tfdistribute.launch.host import hardware
-from tfdistribute.launch.places import Place, places_of
+from tfdistribute.launch.places import Place, open_places, places_of
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.setup import JobSetup
 from tfdistribute.launch.task_process import TaskProcess
@@ -47,17 +48,21 @@ class TaskGroup:
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
 
-    def prepare(self) -> None:
-        """Assign cores, GPUs and addresses to the tasks."""
+    def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
+        """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
+        notes = open_places(self._places, self.job, is_over)
+        if notes is None:
+            return None
         for place, tasks in self._by_place():
             training = [task for task in tasks if task.trains]
             cores = hardware.assign_cores(place.cores(), len(training))
             self._cores.update(zip(training, cores, strict=True))
-            if isinstance(self.job.cluster, LocalCluster):
+            if isinstance(self.job.cluster, (LocalCluster, SshCluster)):
                 gpus = place.gpus(self.job.environment)
                 per_worker = self.job.cluster.devices_per_worker
                 self._gpus.update(hardware.assign_gpus(gpus, tasks, per_worker))
         self.assign_addresses()
+        return notes
 
     def assign_addresses(self) -> None:
         """Choose ports for the next starts, unless the cluster has given addresses."""
@@ -79,8 +84,12 @@ class TaskGroup:
                 self[task].port = int(port) if port.isdecimal() else None
         self._cluster = cluster
 
+    @property
+    def _places(self) -> list[Place]:
+        return list(dict.fromkeys(task.place for task in self.tasks))
+
     def _by_place(self) -> Iterator[tuple[Place, list[Task]]]:
-        for place in dict.fromkeys(task.place for task in self.tasks):
+        for place in self._places:
             yield place, [task.task for task in self.tasks if task.place is place]
 
     def __getitem__(self, task: Task) -> TaskProcess:
@@ -106,6 +115,7 @@ class TaskGroup:
             BackendError: the program of the tasks cannot be run.
         """
         for task in tasks:
+            task.place.renew()
             try:
                 task.start(self._start_options(task, restarts))
             except OSError as error:
@@ -144,9 +154,18 @@ class TaskGroup:
 
     def poll(self) -> None:
         """Read new events and exit codes of all tasks."""
+        for place in self._places:
+            place.poll()
         now = time.monotonic()
         for task in self.tasks:
             task.poll(now)
+
+    def close(self) -> None:
+        """Wait until nothing is left of the job on any host."""
+        for place in self._places:
+            place.end()
+        for place in self._places:
+            place.close()
 
     def dump_stacks(self) -> None:
         """Let the tasks write their stacks into their logs, if they can."""

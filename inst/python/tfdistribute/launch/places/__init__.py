@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
+from tfdistribute.launch.places.opening import open_hosts
 from tfdistribute.launch.places.place import Place
+from tfdistribute.launch.places.remote import RemotePlace
+from tfdistribute.launch.places.ssh import transport_to
 
-__all__ = ["Place", "places_of"]
+__all__ = ["Place", "open_places", "places_of"]
 
 
 def places_of(job: Job, is_private: bool) -> Mapping[Task, Place]:
     """Return the place of each task of a job."""
-    here = LocalPlace(job.directory, is_private)
-    return dict.fromkeys(job.tasks, here)
+    cluster = job.cluster
+    if not isinstance(cluster, SshCluster):
+        return dict.fromkeys(job.tasks, LocalPlace(job.directory, is_private))
+    hosts = {task: cluster.host_of(task) for task in job.tasks}
+    together: list[RemotePlace] = []
+    places = {
+        host: RemotePlace(host, transport_to(host, cluster), job.directory, together)
+        for host in dict.fromkeys(hosts.values())
+    }
+    return {task: places[host] for task, host in hosts.items()}
+
+
+def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) -> list[str] | None:
+    """Open the places of a job, and return notes for the user; None if ``is_over`` became true before.
+
+    Raises:
+        ClusterError: hosts cannot be used. All that is wrong is in its text.
+    """
+    hosts = [each for each in places if isinstance(each, RemotePlace)]
+    return open_hosts(hosts, job, is_over) if hosts else []

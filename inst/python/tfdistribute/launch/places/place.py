@@ -117,6 +117,12 @@ class Place(ABC):
     def renew(self) -> None:  # noqa: B027 - only places elsewhere can be lost
         """Restore the place if its host is out of reach; what is started there is lost if that fails."""
 
+    def end(self) -> None:  # noqa: B027 - only places elsewhere are ended
+        """Begin to end whatever is left of the job on the host."""
+
+    def close(self) -> None:  # noqa: B027
+        """Wait until nothing is left of the job on the host."""
+
     def path(self, path: str, directory: str) -> str:
         """Return where a path below the job's private ``directory`` of this machine is on the host."""
         return self.directory + path.removeprefix(directory)

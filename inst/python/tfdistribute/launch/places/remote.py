@@ -1,0 +1,339 @@
+"""Hosts that are reached through an agent."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch.host import hardware
+from tfdistribute.launch.host.logs import open_log
+from tfdistribute.launch.host.private_directory import digest_of
+from tfdistribute.launch.places.connection import Connection, agent_command, wait_for_any
+from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
+from tfdistribute.launch.places.questions import ANSWER_S, Probe
+from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
+
+_TICK_S = 0.25
+# How long ssh may take to connect.
+CONNECT_S = 25.0
+# How long the files of a job may take to arrive again.
+FILES_S = 600.0
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How a host is reached.
+
+    Args:
+        command: Turns the agent's command into the one that runs it on the host.
+        explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
+        python: Python of the agent.
+        lease_s: Seconds without a sign of life after which each end gives up the other.
+    """
+
+    command: Callable[[Sequence[str]], Sequence[str]]
+    explain: Callable[[str], tuple[str, str] | None] = field(default=lambda said: None)
+    python: str = "python3"
+    lease_s: float = 30.0
+
+
+class RemotePlace(Place):
+    """A host that is reached through an agent.
+
+    Args:
+        host: Its name.
+        transport: How it is reached.
+        home: The job's private directory on this machine, whose files the host gets.
+        others: All places of the job: while this place waits for an answer, the others' connections are served.
+    """
+
+    def __init__(
+        self, host: str, transport: Transport, home: str, others: list[RemotePlace] | None = None
+    ) -> None:
+        self.host = host
+        self.address = ""
+        self.directory = ""
+        self.facts: dict[str, Any] = {}
+        self._transport = transport
+        self._home = home
+        self._all = [] if others is None else others
+        self._all.append(self)
+        self.connection: Connection | None = None
+        self._number = 0
+        self._processes: dict[int, RemoteProcess] = {}
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._files: list[str] = []
+        self.hello: dict[str, Any] = {}
+
+    # Connection -----------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
+        self.hello = {}
+        command = self._transport.command(
+            agent_command(self._transport.python, self._transport.lease_s)
+        )
+        try:
+            self.connection = Connection(command, self._transport.lease_s, self._take)
+        except OSError as error:
+            raise ClusterError(
+                f'`ssh` is "{command[0]}", which cannot be run: {error.strerror}.',
+                "Install an ssh client, or give its path.",
+                argument="ssh",
+                value=command[0],
+            ) from error
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the agent answers."""
+        return bool(self.hello) and self.lost is None
+
+    @property
+    def lost(self) -> str | None:
+        """Why the host is out of reach; None if it is not."""
+        return "it was never connected" if self.connection is None else self.connection.lost
+
+    @property
+    def pid_of_connection(self) -> int | None:
+        """The process of the connection on this machine."""
+        return None if self.connection is None else self.connection.pid
+
+    def why_lost(self) -> tuple[str, str]:
+        """Say why the host is out of reach, as the end of a sentence, and what to do."""
+        said = "" if self.connection is None else self.connection.said.strip()
+        explained = None if self.hello else self._transport.explain(said)
+        if explained is not None:
+            return explained
+        last = f" ({said.splitlines()[-1]})" if said else ""
+        why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
+        return f"{why}{last}", "Check that the host runs and that ssh works without a question."
+
+    def problem(self) -> ClusterError:
+        """Describe why the host is out of reach."""
+        why, remedy = self.why_lost()
+        return ClusterError(
+            f'`hosts` holds "{self.host}", which cannot be used: {why}.',
+            remedy,
+            argument="hosts",
+            value=self.host,
+        )
+
+    def poll(self) -> None:
+        """Send and receive what is possible now."""
+        if self.connection is not None:
+            self.connection.poll()
+            if self.connection.lost is not None:
+                for process in self._processes.values():
+                    process.lose(self.why_lost()[0])
+                self._processes.clear()
+
+    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
+        """Serve the connections of all places until something is true; return whether it is."""
+        end = time.monotonic() + seconds
+        while not is_over():
+            left = end - time.monotonic()
+            if left < 0:
+                return False
+            serve(self._all, min(left, _TICK_S))
+        return True
+
+    def end(self) -> None:
+        """Close the connection: the agent ends all its processes."""
+        if self.connection is not None:
+            self.connection.end()
+
+    def close(self) -> None:
+        """Wait for the end of the agent."""
+        if self.connection is not None:
+            self.connection.close()
+
+    def _take(self, message: dict[str, Any], data: bytes) -> None:
+        kind, number = message["op"], message.get("id", 0)
+        if kind == "hello":
+            self.clock_ahead_s = message["time"] - time.time()
+            self.directory, self.hello = message["directory"], message
+        elif kind == "answer":
+            self._answers[number] = message
+        elif kind == "alive":
+            for each, values in message["activities"].items():
+                if int(each) in self._processes:
+                    self._processes[int(each)].take_activity(values)
+        elif kind == "wrote":
+            self._processes[number].on_written(message["file"], data)
+        elif kind == "ended":
+            self._processes.pop(number).end(message["code"])
+
+    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        assert self.connection is not None
+        self.connection.send(message)
+        return self._answer(message["id"], ANSWER_S)
+
+    def _answer(self, number: int, seconds: float) -> dict[str, Any]:
+        if not self.wait(lambda: number in self._answers or self.lost is not None, seconds):
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        if number not in self._answers:
+            raise OSError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        return self._answers.pop(number)
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    # Files ----------------------------------------------------------------------------------------
+
+    def put(self, files: Iterable[str]) -> None:
+        """Send files of the job's private directory; ``wait`` until ``has_files``.
+
+        The same files go to the host again after the connection was lost.
+        """
+        self._files = list(files)
+        self._unconfirmed = {self._next_number(): path for path in self._files}
+        assert self.connection is not None
+        for number, path in self._unconfirmed.items():
+            self.connection.send_file(path, os.path.relpath(path, self._home), number)
+
+    def has_files(self) -> bool:
+        """Return whether all files have arrived.
+
+        Raises:
+            ClusterError: one arrived changed.
+        """
+        for number, path in list(self._unconfirmed.items()):
+            answer = self._answers.pop(number, None)
+            if answer is not None:
+                del self._unconfirmed[number]
+                if answer["digest"] != digest_of(path):
+                    raise ClusterError(
+                        f'"{os.path.basename(path)}" did not arrive at {self.host} as it was sent.'
+                    )
+        return not self._unconfirmed
+
+    # Processes ------------------------------------------------------------------------------------
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """None of this machine's variables: those of the host are its own."""
+        return {}
+
+    def cores(self) -> list[int]:
+        """List the cores of the agent."""
+        return list(self.facts.get("cores", ()))
+
+    def gpus(self, environment: Mapping[str, str]) -> list[str]:
+        """List the GPUs of the host that CUDA_VISIBLE_DEVICES leaves."""
+        chosen = environment.get(hardware.VISIBLE, self.facts.get("visible_gpus"))
+        return hardware.visible_gpus(chosen, int(self.facts.get("gpus", 0)))
+
+    def free_ports(self, count: int) -> Sequence[int]:
+        """Find free ports on the host."""
+        return self.probe("ports", count)
+
+    def port_owner(self, port: int) -> str | None:
+        """Return None: programs of other hosts are not looked at."""
+        return None
+
+    def renew(self) -> None:
+        """Connect again if the host is out of reach, once its former agent has ended all its processes."""
+        if self.is_connected:
+            return
+        former = self.directory
+        self.close()
+        with contextlib.suppress(ClusterError):
+            self.connect()
+            self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
+            if self.is_connected:
+                seconds = self._transport.lease_s + ANSWER_S
+                self.probe("gone", former, seconds, seconds=seconds + ANSWER_S)
+                self.put(self._files)
+                self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
+
+    def start(self, options: StartOptions) -> StartedProcess:
+        """Start a process; on a host that is out of reach, one that is lost already."""
+        paths = {"log": options.log, "events": options.events}
+        try:
+            if self.is_connected:
+                return self.start_process(
+                    options.command,
+                    lambda name, data: _append(paths[name], data),
+                    environment=options.environment,
+                    directory=options.directory,
+                    cores=options.cores,
+                    events=os.path.relpath(options.events, self._home),
+                )
+        except OSError:
+            if self.lost is None:
+                raise
+        process = RemoteProcess(self, 0, lambda name, data: None)
+        process.lose(self.why_lost()[0])
+        return process
+
+    def start_process(
+        self,
+        command: Sequence[str],
+        on_written: OnWritten,
+        environment: Mapping[str, str] | None = None,
+        directory: str = "",
+        cores: Sequence[int] = (),
+        events: str | None = None,
+    ) -> RemoteProcess:
+        """Start a process; raise OSError if the program cannot be run or the host is out of reach."""
+        number = self._next_number()
+        process = RemoteProcess(self, number, on_written)
+        self._processes[number] = process
+        answer = self._ask(
+            {
+                "op": "start",
+                "id": number,
+                "command": list(command),
+                "environment": dict(environment or {}),
+                "directory": directory,
+                "cores": list(cores),
+                "log": f"logs/{number}",
+                "events": f"events/{number}" if events is None else events,
+            }
+        )
+        if "error" in answer:
+            del self._processes[number]
+            raise OSError(answer["error"], os.strerror(answer["error"]))
+        process.pid = answer["pid"]
+        return process
+
+    def begin_probe(
+        self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
+    ) -> Probe:
+        """Start the probe with a question, see ``probe.py``."""
+        return Probe(self, question, arguments, environment or {})
+
+    def probe(self, question: str, *arguments: Any, seconds: float = ANSWER_S) -> Any:
+        """Ask the probe a question, and wait for its answer.
+
+        Raises:
+            ClusterError: there is no answer.
+        """
+        return self.begin_probe(question, *arguments).answer(seconds)
+
+    def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
+        """Let the agent send a signal to one of its processes."""
+        if self.connection is not None and self.lost is None:
+            options = {"whole_group": whole_group, "if_caught": if_caught}
+            self.connection.send({"op": "signal", "process": process, "number": number, **options})
+
+
+def serve(places: Iterable[RemotePlace], seconds: float) -> None:
+    """Wait until something can be received from or sent to a place, at most this long, and do it."""
+    wait_for_any([each.connection for each in places if each.connection is not None], seconds)
+    for each in places:
+        each.poll()
+
+
+def _append(path: str, data: bytes) -> None:
+    log = open_log(path)
+    with contextlib.suppress(OSError):
+        os.write(log, data)
+    os.close(log)

@@ -1,0 +1,79 @@
+"""Processes that an agent has started."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.places.place import StartedProcess
+
+# Called with "log" or "events", and what the process has written there.
+OnWritten = Callable[[str, bytes], None]
+
+
+class Host(Protocol):
+    """What a process needs of its place."""
+
+    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is true; return whether it is."""
+        ...
+
+    def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
+        """Send a signal."""
+        ...
+
+
+class RemoteProcess(StartedProcess):
+    """A process of an agent.
+
+    Args:
+        place: Its place.
+        number: Its number in the messages of its agent.
+        on_written: Takes what it writes.
+    """
+
+    def __init__(self, place: Host, number: int, on_written: OnWritten) -> None:
+        # Until the agent tells the number of the process, and for one that never started.
+        self.pid = 0
+        self.on_written = on_written
+        self._place = place
+        self._number = number
+        self._code: int | None = None
+        self._loss: str | None = None
+        self._activity = Activity()
+
+    @property
+    def loss(self) -> str | None:
+        """Why it is out of reach; None if it is not."""
+        return self._loss
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; that of SIGKILL if the host is out of reach."""
+        return self._code
+
+    def end(self, code: int) -> None:
+        """Take the exit code."""
+        self._code = code
+
+    def lose(self, why: str) -> None:
+        """Give up the process: its agent ends it."""
+        self._loss, self._code = why, -signal.SIGKILL
+
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        """Let the agent send a signal."""
+        if self._code is None:
+            self._place.send_signal(self._number, number, whole_group, if_caught)
+
+    def activity(self) -> Activity:
+        """Return what the agent has last told."""
+        return self._activity
+
+    def take_activity(self, values: Sequence[float]) -> None:
+        """Take what the agent tells about the process."""
+        self._activity = Activity(values[0], int(values[1]), int(values[2]))
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the process."""
+        self._place.wait(lambda: self._code is not None, seconds)

@@ -1,0 +1,85 @@
+"""Access to hosts by the system's ssh."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.launch.places.remote import Transport
+
+# The first value of an option counts, so those of the user cannot weaken these.
+_OPTIONS = (
+    "-T",
+    *("-e", "none"),
+    *("-o", "BatchMode=yes"),
+    *("-o", "StrictHostKeyChecking=yes"),
+    *("-o", "ClearAllForwardings=yes"),
+    *("-o", "ForwardAgent=no"),
+    *("-o", "ForwardX11=no"),
+    *("-o", "PermitLocalCommand=no"),
+    *("-o", "ControlPath=none"),
+    *("-o", "ConnectTimeout=10"),
+    *("-o", "ServerAliveInterval=5"),
+    *("-o", "ServerAliveCountMax=3"),
+    *("-o", "LogLevel=ERROR"),
+)
+
+# What ssh or the remote shell writes, what it means, and what to do.
+_EXPLANATIONS = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|No \w+ host key is known",
+        "its host key is not the known one",
+        'Connect once by hand, "ssh {host}", and compare the key: if a known key has changed, another machine answers.',
+    ),
+    (
+        r"Permission denied|Too many authentication failures",
+        "it does not let you in without a password",
+        'Install a key with "ssh-copy-id {host}", or load the key into ssh-agent.',
+    ),
+    (
+        r"Could not resolve hostname",
+        "its name is not known",
+        "Check the spelling, or give HostName in ~/.ssh/config.",
+    ),
+    (
+        r"Connection refused",
+        "no sshd listens there",
+        "Start sshd on the host, or give its Port in ~/.ssh/config.",
+    ),
+    (
+        r"timed out|No route to host|Network is unreachable",
+        "it cannot be reached",
+        "Check the network and the firewall.",
+    ),
+    (
+        r"not found|No such file or directory",
+        "it has no {python} on the PATH of a login without a terminal",
+        "Give the path of its Python as `python`.",
+    ),
+)
+
+
+def transport_to(host: str, cluster: SshCluster) -> Transport:
+    """Return how a host of a cluster is reached."""
+    python = cluster.python or "python3"
+    return Transport(
+        command=lambda command: ssh_command(cluster.ssh, host, command),
+        explain=lambda said: explain(said, host, python),
+        python=python,
+        lease_s=cluster.lease_s,
+    )
+
+
+def ssh_command(ssh: Sequence[str], host: str, command: Sequence[str]) -> list[str]:
+    """Return the command that runs another one on a host."""
+    return [ssh[0], *_OPTIONS, *ssh[1:], "--", host, shlex.join(command)]
+
+
+def explain(said: str, host: str, python: str) -> tuple[str, str] | None:
+    """Return the problem and the remedy behind what ssh wrote; None if it is not known."""
+    for pattern, problem, remedy in _EXPLANATIONS:
+        if re.search(pattern, said):
+            return problem.format(python=python), remedy.format(host=host)
+    return None

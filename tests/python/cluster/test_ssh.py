@@ -1,0 +1,73 @@
+"""Clusters of hosts that are reached by ssh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfdistribute.cluster.spec import Cluster, Task
+from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "-oProxyCommand=touch x",
+        "--",
+        "a b",
+        "a;b",
+        "$(a)",
+        "a\nb",
+        "a:22",
+        "",
+        "me@-a",
+        "@a",
+        "a/b",
+        "ä",
+        "a'b",
+        "ssh://a",
+    ],
+)
+def test_a_hostile_host_name_is_refused(host: str):
+    with pytest.raises(ClusterError, match=r"not the name of a host") as caught:
+        SshCluster(("node-a", host), workers=2)
+    assert caught.value.argument == "hosts"
+
+
+def test_names_aliases_and_users_are_hosts():
+    hosts = ("node-a", "me@node_b.example", "10.0.0.1", "A")
+    assert SshCluster(hosts, workers=2).hosts == hosts
+
+
+def test_tasks_are_dealt_to_the_hosts_in_turn_and_the_evaluator_is_beside_the_chief():
+    cluster = SshCluster(("a", "b"), workers=3, ps=2)
+    assert {str(task): cluster.host_of(task) for task in cluster.tasks} == {
+        "chief 0": "a",
+        "worker 0": "b",
+        "worker 1": "a",
+        "ps 0": "a",
+        "ps 1": "b",
+        "evaluator 0": "a",
+    }
+    slots = SshCluster(("a", "a", "b"), workers=3)
+    assert slots.host_of(Task("worker", 0)) == "a"
+    assert slots.host_of(Task("worker", 1)) == "b"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"hosts": []}, ClusterError, "`hosts` is empty"),
+        ({"workers": 0}, ArgumentError, "`workers`"),
+        ({"lease_s": 1}, ArgumentError, "`lease_s`"),
+        ({"host_addresses": {"a": "1.2.3.4:5"}}, ClusterError, "not an address"),
+        ({"host_addresses": {"c": "1.2.3.4"}}, ClusterError, "not for one of `hosts`"),
+        ({"environment": {"A=B": "1"}}, ArgumentError, "not the name of a variable"),
+    ],
+)
+def test_a_mistake_is_named(fields: dict[str, Any], error: type[TfdistributeError], words: str):
+    with pytest.raises(error, match=words):
+        read(Cluster, {"kind": "ssh", "hosts": ["a", "b"], "workers": 2, **fields})

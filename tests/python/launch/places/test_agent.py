@@ -1,0 +1,220 @@
+"""The agent: what it does for its connection, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.remote_hosts import mark, marked, remote_place, soon
+
+from tfdistribute.launch.places import agent, probe
+from tfdistribute.launch.places.remote import RemotePlace
+
+__all__ = ["mark"]
+
+# Starts a child, and another one in a session of its own, as a daemon would.
+FAMILY = """
+import subprocess, sys, time
+for away in (False, True):
+    subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"], start_new_session=away)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+class Output:
+    def __init__(self) -> None:
+        self.files = {"log": b"", "events": b""}
+
+    def __call__(self, name: str, data: bytes) -> None:
+        self.files[name] += data
+
+    @property
+    def log(self) -> str:
+        return self.files["log"].decode()
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+
+
+def run(
+    place: RemotePlace, code: str, *arguments: str, **options: Any
+) -> tuple[int | None, Output]:
+    output = Output()
+    process = place.start_process(python(code, *arguments), output, **options)
+    process.wait(20)
+    return process.exit_code(), output
+
+
+def with_family(place: RemotePlace, mark: Path) -> None:
+    output = Output()
+    place.start_process(python(FAMILY), output)
+    assert place.wait(lambda: "ready" in output.log, 20)
+    # The guard, the agent, the task and its two children.
+    assert len(marked(mark)) == 5
+
+
+def test_a_process_runs_in_a_session_of_its_own_and_its_output_and_end_are_told(tmp_path: Path):
+    with remote_place(tmp_path) as place:
+        code = "import os, sys; print(os.getsid(0) == os.getpid()); sys.stderr.write('late'); sys.exit(7)"
+        exit_code, output = run(place, code)
+        assert (exit_code, output.log) == (7, "True\nlate")
+        with pytest.raises(OSError, match=r"No such file") as caught:
+            place.start_process(["/no/such/program"], Output())
+        assert caught.value.errno == errno.ENOENT
+
+
+def test_all_processes_end_with_the_connection(mark: Path):
+    with remote_place(mark) as place:
+        with_family(place, mark)
+        directory = place.directory
+        place.end()
+        assert soon(lambda: not marked(mark)), marked(mark)
+        assert not os.path.exists(directory)
+
+
+@pytest.mark.parametrize("victim", ["agent", "guard"])
+def test_all_processes_end_when_the_agent_is_killed(mark: Path, victim: str):
+    with remote_place(mark) as place:
+        with_family(place, mark)
+        pid = place.hello["pid"] if victim == "agent" else place.pid_of_connection
+        os.kill(pid, signal.SIGKILL)
+        assert soon(lambda: not marked(mark)), marked(mark)
+        assert not os.path.exists(place.directory)
+        assert place.wait(lambda: place.lost is not None, 5)
+
+
+def test_all_processes_end_when_the_lease_does(mark: Path):
+    with remote_place(mark, lease_s=1) as place:
+        with_family(place, mark)
+        # Nobody serves the connection: as behind a cut cable, nothing arrives, and the pipe stays open.
+        assert soon(lambda: not marked(mark), 5), marked(mark)
+        place.poll()
+        assert place.lost is not None
+
+
+def test_a_connection_that_tells_nothing_is_given_up_after_the_lease(mark: Path):
+    with remote_place(mark, lease_s=1) as place:
+        os.kill(place.hello["pid"], signal.SIGSTOP)
+        since = time.monotonic()
+        assert place.wait(lambda: place.lost is not None, 6)
+        assert time.monotonic() - since < 4
+        assert place.lost == "nothing was heard of it for 1 seconds"
+        os.kill(place.hello["pid"], signal.SIGCONT)
+        assert soon(lambda: not marked(mark)), marked(mark)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/../../outside", "link/outside"])
+def test_a_file_outside_the_private_directory_is_refused_and_ends_the_agent(
+    tmp_path: Path, name: str
+):
+    with remote_place(tmp_path) as place:
+        os.symlink(tmp_path, os.path.join(place.directory, "link"))
+        (tmp_path / "data").write_text("x")
+        assert place.connection is not None
+        place.connection.send_file(str(tmp_path / "data"), name, 1)
+        assert place.wait(lambda: place.lost is not None, 5)
+        assert "outside the private directory" in place.why_lost()[0]
+        assert not (tmp_path / "outside").exists()
+        assert not Path("/tmp/outside").exists()
+
+
+def test_files_arrive_whole_and_private(tmp_path: Path):
+    for name, content in {"task.rds": b"", "data-1/matrix": os.urandom(1 << 20)}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with remote_place(tmp_path) as place:
+        place.put([str(tmp_path / "task.rds"), str(tmp_path / "data-1/matrix")])
+        assert place.wait(place.has_files, 20)
+        arrived = Path(place.directory)
+        assert (arrived / "data-1/matrix").read_bytes() == (tmp_path / "data-1/matrix").read_bytes()
+        assert (arrived / "task.rds").read_bytes() == b""
+        modes = {path.stat().st_mode & 0o077 for path in [arrived, *arrived.rglob("*")]}
+        assert modes == {0}
+
+
+def test_only_named_variables_travel_and_those_of_the_login_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp/agent-of-keys")
+    monkeypatch.setenv("OF_THE_HOST", "1")
+    with remote_place(tmp_path) as place:
+        assert place.environment == {}
+        code = "import json, os; print(json.dumps(dict(os.environ)))"
+        _, output = run(place, code, environment={"NAMED": "2"})
+        assert '"NAMED": "2"' in output.log
+        assert '"OF_THE_HOST": "1"' in output.log
+        assert "SSH_" not in output.log
+
+
+def test_the_agent_and_the_guard_have_no_sockets(tmp_path: Path):
+    with remote_place(tmp_path) as place:
+        for pid in (place.hello["pid"], place.pid_of_connection):
+            files = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+            assert [file for file in files if file.startswith("socket:")] == []
+
+
+def test_events_arrive_whole_although_their_file_is_replaced_when_it_has_grown(tmp_path: Path):
+    code = """
+import os, sys, time
+for number in range(30):
+    with open(sys.argv[1], "ab") as file:
+        file.write(b"%07d" % number + b"x" * 99992 + b"\\n")
+end = time.monotonic() + 10
+while not os.path.exists(sys.argv[1] + ".old") and time.monotonic() < end:
+    time.sleep(0.02)
+print(os.path.exists(sys.argv[1] + ".old"))
+"""
+    with remote_place(tmp_path) as place:
+        path = os.path.join(place.directory, "events/of-task")
+        _, output = run(place, code, path, events="events/of-task")
+        lines = output.files["events"].splitlines()
+        assert [int(line[:7]) for line in lines] == list(range(30))
+        assert {len(line) for line in lines} == {99_999}
+        assert output.log == "True\n"
+
+
+def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):
+    with remote_place(tmp_path) as place:
+        for code, expected in (
+            ("", "quiet\n"),
+            ("import signal; signal.signal(10, lambda *_: print('caught'))", "caught\nquiet\n"),
+        ):
+            output = Output()
+            process = place.start_process(
+                python(
+                    f"{code}\nimport time\nprint('up', flush=True)\ntime.sleep(0.5)\nprint('quiet')"
+                ),
+                output,
+            )
+            assert place.wait(lambda output=output: "up" in output.log, 20)
+            process.signal(signal.SIGUSR1, whole_group=False, if_caught=True)
+            process.wait(20)
+            assert output.log == f"up\n{expected}"
+
+
+@pytest.mark.parametrize("module", [agent, probe])
+def test_what_is_sent_to_hosts_is_small_and_plain_python_3_8(module: Any):
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= 300
+    tree = ast.parse(source, feature_version=(3, 8))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported - set(sys.stdlib_module_names) == set()

@@ -1,0 +1,82 @@
+"""Hosts that are reached through a command's pipe, without ssh, and what is left of their processes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tfdistribute.launch.places.remote import RemotePlace, Transport
+
+MARK = "TFDISTRIBUTE_TEST_MARK"
+
+# Takes the arguments of ssh. The agent has a session of its own, as on another host: who kills the connection does not
+# kill the agent. Some hosts answer as ssh does when something is wrong.
+_FAKE_SSH = r"""#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case "$2" in
+  nokey*) echo "me@nokey: Permission denied (publickey)." >&2; exit 255 ;;
+  changed*) echo "Host key verification failed." >&2; exit 255 ;;
+  unknown*) echo "ssh: Could not resolve hostname $2: Name or service not known" >&2; exit 255 ;;
+  nopython*) echo "sh: 1: python3: not found" >&2; exit 127 ;;
+  once*) if [ -e "$0.$2" ]; then echo "ssh: connect to host $2: No route to host" >&2; exit 255; fi; touch "$0.$2" ;;
+  chatty*) echo "Welcome to $2"; echo "You have mail" >&2 ;;
+esac
+cat | SSH_CONNECTION="10.0.0.1 1 127.0.0.1 22" setsid sh -c "$3" | cat
+"""
+
+
+def fake_ssh(directory: Path) -> str:
+    path = directory / "fake-ssh"
+    path.write_text(_FAKE_SSH)
+    path.chmod(0o755)
+    return str(path)
+
+
+@contextlib.contextmanager
+def remote_place(
+    home: Path, lease_s: float = 10.0, python: str = "python3"
+) -> Iterator[RemotePlace]:
+    """A connected place on this machine."""
+    place = RemotePlace(
+        "node-a", Transport(lambda command: command, python=python, lease_s=lease_s), str(home)
+    )
+    place.connect()
+    try:
+        assert place.wait(lambda: place.is_connected or place.lost is not None, 20)
+        assert place.is_connected, place.why_lost()
+        yield place
+    finally:
+        place.end()
+        place.close()
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Mark this process's children, to find what is left of them."""
+    monkeypatch.setenv(MARK, str(tmp_path))
+    return tmp_path
+
+
+def marked(mark: Path) -> dict[int, str]:
+    """Marked processes with their command lines."""
+    found = {}
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}\0".encode() in environment.read_bytes():
+                line = (environment.parent / "cmdline").read_bytes()
+                if line:
+                    found[int(environment.parent.name)] = line.replace(b"\0", b" ").decode()
+    return found
+
+
+def soon(is_true: Callable[[], object], seconds: float = 8) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if is_true():
+            return True
+        time.sleep(0.05)
+    return False
