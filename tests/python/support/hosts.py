@@ -32,6 +32,11 @@ class Host:
         assert self.link is not None
         _ip("-n", self.link[0], "link", "set", self.link[1], "down")
 
+    def mend(self) -> None:
+        """Connect the host's cable again."""
+        assert self.link is not None
+        _ip("-n", self.link[0], "link", "set", self.link[1], "up")
+
 
 HERE = Host("127.0.0.1")
 

@@ -8,12 +8,38 @@ from tfdistribute.cluster.spec import Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
-from tfdistribute.launch.places.opening import open_hosts
+from tfdistribute.launch.places.opening import PYTHON, connect, open_hosts
 from tfdistribute.launch.places.place import Place
+from tfdistribute.launch.places.preflight import Needs, check_hosts
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.ssh import transport_to
+from tfdistribute.rules import Finding
 
-__all__ = ["Place", "open_places", "places_of"]
+__all__ = ["Place", "check_ssh_cluster", "open_places", "places_of"]
+
+
+def check_ssh_cluster(
+    cluster: SshCluster, environment: Mapping[str, str], tensorflow: str | None
+) -> list[Finding]:
+    """List what is wrong with the hosts of a cluster whose tasks are R, without starting any."""
+    together: list[RemotePlace] = []
+    for host in dict.fromkeys(cluster.hosts):
+        RemotePlace(host, transport_to(host, cluster), "", together)
+    needs = Needs(
+        rscript=cluster.rscript,
+        python=environment.get(PYTHON),
+        environment=environment,
+        tensorflow=tensorflow,
+        host_addresses=cluster.host_addresses,
+    )
+    try:
+        found = connect(together, lambda: False)
+        return found + check_hosts([each for each in together if each.is_connected], needs)
+    finally:
+        for place in together:
+            place.end()
+        for place in together:
+            place.close()
 
 
 def places_of(job: Job, is_private: bool) -> Mapping[Task, Place]:

@@ -12,6 +12,8 @@ from tfdistribute.launch.places.preflight import Needs, check_hosts
 from tfdistribute.launch.places.remote import CONNECT_S, FILES_S, RemotePlace
 from tfdistribute.rules import Finding
 
+# The environment variable with the Python of R's tasks.
+PYTHON = "RETICULATE_PYTHON"
 # Mistakes that one error lists.
 _MOST_LINES = 8
 # What this machine keeps in a job's private directory for itself.
@@ -45,14 +47,20 @@ def open_hosts(
 def connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:
     """Connect to all hosts at once, and list those that cannot be reached."""
     for host in hosts:
-        host.connect()
+        try:
+            host.connect()
+        except ClusterError as error:
+            return [_finding(error)]
 
     def is_settled() -> bool:
         return is_over() or all(host.is_connected or host.lost is not None for host in hosts)
 
     hosts[0].wait(is_settled, CONNECT_S)
-    problems = [host.problem() for host in hosts if not host.is_connected]
-    return [Finding("hosts", each.problem, each.remedy or "") for each in problems]
+    return [_finding(host.problem()) for host in hosts if not host.is_connected]
+
+
+def _finding(error: ClusterError) -> Finding:
+    return Finding(error.argument or "hosts", error.problem, error.remedy or "")
 
 
 def _needs(job: Job, cluster: SshCluster, files: Sequence[str]) -> Needs:
@@ -65,7 +73,7 @@ def _needs(job: Job, cluster: SshCluster, files: Sequence[str]) -> Needs:
         model_dir=job.local_model_dir,
         input_files=job.input_files,
         rscript=job.command[0] if is_r else None,
-        python=job.environment.get("RETICULATE_PYTHON") if is_r else None,
+        python=job.environment.get(PYTHON) if is_r else None,
         environment=job.environment,
         tensorflow=job.tensorflow,
         host_addresses=cluster.host_addresses,

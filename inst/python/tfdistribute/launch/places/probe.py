@@ -6,6 +6,7 @@ Usage: python -c SOURCE QUESTION ARGUMENTS, the latter as a JSON list.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -101,8 +102,8 @@ def versions(rscript: str, python: str, packages: list[str]) -> dict[str, str]:
 
 
 def paths(names: list[str]) -> list[bool]:
-    """Tell which paths can be read."""
-    return [os.access(name, os.R_OK) for name in names]
+    """Tell which paths or patterns lead to files that can be read."""
+    return [any(os.access(path, os.R_OK) for path in [name, *glob.glob(name)]) for name in names]
 
 
 def shared(path: str, seconds: float) -> bool:
