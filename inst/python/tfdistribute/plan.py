@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.cluster.addresses import Address, parse_address
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
@@ -14,6 +14,7 @@ from tfdistribute.cluster.spec import (
     Task,
     chief_of,
 )
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
@@ -151,11 +152,11 @@ def _logical_devices(rows: Rows, named: object) -> tuple[str, ...]:
 
 
 def _command(cluster: Cluster | None, workload: Workload) -> str:
-    started_by_verb = isinstance(cluster, LocalCluster) and workload.script is None
+    started_by_verb = isinstance(cluster, (LocalCluster, SshCluster)) and workload.script is None
     what = (
         ["-e", "tfdistribute:::run_task()"] if started_by_verb else [workload.script or "train.R"]
     )
-    return shlex.join(["Rscript", *what])
+    return shlex.join([getattr(cluster, "rscript", "Rscript"), *what])
 
 
 def _task(
@@ -166,7 +167,7 @@ def _task(
     batch, replica_batch = _batches(cluster, task, workload, count)
     return TaskPlan(
         task=str(task),
-        host=address.host if address else "localhost",
+        host=_host(cluster, task, address),
         port=address.port if address and task.type != EVALUATOR else None,
         role=_role(cluster, task),
         reads=_reads(cluster, task, workload, count),
@@ -174,9 +175,21 @@ def _task(
         replica_batch_size=replica_batch,
         writes=_writes(cluster, task, workload),
         environment=to_tf_config(cluster, task) if isinstance(cluster, ClusterSpec) else None,
-        command=command,
+        command=_on_host(cluster, task, command),
         logical_devices=replicas.logical_devices if task.trains else (),
     )
+
+
+def _host(cluster: Cluster, task: Task, address: Address | None) -> str:
+    if isinstance(cluster, SshCluster):
+        return cluster.host_of(task)
+    return address.host if address else "localhost"
+
+
+def _on_host(cluster: Cluster, task: Task, command: str) -> str:
+    if not isinstance(cluster, SshCluster):
+        return command
+    return shlex.join([*cluster.ssh, "--", cluster.host_of(task), command])
 
 
 def _shard(cluster: Cluster, task: Task, replicas: int) -> Shard:

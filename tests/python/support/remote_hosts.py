@@ -51,7 +51,7 @@ def remote_place(
         yield place
     finally:
         place.end()
-        place.close()
+        place.close(5)
 
 
 @pytest.fixture

@@ -7,22 +7,30 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute import engine, plan
+from tfdistribute import engine, plan, versions
 from tfdistribute.cluster.checks import check, check_tf_configs
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.spec import Cluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.launch.host.hardware import devices_of_tasks
+from tfdistribute.launch.places import check_ssh_cluster
 from tfdistribute.run_config import check_strategy_of_cluster
 from tfdistribute.strategies import Strategy
 
 
 def check_cluster(
-    cluster: Cluster, devices_per_worker: int, batch_size: int | None = None
+    cluster: Cluster,
+    devices_per_worker: int,
+    batch_size: int | None = None,
+    environment: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """List the mistakes of a described cluster."""
+    """List the mistakes of a described cluster; ``environment`` is that of the tasks on other hosts."""
     devices = devices_of_tasks(cluster, os.environ)
-    return _as_rows(check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices)))
+    found = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
+    if isinstance(cluster, SshCluster):
+        found += check_ssh_cluster(cluster, environment or {}, versions.tensorflow())
+    return _as_rows(found)
 
 
 def check_tf_config(

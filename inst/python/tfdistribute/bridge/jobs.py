@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tfdistribute import plan, task_events
+from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
@@ -65,6 +65,7 @@ def start_job(directory: str, task_file: str, **fields: Any) -> dict[str, Any]:
         "id": private_directory.job_id(directory),
         "directory": directory,
         "digest": private_directory.digest_of(task_file),
+        "tensorflow": versions.tensorflow(),
     }
     return start_supervisor(read(Job, {**fields, **own}))
 

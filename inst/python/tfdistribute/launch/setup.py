@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfdistribute.checkpoints.leftovers import tidy
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
@@ -62,6 +63,8 @@ def set_up(job: Job) -> JobSetup:
 
 def _enter_network(job: Job) -> tuple[bool, list[str]]:
     """Enter a private network if wanted and possible; return whether, and notes for the user."""
+    if isinstance(job.cluster, SshCluster):
+        return False, [network.HOSTS_RISK]
     wanted = job.cluster.supervision.network
     if wanted == "open":
         return False, [network.OPEN_RISK]

@@ -14,11 +14,15 @@ from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
 from tfdistribute.launch.host import hardware
+from tfdistribute.launch.host.processes import END_S
 from tfdistribute.launch.places import Place, open_places, places_of
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.setup import JobSetup
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
+
+# How long all places together may take to end what is left of a job.
+CLOSE_S = 3.0
 
 
 class TaskGroup:
@@ -114,8 +118,10 @@ class TaskGroup:
         Raises:
             BackendError: the program of the tasks cannot be run.
         """
-        for task in tasks:
-            task.place.renew()
+        starting = list(tasks)
+        for place in dict.fromkeys(task.place for task in starting):
+            place.renew()
+        for task in starting:
             try:
                 task.start(self._start_options(task, restarts))
             except OSError as error:
@@ -164,8 +170,9 @@ class TaskGroup:
         """Wait until nothing is left of the job on any host."""
         for place in self._places:
             place.end()
+        until = time.monotonic() + CLOSE_S
         for place in self._places:
-            place.close()
+            place.close(until - time.monotonic())
 
     def dump_stacks(self) -> None:
         """Let the tasks write their stacks into their logs, if they can."""
@@ -179,5 +186,6 @@ class TaskGroup:
         killed = self.tasks if tasks is None else list(tasks)
         for task in killed:
             task.request_end(signal.SIGKILL)
+        until = time.monotonic() + END_S
         for task in killed:
-            task.wait()
+            task.wait(until - time.monotonic())

@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 from tfdistribute.cluster.spec import Task
-from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
@@ -131,8 +130,8 @@ class TaskProcess:
             self.view.is_ended_by_us = True
             self.signal(number, whole_group)
 
-    def wait(self) -> None:
-        """Wait for the end of a killed process."""
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of a killed process, at most this long."""
         if self._process is not None:
-            self._process.wait(processes.END_S)
+            self._process.wait(max(seconds, 0))
         self.poll(time.monotonic())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster
+from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec
 from tfdistribute.errors import ClusterError, StrategyError, UnsupportedError
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
 from tfdistribute.strategies import MultiWorker, ParameterServer
@@ -14,8 +14,7 @@ def _needs_cluster(run: RunContext) -> bool:
 
 
 def _devices_per_worker(run: RunContext) -> int:
-    cluster = run.settings.cluster
-    return cluster.devices_per_worker if isinstance(cluster, LocalCluster) else 1
+    return getattr(run.settings.cluster, "devices_per_worker", 1)
 
 
 def _has_other_addresses(run: RunContext) -> bool:

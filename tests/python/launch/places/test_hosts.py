@@ -73,7 +73,10 @@ def kill_connection(job: dict[str, Any], mark: Path) -> None:
 
 
 def kill_agents(job: dict[str, Any], mark: Path) -> None:
-    agents = processes(mark, "import sys;i=sys.stdin.buffer")
+    # The shells that stand for ssh name the same command.
+    command = f"{sys.executable} -I -S -c import sys;i=sys.stdin.buffer"
+    agents = [pid for pid, line in marked(mark).items() if line.startswith(command)]
+    assert len(agents) == 4
     for pid in agents:
         # The agent is the guard's child.
         if int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) in agents:

@@ -25,6 +25,7 @@ from tfdistribute.files import read_json
 from tfdistribute.inputs.memory.packed_input import PackedInput
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack
+from tfdistribute.task_events import JOB
 
 COLUMNS = "columns.json"
 
@@ -34,7 +35,7 @@ class Mapped(PackedInput, kind="mapped"):
     """Columns written by ``write_packed``.
 
     Args:
-        directory: The directory that ``write_packed`` created.
+        directory: The directory that ``write_packed`` created; relative to the private directory of a job in its tasks.
     """
 
     directory: str
@@ -42,7 +43,7 @@ class Mapped(PackedInput, kind="mapped"):
     @cached_property
     def packed(self) -> PackedColumns:
         """The columns, mapped on first use."""
-        return map_packed(self.directory)
+        return map_packed(os.path.join(os.environ.get(JOB, ""), self.directory))
 
 
 def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:

@@ -27,6 +27,11 @@ OPEN_RISK = (
     "private networks."
 )
 
+HOSTS_RISK = (
+    "TensorFlow's ports on the hosts of this cluster are open: anyone who can reach a port can run programs as you. "
+    "plan() shows firewall rules that let only the hosts connect."
+)
+
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None, use_errno=True)
 

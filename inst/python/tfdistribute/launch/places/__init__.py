@@ -15,6 +15,9 @@ from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.ssh import transport_to
 from tfdistribute.rules import Finding
 
+# How long an agent that started nothing may take to end.
+_CLOSE_S = 2.0
+
 __all__ = ["Place", "check_ssh_cluster", "open_places", "places_of"]
 
 
@@ -39,7 +42,7 @@ def check_ssh_cluster(
         for place in together:
             place.end()
         for place in together:
-            place.close()
+            place.close(_CLOSE_S)
 
 
 def places_of(job: Job, is_private: bool) -> Mapping[Task, Place]:

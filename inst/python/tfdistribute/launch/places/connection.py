@@ -26,8 +26,6 @@ _BLOCK_BYTES = 1 << 18
 _MAX_SAID_BYTES = 1 << 14
 # A sign of life is sent this often, or four times within a lease.
 _BEAT_S = 1.0
-# How long an agent may take to end its processes.
-_CLOSE_S = 5.0
 
 
 def agent_command(python: str, lease_s: float) -> list[str]:
@@ -114,11 +112,11 @@ class Connection:
             os.close(self._input)
             self._input = -1
 
-    def close(self) -> None:
-        """Wait until the agent has ended its processes."""
+    def close(self, seconds: float) -> None:
+        """Wait until the agent has ended its processes, at most this long."""
         self.end()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_CLOSE_S)
+            self._process.wait(seconds)
         self._process.kill()
         self._process.wait()
         for descriptor in (self._output, self._errors):

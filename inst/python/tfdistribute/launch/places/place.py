@@ -120,8 +120,8 @@ class Place(ABC):
     def end(self) -> None:  # noqa: B027 - only places elsewhere are ended
         """Begin to end whatever is left of the job on the host."""
 
-    def close(self) -> None:  # noqa: B027
-        """Wait until nothing is left of the job on the host."""
+    def close(self, seconds: float) -> None:  # noqa: B027
+        """Wait until nothing is left of the job on the host, at most this long, and release the place."""
 
     def path(self, path: str, directory: str) -> str:
         """Return where a path below the job's private ``directory`` of this machine is on the host."""

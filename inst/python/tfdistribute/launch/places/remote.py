@@ -148,10 +148,10 @@ class RemotePlace(Place):
         if self.connection is not None:
             self.connection.end()
 
-    def close(self) -> None:
-        """Wait for the end of the agent."""
+    def close(self, seconds: float) -> None:
+        """Wait for the end of the agent, at most this long."""
         if self.connection is not None:
-            self.connection.close()
+            self.connection.close(max(seconds, 0))
 
     def _take(self, message: dict[str, Any], data: bytes) -> None:
         kind, number = message["op"], message.get("id", 0)
@@ -243,7 +243,7 @@ class RemotePlace(Place):
         if self.is_connected:
             return
         former = self.directory
-        self.close()
+        self.close(0)
         with contextlib.suppress(ClusterError):
             self.connect()
             self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
