@@ -1,0 +1,40 @@
+# The site's index, against the pages and vignettes that there are.
+
+read_site <- function() {
+  skip_if_not_installed("yaml")
+  yaml::read_yaml(file.path(source_root(), "_pkgdown.yml"))
+}
+
+contents_of <- function(groups) {
+  unlist(lapply(groups, function(group) group$contents))
+}
+
+# The names of the help pages, by their aliases.
+read_topics <- function() {
+  pages <- list.files(file.path(source_root(), "man"), pattern = "[.]Rd$", full.names = TRUE)
+  topics <- lapply(pages, function(page) {
+    lines <- readLines(page, encoding = "UTF-8")
+    values <- function(field) {
+      pattern <- paste0("^\\\\", field, "\\{(.*)\\}$")
+      gsub("\\%", "%", sub(pattern, "\\1", grep(pattern, lines, value = TRUE)), fixed = TRUE)
+    }
+    aliases <- values("alias")
+    stats::setNames(rep(values("name"), length(aliases)), aliases)
+  })
+  unlist(topics)
+}
+
+test_that("every export is in exactly one group of the reference, and every help page too", {
+  topics <- read_topics()
+  listed <- contents_of(read_site()$reference)
+  exports <- getNamespaceExports("tfdistribute")
+  expect_identical(setdiff(exports, names(topics)), character())
+  expect_identical(listed[duplicated(listed)], character())
+  expect_setequal(listed, unname(topics))
+})
+
+test_that("every vignette is in exactly one group of the articles", {
+  vignettes <- list.files(file.path(source_root(), "vignettes"), pattern = "[.]Rmd$")
+  listed <- contents_of(read_site()$articles)
+  expect_identical(sort(listed), sort(sub("[.]Rmd$", "", vignettes)))
+})
