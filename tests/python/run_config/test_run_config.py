@@ -200,6 +200,7 @@ def test_a_verb_looks_only_at_the_strategies_that_it_uses():
 # session_config ---------------------------------------------------------------------------------
 
 
+@pytest.mark.versions
 def test_session_settings_are_added_to_tensorflows_default(tensorflow: Any):
     from tensorflow_estimator.python.estimator.run_config import get_default_session_config
 

@@ -7,7 +7,7 @@ its errors do not always name the field's path.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from typing import Any, cast
 
 import tensorflow as tf
@@ -55,7 +55,8 @@ def _fill(message: Any, settings: Mapping[str, Any], path: str) -> None:
         field = fields[name]
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             _fill_map(getattr(message, name), field, _mapping(value, here), here)
-        elif field.label == FieldDescriptor.LABEL_REPEATED:
+        # The property of the field that says so differs between versions of protobuf.
+        elif isinstance(getattr(message, name), MutableSequence):
             _extend(getattr(message, name), field, value, here)
         elif field.message_type is not None:
             _fill(getattr(message, name), _mapping(value, here), here)
