@@ -6,7 +6,8 @@ existing Estimator. ``EstimatorOptions`` holds what differs between models. Thin
 ``train``
     The session is the one that ``train_with()`` names, or TensorFlow's.
 ``evaluate``
-    The mean loss over batches becomes the mean over rows; then the observer gets the metrics.
+    The mean loss over batches becomes the mean over rows; a process that evaluates a shard of the rows exchanges the
+    states of metrics; then the observer gets the metrics.
 ``export_saved_model``
     Predictions are the default signature for requests of tensors.
 
@@ -20,7 +21,8 @@ These and ``predict`` leave Keras's classes as they found them. Each calls the m
 6. A classifier's labels become whole numbers.
 7. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
 8. The reported loss is the mean over replicas.
-9. Variables that a strategy has wrapped are dropped from the graph's collections.
+9. An evaluation gets the mean loss over rows as a metric, if the model has none.
+10. Variables that a strategy has wrapped are dropped from the graph's collections.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
-from tfdistribute.engine import losses, model_graphs, model_inputs
+from tfdistribute.engine import losses, metrics, model_graphs, model_inputs
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
 from tfdistribute.engine.repairs import keras_classes, replicated_variables
@@ -47,6 +49,9 @@ ModeKeys = tf.estimator.ModeKeys
 # Called with TensorFlow's own `_train_with_estimator_spec` and its arguments: the specification, the hooks of the
 # input, the hooks of the call, the global step and the saving listeners.
 TrainSession = Callable[..., Any]
+
+# As for ``metrics.AddStates``.
+Exchange = Callable[[metrics.States], metrics.States | None]
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,9 @@ class EstimatorOptions:
         whole_labels: Whether labels are class numbers.
         loss_is_mean: Whether the loss is a mean over examples, in a model function written for one device; None for
             other model functions.
-        reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum.
-        row_loss: Name of the metric that is the mean loss over rows, or None.
+        reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum. If so,
+            that of an evaluation is the mean over rows.
+        row_loss: Name of the model's own metric that is the mean loss over rows, or None.
         hides_row_loss: Whether evaluations report that metric as "loss" only.
         keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
         factor_levels: Levels of the features that the model reads as codes, by name.
@@ -93,6 +99,7 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     options: EstimatorOptions
     _session: TrainSession | None = None
+    _shard: tuple[Exchange, str | None] | None = None
     _observer: Callable[[dict[str, Any], float], Any] | None = None
     _receiver: Any = None
 
@@ -113,6 +120,23 @@ class DistributedEstimator(estimator_lib.Estimator):
         finally:
             self._session = None
 
+    @contextlib.contextmanager
+    def evaluate_shard(self, exchange: Exchange, output_dir: str | None) -> Iterator[None]:
+        """Let evaluations inside the block evaluate a shard of the rows.
+
+        Args:
+            exchange: Called with the states of this process's metrics, see ``metrics.AddStates``.
+            output_dir: Where summaries are written; None for the model's own directory.
+
+        Raises:
+            UnsupportedError: by the evaluation, if the state of a metric is not a sum.
+        """
+        self._shard = (exchange, output_dir)
+        try:
+            yield
+        finally:
+            self._shard = None
+
     def observe_evaluations(self, observer: Callable[[dict[str, Any], float], Any]) -> None:
         """Call a function with the metrics and the duration in seconds of each evaluation.
 
@@ -126,24 +150,13 @@ class DistributedEstimator(estimator_lib.Estimator):
             return super().train(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Evaluate, with the mean loss over rows if the model has one.
-
-        Estimator averages over batches, so a smaller last batch counts as much as a full one.
-
-        Source:
-            ``_evaluate_build_graph`` in tensorflow_estimator/python/estimator/estimator.py.
-        """
+        """Evaluate, as TensorFlow's method does; then call the observer."""
         began = time.monotonic()
         with keras_classes.preserved():
-            metrics = super().evaluate(*args, **kwargs)
-        name = self.options.row_loss
-        if name is not None and name in metrics:
-            metrics = {**metrics, "loss": metrics[name]}
-            if self.options.hides_row_loss:
-                del metrics[name]
+            measured = super().evaluate(*args, **kwargs)
         if self._observer is not None:
-            self._observer(metrics, time.monotonic() - began)
-        return metrics
+            self._observer(measured, time.monotonic() - began)
+        return measured
 
     def predict(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Predict, as TensorFlow's method does."""
@@ -195,11 +208,42 @@ class DistributedEstimator(estimator_lib.Estimator):
             losses.check_rows_apart(spec.loss, features, labels)
         if options.reports_mean_loss:
             _report_mean_loss()
+        if mode == ModeKeys.EVAL and self._computes_row_loss():
+            spec = metrics.with_row_loss(spec, features, labels)
         if options.keeps_one_variable:
             spec = _with_one_variable_each(spec, mode)
         if self._receiver is not None:
             spec = _with_default_signature(spec, self._receiver)
         return spec
+
+    def _computes_row_loss(self) -> bool:
+        return self.options.row_loss is None and self.options.reports_mean_loss
+
+    def _evaluate_run(
+        self,
+        checkpoint_path: Any,
+        scaffold: Any,
+        update_op: Any,
+        eval_dict: dict[str, Any],
+        all_hooks: Sequence[Any],
+        output_dir: str,
+    ) -> dict[str, Any]:
+        """Run an evaluation whose graph is complete.
+
+        Source:
+            ``_evaluate_run`` in tensorflow_estimator/python/estimator/estimator.py.
+        """
+        computed = self._computes_row_loss()
+        name = metrics.ROW_LOSS if computed else self.options.row_loss
+        values = metrics.as_loss(eval_dict, name, computed or self.options.hides_row_loss)
+        hooks = list(all_hooks)
+        if self._shard is not None:
+            exchange, own_directory = self._shard
+            hooks.append(metrics.AddStates(metrics.sum_states(values), exchange))
+            output_dir = own_directory or output_dir
+        return super()._evaluate_run(
+            checkpoint_path, scaffold, update_op, values, hooks, output_dir
+        )
 
     def _train_with_estimator_spec(self, *args: Any) -> Any:
         train = super()._train_with_estimator_spec

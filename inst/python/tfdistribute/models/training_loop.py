@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,9 +14,6 @@ from tfdistribute.errors import ModelError
 from tfdistribute.models.custom import Custom
 from tfdistribute.models.description import LOSS_REDUCTIONS, Model
 from tfdistribute.models.warm_start import WarmStart
-
-# The metric that becomes the loss of an evaluation; TensorFlow's own "loss" is a mean over batches.
-_ROW_LOSS = "loss_of_rows"
 
 # The steps that verbs need beside ``train_step``.
 _NEEDED = {
@@ -87,9 +83,7 @@ class TrainingLoop(Model, kind="training_loop"):
         """Make the Estimator."""
         shared = ("model_dir", "model_class", "loss_reduction", "warm_start_from")
         fields = {name: getattr(self, name) for name in shared}
-        estimator = Custom(model_fn=self._model_fn, **fields).build(config)
-        options = dataclasses.replace(estimator.options, row_loss=_ROW_LOSS, hides_row_loss=True)
-        return engine.estimator.adopt(estimator, options)
+        return Custom(model_fn=self._model_fn, **fields).build(config)
 
     def _model_fn(self, features: Any, labels: Any, mode: str) -> dict[str, Any]:
         parts = _given(self.build_parts, params=self.params)
@@ -185,10 +179,9 @@ def _training(values: dict[str, Any], parts: Any) -> dict[str, Any]:
 def _evaluation(values: dict[str, Any], features: Any) -> dict[str, Any]:
     tf = engine.tf
     rows = tf.cast(tf.shape(tf.nest.flatten(features)[0])[0], tf.float32)
-    loss = values.pop("loss")
+    loss = tf.reduce_mean(values.pop("loss"))
     metrics = {name: _metric(value, rows) for name, value in values.items()}
-    metrics[_ROW_LOSS] = _metric(loss, rows)
-    return {"loss": tf.reduce_mean(loss), "eval_metric_ops": metrics}
+    return {"loss": loss, "eval_metric_ops": metrics}
 
 
 def _metric(value: Any, rows: Any) -> Any:

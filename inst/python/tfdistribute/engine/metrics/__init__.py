@@ -1,0 +1,7 @@
+"""Metrics of an evaluation: the loss over rows, and states that several processes add up."""
+
+from tfdistribute.engine.metrics.row_loss import ROW_LOSS, as_loss, with_row_loss
+from tfdistribute.engine.metrics.states import AddStates, States
+from tfdistribute.engine.metrics.sums import sum_states
+
+__all__ = ["ROW_LOSS", "AddStates", "States", "as_loss", "sum_states", "with_row_loss"]

@@ -1,0 +1,62 @@
+"""Exchange of the states of metrics between processes that each evaluate a shard of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+# What one process has added to each state, by the name of its variable.
+States = dict[str, np.ndarray[Any, Any]]
+
+
+class AddStates(tf.estimator.SessionRunHook):
+    """Gives away what this process has added to the states of metrics, and adds what others have added.
+
+    Estimator reads the values of metrics after the last hook has ended, so they include the others' rows.
+
+    Args:
+        variables: Sums over rows, as ``sum_states`` finds them.
+        exchange: Called with this process's states after the last batch. Returns the sum over all processes, or None to
+            keep this process's own.
+    """
+
+    def __init__(
+        self, variables: Sequence[Any], exchange: Callable[[States], States | None]
+    ) -> None:
+        self._variables = {variable.op.name: variable for variable in variables}
+        self._exchange = exchange
+        self._initial: States = {}
+        self._given: dict[str, Any] = {}
+        self._assign: list[Any] = []
+
+    def begin(self) -> None:
+        """Add the operations that write the states."""
+        self._given = {
+            name: v1.placeholder(variable.dtype.base_dtype, name=f"{name}_of_all")
+            for name, variable in self._variables.items()
+        }
+        self._assign = [
+            variable.assign(self._given[name], read_value=False)
+            for name, variable in self._variables.items()
+        ]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Note where the sums begin."""
+        del coord
+        self._initial = session.run(self._variables)
+
+    def end(self, session: Any) -> None:
+        """Exchange the states, and write the sum over all processes."""
+        states = session.run(self._variables)
+        added = {name: states[name] - self._initial[name] for name in states}
+        of_all = self._exchange(added)
+        if of_all is not None:
+            values = {
+                self._given[name]: self._initial[name] + of_all[name] for name in self._variables
+            }
+            session.run(self._assign, values)

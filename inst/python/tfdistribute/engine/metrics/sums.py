@@ -1,0 +1,141 @@
+"""Metrics whose states are sums over rows, so that several processes can each evaluate a shard.
+
+All of ``tf.compat.v1.metrics`` and nearly all Keras metrics keep totals, counts and confusion counts, to which each
+batch adds. A maximum, a percentile or a moving mean does not add up, and would be silently wrong. So the graph must
+show that every state of a metric is only added to, and that what is added does not depend on a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.errors import UnsupportedError
+
+v1 = tf.compat.v1
+
+_ADDITIONS = frozenset({"AssignAddVariableOp", "AssignAdd", "ResourceScatterAdd", "ScatterAdd"})
+_ASSIGNMENTS = frozenset({"AssignVariableOp", "Assign"})
+_SUMS = frozenset({"Add", "AddV2"})
+_READS = frozenset(
+    {
+        *("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "IsVariableInitialized"),
+        *("ResourceGather", "ResourceGatherNd", "Identity"),
+    }
+)
+_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+
+
+def sum_states(values: Mapping[str, Any]) -> list[Any]:
+    """Find the variables that hold the states of metrics.
+
+    Args:
+        values: Value tensors of metrics by name, in the current graph.
+
+    Returns:
+        Local variables, by name; each is a sum over rows.
+
+    Raises:
+        UnsupportedError: a metric has another kind of state; names the metric and the state.
+    """
+    local = {
+        _operation(variable).name: variable
+        for variable in [
+            *v1.get_collection(v1.GraphKeys.LOCAL_VARIABLES),
+            *v1.get_collection(v1.GraphKeys.METRIC_VARIABLES),
+        ]
+    }
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        for operation in _ancestors([tf.convert_to_tensor(value)]):
+            variable = local.get(operation.name)
+            if variable is not None:
+                if not _is_sum(variable, local):
+                    raise _refusal(name, variable.op.name)
+                found[operation.name] = variable
+            elif _keeps_other_state(operation):
+                raise _refusal(name, operation.name)
+    return [found[name] for name in sorted(found)]
+
+
+def _is_sum(variable: Any, local: Mapping[str, Any]) -> bool:
+    own = _operation(variable)
+    users = [user for tensor in own.outputs for user in tensor.consumers()]
+    writers = [user for user in users if user is not variable.initializer and _may_write(user)]
+    return all(_adds(writer, own, local) for writer in writers)
+
+
+def _may_write(operation: Any) -> bool:
+    if operation.type in _READS:
+        return False
+    # A resource may be changed by any operation that gets it. A reference is changed by those that return it.
+    return any(tensor.dtype == tf.resource for tensor in operation.inputs) or any(
+        tensor.dtype._is_ref_dtype for tensor in operation.outputs
+    )
+
+
+def _adds(writer: Any, own: Any, local: Mapping[str, Any]) -> bool:
+    """Return whether an operation adds to a state what depends on no state."""
+    if writer.type in _ADDITIONS:
+        return not _reads_state(list(writer.inputs)[1:], local)
+    if writer.type not in _ASSIGNMENTS:
+        return False
+    # Keras 3 writes the sum of a state and a value.
+    addition = _behind(writer.inputs[1])
+    if addition.type not in _SUMS:
+        return False
+    terms = list(addition.inputs)
+    others = [term for term in terms if not _is_value_of(term, own)]
+    return len(others) == 1 and not _reads_state(others, local)
+
+
+def _is_value_of(tensor: Any, own: Any) -> bool:
+    operation = _behind(tensor)
+    return operation is own or (
+        operation.type == "ReadVariableOp" and operation.inputs[0].op is own
+    )
+
+
+def _behind(tensor: Any) -> Any:
+    operation = tensor.op
+    while operation.type == "Identity":
+        operation = operation.inputs[0].op
+    return operation
+
+
+def _reads_state(tensors: list[Any], local: Mapping[str, Any]) -> bool:
+    return any(operation.name in local for operation in _ancestors(tensors))
+
+
+def _keeps_other_state(operation: Any) -> bool:
+    """Return whether an operation keeps something between batches that is not a variable, as a Python function can."""
+    definition = operation.op_def
+    is_stateful = definition is not None and definition.is_stateful
+    return is_stateful and operation.type not in _READS | _VARIABLES
+
+
+def _operation(variable: Any) -> Any:
+    """Return the operation that makes a variable."""
+    return variable.handle.op if hasattr(variable, "handle") else variable.op
+
+
+def _ancestors(tensors: list[Any]) -> Iterator[Any]:
+    """Iterate over the operations that tensors are computed by."""
+    waiting, seen = [tensor.op for tensor in tensors], set[str]()
+    while waiting:
+        operation = waiting.pop()
+        if operation.name not in seen:
+            seen.add(operation.name)
+            yield operation
+            waiting.extend(tensor.op for tensor in operation.inputs)
+
+
+def _refusal(metric: str, state: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"The metric `{metric}` cannot be evaluated by several workers: its state `{state}` is not a sum over rows.",
+        "Evaluate without `cluster`, or compute the metric from sums, as tf.compat.v1.metrics.mean() does.",
+        argument="cluster",
+        value=metric,
+    )
