@@ -175,6 +175,17 @@ CASES = (
         (Goal(_TWO, _ONE, 1.35), Goal(_TWO, _TORCH_TWO, 1.0)),
     ),
     Case(
+        "evaluation",
+        "Evaluation by two workers, one core each: 256 floats, 3 hidden layers of 1024, batches of 512",
+        "examples per second",
+        (
+            Way(_ONE, ("evaluation/package.R", "one"), 20),
+            Way(_TWO, ("evaluation/package.R", "two"), 40),
+        ),
+        (Goal(_TWO, _ONE, 1.5),),
+        repeats=3,
+    ),
+    Case(
         "model-in-parts",
         "A model in two stages: 4 layers of 768, batch of 512, one thread per device",
         "examples per second",
