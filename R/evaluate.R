@@ -1,10 +1,26 @@
 #' Evaluate a trained model
 #'
 #' Computes the model's metrics and counts every row once. It does not train, and ignores the training strategy, so that
-#' a smaller last batch is weighted correctly. For Keras models and for canned models without a `weight_column`, `loss`
-#' is the mean over all rows. With weights, and for your own model function, it is TensorFlow's mean over batches.
+#' a smaller last batch is weighted correctly. For every kind of model, `loss` is the mean over all rows: the loss of
+#' each batch counts by its rows. (A loss that is a sum over a batch, as with `loss_reduction = "sum"`, depends on how
+#' rows fall into batches.)
 #'
 #' An evaluation that takes longer than a second shows its progress. Ctrl-C ends it at once, without a result.
+#'
+#' @section Evaluating with several processes:
+#' With `cluster = local_cluster(2)`, two processes on this machine evaluate, each its own rows. Every row is evaluated
+#' once, however unevenly rows and batches divide. The processes add up the states of the metrics at the end, so counts,
+#' and metrics made of counts such as accuracy and AUC, are those of one process to the bit, and means to six digits.
+#' They exchange nothing before that: none waits for another, and one that is lost is started again and repeats its own
+#' rows. The cluster in the estimator's [run_config()] is for training only. All processes evaluate the same checkpoint,
+#' also while a training goes on in `model_dir`.
+#'
+#' Starting the processes takes some seconds. They pay off when one process computes for longer than that.
+#'
+#' Metrics whose states are not sums over rows, such as a maximum, are refused by name. The metrics of
+#' `tf$compat$v1$metrics` and those of Keras are sums. Files are divided into ranges of rows and other inputs into
+#' batches. A function that returns a dataset must take `input_context` and read the share that it describes. Hooks run
+#' in every process.
 #'
 #' @inheritParams train
 #' @param input_fn Data for the evaluation: a data frame with the columns that the model was trained on, an [input_fn()]
@@ -13,16 +29,23 @@
 #' @param steps Batches to evaluate, a count; NULL for all.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param name Name of the evaluation, to distinguish several data sets; a string or NULL.
+#' @param cluster A [local_cluster()] whose workers share the rows; NULL (default) for this process alone. Its parameter
+#'   servers and evaluator are not started. Not together with `steps`.
 #' @param simplify TRUE for a tibble with one row, FALSE for a named list.
 #' @returns The metrics, including `loss` and `global_step`: a tibble with one row and a column of doubles per metric.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * Those of [train()].
+#' * `tfdistribute_unsupported_error`: with a cluster, the state of a metric is not a sum.
+#' * `tfdistribute_cluster_error`: this process is already a task of a cluster.
+#' * Those of [train()], and with a cluster those of [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' evaluate(model, mtcars)
+#' \donttest{
+#' evaluate(model, mtcars, cluster = local_cluster(workers = 2))
+#' }
 #' @export
 evaluate <- function(object, ...) {
   check_required()
@@ -39,27 +62,43 @@ evaluate.tfdistribute_estimator <- function(
   name = NULL,
   hooks = NULL,
   simplify = TRUE,
+  cluster = NULL,
   ...
 ) {
   if (missing(input_fn) || !takes_rows(input_fn)) {
     check_call(input_fn = "Give a data frame, or an input that input_fn() makes.")
   }
   simplify <- check_flag(simplify)
-  hooks <- check_hooks(hooks)
-  progress <- new_progress(show = shows_progress(hooks))
-  on.exit(progress$finish())
-  metrics <- call_backend(
-    "evaluate",
-    estimator = object,
+  arguments <- list(
+    object = object,
     input = input_of_verb(input_fn, object, "evaluate", ...),
-    steps = check_count(steps, null = TRUE),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
-    name = check_string(name, null = TRUE),
-    hooks = hooks,
-    listener = progress$listener
+    hooks = check_hooks(hooks),
+    name = check_string(name, null = TRUE)
   )
+  steps <- check_count(steps, null = TRUE)
+  metrics <- if (is.null(cluster)) {
+    rlang::inject(evaluate_here(!!!arguments, steps = steps))
+  } else {
+    check_no_steps(steps)
+    rlang::inject(evaluate_by_workers(!!!arguments, cluster = cluster))
+  }
   record_evaluation(metrics)
   if (simplify) tibble::as_tibble(metrics) else metrics
+}
+
+evaluate_here <- function(object, input, hooks, ...) {
+  progress <- new_progress(show = shows_progress(hooks))
+  on.exit(progress$finish())
+  listener <- progress$listener
+  call_backend(
+    "evaluate",
+    estimator = object,
+    input = input,
+    hooks = hooks,
+    listener = listener,
+    ...
+  )
 }
 
 #' @export

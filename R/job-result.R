@@ -1,4 +1,5 @@
-# The result of a job: a history, or the condition of the task that failed first.
+# The result of a job: a history, or the condition of the task that failed first. That of an evaluation or a prediction
+# is in files, and NULL here.
 
 result_of_job <- function(state, job) {
   if (identical(state$state, "failed")) {
@@ -7,7 +8,7 @@ result_of_job <- function(state, job) {
   if (identical(state$state, "stopped")) {
     abort_stopped(state)
   }
-  history_of_job(state, job)
+  if (!reads_only(job)) history_of_job(state, job)
 }
 
 history_of_job <- function(state, job) {
@@ -72,7 +73,7 @@ abort_stopped <- function(state) {
   abort_tfdistribute(
     "training",
     problem = "The job was stopped: {state$message}",
-    remedy = "Train again to continue from the newest checkpoint.",
+    remedy = if (!reads_only(state)) "Train again to continue from the newest checkpoint.",
     tasks = task_table(state$tasks)
   )
 }

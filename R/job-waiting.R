@@ -2,7 +2,7 @@
 
 poll_s <- 0.1
 
-# Wait for the end of a job and return its history, or invisibly NULL after `timeout_s` seconds. With
+# Wait for the end of a job and return its result, or invisibly NULL after `timeout_s` seconds. With
 # `stop_on_interrupt`, Ctrl-C ends the job.
 follow_job <- function(
   job,
@@ -24,7 +24,7 @@ follow_job <- function(
     interrupt = function(interrupt) {
       monitor$finish()
       if (stop_on_interrupt) {
-        cli::cli_inform(c(i = "Stopping the job. The chief writes a checkpoint."))
+        cli::cli_inform(c(i = stopping_text(job)))
         stop_job(job)
         raise_interrupt(stop_text(read_job(job)))
       }
@@ -70,6 +70,10 @@ show_progress <- function(state, seen, progress) {
   if (is.null(progress$listener)) {
     return(invisible())
   }
+  if (reads_only(state)) {
+    show_batches(state, seen, progress)
+    return(invisible())
+  }
   step <- state$global_step
   phase <- if (is.null(step) && is.null(state$ended)) phase_text(state$tasks)
   if (!is.null(phase) && !identical(phase, seen$phase)) {
@@ -91,6 +95,30 @@ show_progress <- function(state, seen, progress) {
     progress$listener(c(list(event = "evaluation"), metrics))
   }
   seen$evaluations <- length(state$evaluations)
+}
+
+# Whether a job evaluates or predicts. Its tasks write no checkpoints.
+reads_only <- function(x) {
+  x$verb %in% c("evaluate", "predict")
+}
+
+stopping_text <- function(job) {
+  paste0("Stopping the job.", if (!reads_only(job)) " The chief writes a checkpoint.")
+}
+
+# The batches of all tasks together.
+show_batches <- function(state, seen, progress) {
+  batches <- sum(vapply(state$tasks, function(task) as.integer(task$step %||% 0L), 0L))
+  if (batches > seen$step) {
+    seen$step <- batches
+    progress$listener(list(
+      event = "batch",
+      verb = state$verb,
+      step = batches,
+      last_step = state$max_steps,
+      examples_per_second = total_speed(state)
+    ))
+  }
 }
 
 # What the tasks do before the first step, such as "chief 0, worker 0: loading TensorFlow"; NULL while all start.

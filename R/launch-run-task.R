@@ -57,7 +57,9 @@ perform_task <- function(directory, digest) {
   verb <- switch(
     task$verb,
     train = train,
-    train_and_evaluate = train_and_evaluate
+    train_and_evaluate = train_and_evaluate,
+    evaluate = evaluate_shard,
+    predict = predict_shard
   )
   # quit() discards deferred warnings, so they are shown at once.
   warn <- getOption("warn")

@@ -118,32 +118,51 @@ start_job <- function(object, verb, arguments) {
   if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
     cli::cli_inform("Starting {show_processes(config$cluster, verb)} on this machine.")
   }
-  is_started <- FALSE
-  on.exit(if (!is_started) call_backend("remove_job_directory", directory = prepared$directory))
   if (!is.null(prepared$max_steps)) {
     # Restarted tasks must not count the steps from their own start.
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
-  arguments <- share_data(arguments, prepared$directory)
-  task_file <- write_task(prepared$directory, verb, c(list(object = object), arguments))
-  last_step <- arguments$max_steps %||% arguments$train_spec$max_steps
+  start_tasks(
+    prepared$directory,
+    object,
+    config$cluster,
+    verb,
+    arguments,
+    strategy = config$train_distribute$kind,
+    last_step = arguments$max_steps %||% arguments$train_spec$max_steps
+  )
+}
+
+# Start the tasks of a job that was checked, in its private directory, and return its handle.
+start_tasks <- function(
+  directory,
+  object,
+  cluster,
+  verb,
+  arguments,
+  strategy = NULL,
+  last_step = NULL
+) {
+  is_started <- FALSE
+  on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
+  arguments <- share_data(arguments, directory)
   handle <- call_backend(
     "start_job",
-    directory = prepared$directory,
-    task_file = task_file,
-    cluster = config$cluster,
+    directory = directory,
+    task_file = write_task(directory, verb, c(list(object = object), arguments)),
+    cluster = cluster,
     verb = verb,
     command = as.list(task_command()),
     working_directory = getwd(),
-    strategy = config$train_distribute$kind,
+    strategy = strategy,
     model_dir = object$model_dir,
     environment = task_environment(),
     max_steps = last_step,
     parent_pid = Sys.getpid()
   )
   is_started <- TRUE
-  new_job(handle, last_step, task_names(config$cluster))
+  new_job(handle, last_step, task_names(cluster))
 }
 
 # Text such as "2 workers and an evaluator". The chief is a worker, too.

@@ -2,6 +2,11 @@
 #'
 #' Returns one row of predictions for each row of the input, in the same order. A response in the input is ignored.
 #'
+#' With `cluster = local_cluster(2)`, two processes on this machine predict, each its own rows, and the result is in the
+#' order of the input. A process that is lost is started again and repeats its own rows. The predictions are first
+#' written to temporary files. A function that returns a dataset cannot be predicted in this way, because the order of
+#' its rows over several processes is not known.
+#'
 #' @inheritParams evaluate
 #' @param input_fn,newdata Data to predict for: a data frame with the features that the model was trained on, an
 #'   [input_fn()], or a function that returns a `tf.data.Dataset`. Give one of the two.
@@ -11,18 +16,25 @@
 #'   the last.
 #' @param simplify TRUE for a tibble, FALSE for a list with a named list per row.
 #' @param yield_single_examples With `as_iterable`: TRUE for one row per call, FALSE for a whole batch.
+#' @param cluster A [local_cluster()] whose workers share the rows; NULL (default) for this process alone. Its parameter
+#'   servers and evaluator are not started. Not together with `as_iterable`.
 #' @returns A tibble with one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
 #'   (`probabilities`). `class_ids` are integers from 0, `classes` strings.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error`: the model has not been trained.
 #' * `tfdistribute_argument_error`: the model has none of `predict_keys`.
-#' * Those of [train()].
+#' * `tfdistribute_input_error`: with a cluster, the order of the rows is not known.
+#' * `tfdistribute_cluster_error`: this process is already a task of a cluster.
+#' * Those of [train()], and with a cluster those of [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' predict(model, newdata = head(mtcars))
+#' \donttest{
+#' predict(model, newdata = mtcars, cluster = local_cluster(workers = 2))
+#' }
 #' @importFrom stats predict
 #' @export
 predict.tfdistribute_estimator <- function(
@@ -42,6 +54,7 @@ predict.tfdistribute_estimator <- function(
   simplify = TRUE,
   yield_single_examples = TRUE,
   newdata = NULL,
+  cluster = NULL,
   ...
 ) {
   if (missing(input_fn) && !is.null(newdata)) {
@@ -54,25 +67,39 @@ predict.tfdistribute_estimator <- function(
   simplify <- check_flag(simplify)
   # The default names the outputs of canned models; models with other outputs must not fail on it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
-  hooks <- check_hooks(hooks)
-  # A function that returns batches is called by a loop of the user.
-  progress <- new_progress(show = !as_iterable && shows_progress(hooks))
-  on.exit(progress$finish())
-  answer <- call_backend(
-    "predict",
-    estimator = object,
+  arguments <- list(
+    object = object,
     input = input_of_verb(input_fn, object, "predict", ...),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
-    predict_keys = asked,
-    hooks = hooks,
-    listener = progress$listener,
-    by_batch = as_iterable
+    hooks = check_hooks(hooks),
+    predict_keys = asked
   )
+  answer <- if (is.null(cluster)) {
+    rlang::inject(predict_here(!!!arguments, as_iterable = as_iterable))
+  } else {
+    check_not_iterable(as_iterable)
+    rlang::inject(predict_by_workers(!!!arguments, cluster = cluster))
+  }
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples)))
   }
   predictions <- prediction_tibble(answer, if (is.null(asked)) hidden_outputs)
   if (simplify) predictions else rows_of(predictions)
+}
+
+predict_here <- function(object, input, hooks, as_iterable, ...) {
+  # A function that returns batches is called by a loop of the user.
+  progress <- new_progress(show = !as_iterable && shows_progress(hooks))
+  on.exit(progress$finish())
+  call_backend(
+    "predict",
+    estimator = object,
+    input = input,
+    hooks = hooks,
+    listener = progress$listener,
+    by_batch = as_iterable,
+    ...
+  )
 }
 
 # Outputs with the same vector in every row: returned only if named, as in tfestimators.

@@ -16,6 +16,7 @@ from support.job_fakes import EVALUATES, TRAINS, fake_job, row, run_job, running
 from tfdistribute.errors import BackendError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host.hardware import assign_cores
+from tfdistribute.launch.host.logs import remove_fallback
 from tfdistribute.launch.start import start_supervisor
 
 # Private directories go to the test's own temporary directory.
@@ -420,3 +421,30 @@ def test_the_handle_of_a_job_that_ends_at_once_finds_its_result(tmp_path: Path):
     job = start_supervisor(fake_job(tmp_path, {"chief": [("exit", 3)]}, workers=1, evaluator=False))
     state = state_when(job, lambda state: state["ended"] is not None)
     assert state["failure"]["exit"] == 3
+
+
+def test_a_killed_task_of_an_evaluation_restarts_alone_beside_a_training(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    evaluated = str(tmp_path / "evaluated")
+    acts = {
+        "chief": [("batch", 5), ("wait", "worker 0"), ("wait_for", evaluated), ("finish", 5)],
+        "worker-0@0": [("batch", 1), ("sleep", 0.1), ("die",)],
+        "worker-0@1": [("batch", 4), ("touch", evaluated), ("finish", 4)],
+    }
+    with running(tmp_path, {"chief": [("train", 5), ("sleep", 60)]}) as training:
+        state_when(training, lambda state: state["state"] == "training")
+        # The training holds the lock of model_dir.
+        job = start_supervisor(fake_job(tmp_path, acts, verb="evaluate", ps=1))
+        waiting = state_when(job, lambda state: state["tasks"][0]["step"] == 5)
+        assert waiting["state"] in ("evaluating", "restarting")
+        state = state_when(job, lambda state: state["state"] == "done", timeout_s=20)
+    assert [each["task"] for each in state["tasks"]] == ["chief 0", "worker 0"]
+    assert [each["step"] for each in state["tasks"]] == [5, 4]
+    (note,) = state["notes"]
+    assert note.endswith("worker 0 restarts in 1 s (restart 1 of 3).")
+    # The logs of the training are not touched.
+    (logs,) = {os.path.dirname(each["log"]) for each in state["tasks"]}
+    assert Path(logs).parent == own_temporary_directory
+    remove_fallback(state["id"])
+    assert not Path(logs).exists()

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine, history_file, storage
-from tfdistribute.bridge import clusters, jobs, model_files, rows, tensors
+from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors
 from tfdistribute.bridge.doctor import report
+from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
-from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions import Description
 from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
@@ -57,11 +58,6 @@ class _Opaque:
         self.value = value
 
 
-def _model(estimator: Wire) -> tuple[Model, RunSettings]:
-    fields = {name: value for name, value in estimator.items() if name != "config"}
-    return read(Model, fields), read(RunSettings, estimator.get("config") or {})
-
-
 def _train(
     estimator: Wire,
     input: Input,  # noqa: A002 - the project's word, in both languages
@@ -69,7 +65,7 @@ def _train(
     listener: Listener = None,
     **options: Any,
 ) -> dict[str, Any]:
-    model, settings = _model(estimator)
+    model, settings = read_estimator(estimator)
     hooks = tuple(read_hooks(hooks))
     history = train(model, settings, input, hooks=hooks, listener=listener, **options)
     return _history(history, model)
@@ -78,7 +74,7 @@ def _train(
 def _train_and_evaluate(
     estimator: Wire, train_spec: TrainSpec, eval_spec: EvalSpec, listener: Listener = None
 ) -> dict[str, Any]:
-    model, settings = _model(estimator)
+    model, settings = read_estimator(estimator)
     history = train_and_evaluate(model, settings, train_spec, eval_spec, listener=listener)
     return _history(history, model)
 
@@ -115,7 +111,7 @@ def _evaluate(
     listener: Listener = None,
     **options: Any,
 ) -> dict[str, float]:
-    model, settings = _model(estimator)
+    model, settings = read_estimator(estimator)
     hooks = tuple(read_hooks(hooks))
     return evaluate(model, settings, input, hooks=hooks, listener=listener, **options)
 
@@ -129,10 +125,14 @@ def _predict(
     by_batch: bool = False,
     **options: Any,
 ) -> Any:
-    model, settings = _model(estimator)
+    model, settings = read_estimator(estimator)
     options = {**options, "predict_keys": predict_keys, "listener": listener}
     batches = predict(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
     return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
+
+
+def _read_predictions(results: str, tasks: int, in_turns: bool) -> dict[str, Any]:
+    return _as_r(shards.read_predictions(results, tasks, in_turns))
 
 
 def _next_batch(batches: Any) -> dict[str, Any] | None:
@@ -161,17 +161,17 @@ def _export_savedmodel(
     input: Input | tuple[FeatureColumn, ...] | None = None,  # noqa: A002
     **options: Any,
 ) -> str:
-    model, settings = _model(estimator)
+    model, settings = read_estimator(estimator)
     request = serving_input_receiver_fn if input is None else input
     return export_savedmodel(model, settings, export_dir_base, request=request, **options)
 
 
 def _python_estimator(estimator: Wire) -> Any:
-    return prepare_estimator("train_and_evaluate", *_model(estimator))
+    return prepare_estimator("train_and_evaluate", *read_estimator(estimator))
 
 
 def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
-    return export_keras_model(_model(estimator)[0], path, **options)
+    return export_keras_model(read_estimator(estimator)[0], path, **options)
 
 
 def _copy_file(path: str, to: str) -> None:
@@ -279,6 +279,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
+    "evaluate_shard": shards.perform_evaluation,
     "explain_difference": _explain_difference,
     "export_keras_model": _export_keras_model,
     "export_savedmodel": _export_savedmodel,
@@ -300,11 +301,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pipeline": _pipeline,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
+    "predict_shard": shards.perform_prediction,
     "prepare_job": jobs.prepare_job,
+    "prepare_shards": shards.prepare_shards,
     "python_estimator": _python_estimator,
     "python_report": report,
     "read_cluster": clusters.read_cluster,
+    "read_metrics": shards.read_metrics,
+    "read_predictions": _read_predictions,
     "remove_job_directory": private_directory.remove,
+    "remove_logs": shards.remove_logs,
     "save_model": model_files.save_model,
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
@@ -330,9 +336,11 @@ INTERRUPTIBLE = frozenset(
         "check_sharding",
         "compare_runs",
         "evaluate",
+        "evaluate_shard",
         "export_savedmodel",
         "next_batch",
         "predict",
+        "predict_shard",
         "train",
         "train_and_evaluate",
         "variable_value",

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute import history_file, versions
-from tfdistribute.descriptions import read
+from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.model_file import read_model_file, write_model_file
-from tfdistribute.models import Model
-from tfdistribute.run_config import RunSettings
 from tfdistribute.training.model_directory import SIGNATURE, require_checkpoint
 
 # Files of a model directory that a copy of the model needs: what the model is, what it was trained on, and its history.
@@ -84,6 +82,4 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
 
 def check_model(estimator: Mapping[str, Any]) -> None:
     """Check that the fields of an estimator describe a model; raises ArgumentError if not."""
-    fields = {name: value for name, value in estimator.items() if name != "config"}
-    read(Model, fields)
-    read(RunSettings, estimator.get("config") or {})
+    read_estimator(estimator)

@@ -15,6 +15,11 @@ Purpose = Literal["train", "evaluate", "predict"]
 
 InputFunction = Callable[..., Any]
 
+# How the rows of an input are divided over pipelines of one replica each: "turns" (pipeline k of n reads the batches k,
+# k + n, ...), "ranges" (contiguous ranges of rows, in order), "own" (as a user's function decides), or "none" (every
+# pipeline reads all rows).
+ShardOrder = Literal["turns", "ranges", "own", "none"]
+
 
 @dataclass(frozen=True)
 class Input(Description):
@@ -61,6 +66,10 @@ class Input(Description):
             seed: As for ``input_fn``.
         """
         return None
+
+    def shard_order(self) -> ShardOrder:
+        """Return how the rows are divided over pipelines of one replica each."""
+        raise NotImplementedError
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
         """Return the context in which TensorFlow may read the input; a no-op by default."""

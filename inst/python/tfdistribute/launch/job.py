@@ -20,6 +20,7 @@ from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
     ClusterSpec,
+    LocalCluster,
     Task,
     chief_of,
 )
@@ -27,10 +28,13 @@ from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, read_json
+from tfdistribute.launch.host import logs
 from tfdistribute.task_events import JOB
 
 FILE = "job.json"
-VERBS = ("train", "train_and_evaluate", "script")
+VERBS = ("train", "train_and_evaluate", "evaluate", "predict", "script")
+# Verbs that read checkpoints and write none; what their tasks do.
+_READING = {"evaluate": "evaluating", "predict": "predicting"}
 
 # The id is part of paths.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -42,7 +46,7 @@ class Job(Description):
 
     Args:
         id: Unique among the jobs of this user.
-        verb: "train", "train_and_evaluate", or "script" for any script.
+        verb: "train", "train_and_evaluate", "evaluate", "predict", or "script" for any script.
         command: Command of every task, as an argument list.
         directory: The job's private directory.
         strategy: Kind of the strategy, such as "multi_worker"; None for scripts.
@@ -91,6 +95,10 @@ class Job(Description):
             )
         if not self.command:
             raise ArgumentError("`command` is empty.", argument="command")
+        if not self.trains and isinstance(self.cluster, LocalCluster):
+            # The other tasks would have nothing to do.
+            workers = dataclasses.replace(self.cluster, ps=0, evaluator=False)
+            object.__setattr__(self, "cluster", workers)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -98,6 +106,21 @@ class Job(Description):
         return tuple(
             task for task in self.cluster.tasks if task.type != EVALUATOR or self.verb != "train"
         )
+
+    @property
+    def trains(self) -> bool:
+        """Whether the tasks may write checkpoints to model_dir."""
+        return self.verb not in _READING
+
+    @property
+    def activity(self) -> str:
+        """What the tasks do once they have started: "training", "evaluating" or "predicting"."""
+        return _READING.get(self.verb, "training")
+
+    @property
+    def restarts_one_by_one(self) -> bool:
+        """Whether a task can be lost without the others losing their work."""
+        return self.cluster.has_servers or not self.trains
 
     @property
     def chief(self) -> Task:
@@ -115,6 +138,13 @@ class Job(Description):
     def local_model_dir(self) -> str | None:
         """model_dir if it is on this machine, else None."""
         return None if self.model_dir is None or is_remote(self.model_dir) else self.model_dir
+
+    @property
+    def log_directories(self) -> list[str]:
+        """Directories for the logs, the preferred one first; not in model_dir if the job only reads there."""
+        if not self.trains:
+            return [logs.fallback_directory(self.id)]
+        return logs.log_directories(self.id, self.local_model_dir, self.working_directory)
 
     @property
     def is_on_loopback(self) -> bool:

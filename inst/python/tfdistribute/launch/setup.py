@@ -9,7 +9,7 @@ from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
-from tfdistribute.launch.host.logs import fallback_directory, first_usable, log_directories
+from tfdistribute.launch.host.logs import fallback_directory, first_usable
 from tfdistribute.launch.job import Job
 
 
@@ -20,7 +20,7 @@ class JobSetup:
     Args:
         logs: Directory of the logs.
         is_private: Whether the tasks have a network of their own.
-        lock: The lock on model_dir; None if model_dir is remote or unknown.
+        lock: The lock on model_dir; None if model_dir is remote or unknown, or the job does not write there.
     """
 
     job: Job
@@ -36,9 +36,8 @@ class JobSetup:
 
     def release(self) -> None:
         """Release the lock, and remove what killed tasks left in model_dir."""
-        if self.job.local_model_dir is not None:
+        if self.lock is not None and self.job.local_model_dir is not None:
             tidy(self.job.local_model_dir)
-        if self.lock is not None:
             self.lock.release()
 
 
@@ -46,9 +45,10 @@ def set_up(job: Job) -> JobSetup:
     """Check the private directory, lock model_dir, and make the log directory and the network."""
     private_directory.check_private(job.directory)
     model_dir = job.local_model_dir
-    lock = None if model_dir is None else ModelDirectoryLock(model_dir)
+    # A job that only reads checkpoints may run beside a training.
+    lock = None if model_dir is None or not job.trains else ModelDirectoryLock(model_dir)
     try:
-        candidates = log_directories(job.id, model_dir, job.working_directory)
+        candidates = job.log_directories
         # As a last resort logs go into the private directory, and are removed with it.
         logs = first_usable(candidates) or job.directory
         is_private, notes = _enter_network(job)

@@ -14,7 +14,6 @@ from typing import Any
 from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError, from_values
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.logs import log_directories
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.job_handle import adopt, handle_of, read_json, reap_supervisors, result_of
 from tfdistribute.launch.state import STATE_FILE, replace
@@ -115,8 +114,7 @@ def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any
             return state
         if code is not None:
             # A job that has ended already has removed its private directory.
-            logs = log_directories(job.id, job.local_model_dir, job.working_directory)[0]
-            return result_of({"id": job.id, "logs": logs})
+            return result_of({"id": job.id, "logs": job.log_directories[0]})
         time.sleep(_TICK_S)
     return None
 

@@ -31,7 +31,8 @@ class JobState:
     """The state of a whole job.
 
     Args:
-        state: "starting", "training", "evaluating", "restarting", "stopping", "done", "failed" or "stopped".
+        state: "starting", "training", "evaluating", "predicting", "restarting", "stopping", "done", "failed" or
+            "stopped".
         message: The state as a sentence.
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".

@@ -75,7 +75,7 @@ class Supervisor:
         self.policy = Policy(
             job.chief,
             restarts=job.cluster.supervision.restarts,
-            one_by_one=job.cluster.has_servers,
+            one_by_one=job.restarts_one_by_one,
             is_script=job.is_script,
             ports_can_change=not setup.is_private and not isinstance(job.cluster, ClusterSpec),
         )
@@ -148,7 +148,8 @@ class Supervisor:
             self._chief_done_at = time.monotonic()
         trains = any(view.trains and view.stepped_at is not None for view in self.tasks.views)
         if self.state.state in ("starting", "restarting") and trains and not self._due:
-            self.state.state, self.state.message = "training", "The tasks are training."
+            activity = self.job.activity
+            self.state.state, self.state.message = activity, f"The tasks are {activity}."
         if self._chief_done_at is not None and self.state.state in ("starting", "training"):
             self.state.state = "evaluating"
             self.state.message = "The chief has finished; other tasks complete their work."
@@ -300,7 +301,8 @@ class Supervisor:
         self._write(at_once=True)
         chief = self.tasks[self.policy.chief]
         is_requested = self._stops.count > 0
-        if is_requested and chief.view.stepped_at is not None and chief.view.is_running:
+        has_trained = self.job.trains and chief.view.stepped_at is not None
+        if is_requested and has_trained and chief.view.is_running:
             chief.request_end(signal.SIGINT, whole_group=False)
             self._wait(lambda: not chief.view.is_running, SAVE_S)
         for task in self.tasks:

@@ -16,10 +16,11 @@ class TaskView:
     Args:
         host: Host on which it runs.
         started_at: Monotonic time of the start.
-        state: "starting", "waiting", "training", "evaluating", "serving", "stalled", "done", "failed" or "stopped".
+        state: "starting", "waiting", "training", "evaluating", "predicting", "serving", "stalled", "done", "failed" or
+            "stopped".
         is_up: Whether it has reported any event.
         has_tensorflow: Whether it has loaded TensorFlow.
-        step: The last step that it reported.
+        step: The last step, or batch of an evaluation or a prediction, that it reported.
         speed: Its examples per second.
         stepped_at: Monotonic time of its last step; None before the first.
         heard_at: Monotonic time of its last event.
@@ -92,6 +93,10 @@ class TaskView:
         self.state, self.waiting_for = "training", None
         self.step, self.stepped_at = whole_number(event.get("step")), now
         self.speed = number(event.get("examples_per_second"))
+
+    def _take_batch(self, event: dict[str, Any], now: float) -> None:
+        self._take_step(event, now)
+        self.state = "predicting" if event.get("verb") == "predict" else "evaluating"
 
     def _take_evaluation(self, event: dict[str, Any], now: float) -> None:
         if self.task.type == EVALUATOR:

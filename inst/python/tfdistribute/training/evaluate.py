@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine, history_file
+from tfdistribute.cluster.member import Member
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.checks import check_ends
 from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
-from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.tasks.inputs import for_task
 from tfdistribute.training.tensorflow_errors import translate_errors
+
+
+@dataclass(frozen=True)
+class EvaluationShard:
+    """The part of an evaluation that one task of a cluster performs.
+
+    Args:
+        member: The task.
+        exchange: Called with the states of this task's metrics after its last batch: arrays by the names of their
+            variables. Returns their sums over all tasks, from which the metrics are then read; or None, and the result
+            is that of this task's rows alone.
+        output_dir: Where summaries are written; None for the model's own directory.
+    """
+
+    member: Member
+    exchange: Any
+    output_dir: str | None = None
 
 
 def evaluate(
@@ -26,8 +47,12 @@ def evaluate(
     name: str | None = None,
     hooks: Sequence[Any] = (),
     listener: Listener | None = None,
+    shard: EvaluationShard | None = None,
 ) -> dict[str, float]:
     """Compute the metrics of a model in this process; every row counts once.
+
+    ``loss`` is the mean of the batches' losses, in which each batch counts by its rows: the mean over all rows if the
+    model's loss is a mean over the rows of its batch.
 
     Args:
         model: A trained model.
@@ -38,6 +63,8 @@ def evaluate(
         name: Name of the evaluation, for a model that is evaluated on several data sets.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
+        shard: This process's part, if it is a task that shares the evaluation with others; None to evaluate all rows.
+            The history of the model is then left to the caller.
 
     Returns:
         Metrics by name, ``loss`` and ``global_step`` among them.
@@ -45,6 +72,7 @@ def evaluate(
     Raises:
         InputError: the input never ends and steps is None.
         ModelDirectoryError: the model was not trained.
+        UnsupportedError: with a shard, the state of a metric is not a sum over rows.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
@@ -55,9 +83,9 @@ def evaluate(
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
     progress = BatchProgress("evaluate", listener, source.facts(), steps)
-    with translate_errors("evaluate", model.model_dir), source.serving():
+    with translate_errors("evaluate", model.model_dir), source.serving(), _sharded(prepared, shard):
         metrics = prepared.estimator.evaluate(
-            prepared.input_fn(source, "evaluate"),
+            _input_fn(prepared, source, shard),
             steps=steps,
             hooks=[
                 *prepared.session_hooks("evaluate"),
@@ -68,6 +96,18 @@ def evaluate(
             name=name,
         )
     values = {str(key): float(value) for key, value in metrics.items()}
-    if name is None:
+    if name is None and shard is None:
         history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
     return values
+
+
+def _input_fn(prepared: Prepared, source: Input, shard: EvaluationShard | None) -> Any:
+    if shard is None:
+        return prepared.input_fn(source, "evaluate")
+    return for_task(prepared.input_fn(source, "evaluate", shard.member.job_name), shard.member)
+
+
+def _sharded(prepared: Prepared, shard: EvaluationShard | None) -> Any:
+    if shard is None:
+        return contextlib.nullcontext()
+    return prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir)

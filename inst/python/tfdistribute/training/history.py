@@ -41,7 +41,7 @@ class BatchProgress:
         self._verb = verb
         self._listener = listener
         self._batch_size = facts.global_batch_size
-        self._last = _batches(facts, steps)
+        self._last = total_batches(facts, steps)
         self._began = self._reported = time.monotonic()
         self._every_s = FIRST_REPORT_S
 
@@ -63,7 +63,8 @@ class BatchProgress:
         )
 
 
-def _batches(facts: InputFacts, steps: int | None) -> int | None:
+def total_batches(facts: InputFacts, steps: int | None = None) -> int | None:
+    """Return the batches of an evaluation or a prediction; None if the input does not say."""
     if facts.rows is None or facts.epochs is None or facts.global_batch_size is None:
         return steps
     known = math.ceil(facts.rows * facts.epochs / facts.global_batch_size)

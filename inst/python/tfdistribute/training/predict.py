@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfdistribute.cluster.member import Member
 from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
@@ -14,6 +15,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.preparation import prepare_use
+from tfdistribute.training.tasks.inputs import for_task
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 
@@ -26,6 +28,7 @@ def predict(
     predict_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
     listener: Listener | None = None,
+    member: Member | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Predict in this process, batch by batch, in the order of the input.
 
@@ -37,6 +40,7 @@ def predict(
         predict_keys: Names of the outputs to return; names that the model does not have are ignored. None for all.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
+        member: This process as a task that predicts its shard of the rows; None to predict all rows.
 
     Returns:
         An iterator of batches: arrays by output name, with the rows of the batch as first dimension. Strings are
@@ -52,8 +56,9 @@ def predict(
     context = HookContext.here("predict", model.model_dir)
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
+    input_fn = prepared.input_fn(source, "predict")
     batches = prepared.estimator.predict(
-        prepared.input_fn(source, "predict"),
+        input_fn if member is None else for_task(input_fn, member),
         hooks=as_hooks(hooks, context),
         checkpoint_path=checkpoint,
         yield_single_examples=False,

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.description import InputFunction, Purpose, RowInput
+from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
 from tfdistribute.inputs.packed.unpacking import make_unpack
@@ -86,6 +86,10 @@ class FileInput(RowInput):
             global_batch_size=self.batch_size,
             label_range=None if label is None else self._label_range(source),
         )
+
+    def shard_order(self) -> ShardOrder:
+        """Return that each pipeline reads a range of the rows."""
+        return "ranges"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False

@@ -10,7 +10,7 @@ from tfdistribute import engine
 from tfdistribute.callbacks import takes
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 from tfdistribute.sharding import InputContext
 
 
@@ -30,6 +30,10 @@ class DatasetFunction(Input, kind="dataset_function"):
     def facts(self) -> InputFacts:
         """Return no facts: nothing is known in advance."""
         return InputFacts()
+
+    def shard_order(self) -> ShardOrder:
+        """Return whether the function reads a share."""
+        return "own" if takes(self.function, "input_context") else "none"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False

@@ -11,7 +11,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder
+from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
 from tfdistribute.inputs.packed.chunks import without_autotuning
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
 from tfdistribute.inputs.packed.unpacking import make_unpack
@@ -57,6 +57,10 @@ class Generator(Input, kind="generator"):
         columns = self._batches.first.layout.facts
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(features=columns, label=label, epochs=self.num_epochs)
+
+    def shard_order(self) -> ShardOrder:
+        """Return that pipelines take turns with batches; each calls the functions for all of them."""
+        return "turns"
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:

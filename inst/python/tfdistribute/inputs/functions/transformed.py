@@ -12,7 +12,7 @@ from tfdistribute import engine
 from tfdistribute.callbacks import takes
 from tfdistribute.columns import ColumnFacts, InputFacts, list_columns, lossless_type
 from tfdistribute.errors import CallbackError, InputError
-from tfdistribute.inputs.description import Input, InputFunction, Purpose
+from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 
 # Batches buffered ahead of the training step.
 _PREFETCHED_BATCHES = 2
@@ -39,6 +39,10 @@ class Transformed(Input, kind="transformed"):
     def shuffle_seed(self, seed: int) -> int | None:
         """Return the source's seed."""
         return self.source.shuffle_seed(seed)
+
+    def shard_order(self) -> ShardOrder:
+        """Return the source's division."""
+        return self.source.shard_order()
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
         """Return the source's context."""

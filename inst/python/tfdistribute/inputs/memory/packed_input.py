@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tfdistribute.columns import InputFacts
-from tfdistribute.inputs.description import InputFunction, Purpose, RowInput
+from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
 from tfdistribute.inputs.packed.layout import Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
@@ -37,6 +37,10 @@ class PackedInput(RowInput):
             global_batch_size=self.batch_size,
             label_range=None if label is None else self.packed.range(label.name),
         )
+
+    def shard_order(self) -> ShardOrder:
+        """Return that pipelines take turns with batches."""
+        return "turns"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,6 +41,14 @@ def log_directories(id: str, model_dir: str | None, working_directory: str) -> l
 def fallback_directory(id: str) -> str:  # noqa: A002
     """Return the temporary directory for a job's logs and result if no other is writable."""
     return os.path.join(tempfile.gettempdir(), f"{_FALLBACK}{id}")
+
+
+def remove_fallback(id: str) -> None:  # noqa: A002
+    """Remove the temporary directory of a job's logs."""
+    directory = fallback_directory(id)
+    with contextlib.suppress(ArgumentError):
+        check_private(directory)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def first_usable(directories: Sequence[str]) -> str | None:

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.callbacks import takes
 from tfdistribute.cluster.member import Member
-from tfdistribute.inputs import DatasetFunction, Input
 
 InputFunction = Callable[..., Any]
 
@@ -19,13 +17,11 @@ NOT_SHARDED = (
 )
 
 
-def is_sharded(source: Input) -> bool:
-    """Return whether each task can read a share of an input; a user's function may not know the task."""
-    return not isinstance(source, DatasetFunction) or takes(source.function, "input_context")
-
-
 def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
-    """Call an input function with the context that TensorFlow does not give to classic parameter server tasks."""
+    """Let an input function read a task's shard where TensorFlow gives no context.
+
+    It gives none to classic parameter server tasks, nor to evaluations and predictions on one device.
+    """
     # Without a context, every task would read all rows.
     context = engine.tf.distribute.InputContext(
         num_input_pipelines=len(member.training_tasks), input_pipeline_id=member.rank

@@ -29,7 +29,7 @@ from tfdistribute.training.tasks.begin import (
 )
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.inputs import NOT_SHARDED, for_task, is_sharded, skip_steps
+from tfdistribute.training.tasks.inputs import NOT_SHARDED, for_task, skip_steps
 from tfdistribute.training.tasks.parameter_server import serve_variables, start_server
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.tasks.peers import Peers
@@ -181,7 +181,7 @@ def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) ->
     history = TaskHistory(
         batch, assignment.listener, last_step, member.is_chief, own, model_dir=saved_in
     )
-    if not is_sharded(spec.input) and len(member.training_tasks) > 1:
+    if spec.input.shard_order() == "none" and len(member.training_tasks) > 1:
         history.note(NOT_SHARDED)
     return history
 

@@ -1,0 +1,163 @@
+"""Evaluation and prediction by the tasks of a job, each on its shard of the rows.
+
+Every task works on its own: nothing is exchanged between batches, so none waits for another that has run out of rows,
+and one that is restarted repeats its shard only. Each task writes its result to a directory of the job. The chief waits
+until all results are there; the supervisor restarts tasks that end before, or ends the job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tfdistribute import task_events
+from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import EvaluationShard, evaluate
+from tfdistribute.training.history import total_batches
+from tfdistribute.training.predict import predict
+from tfdistribute.training.tasks.shard_files import Arrays, ShardFiles
+
+_POLL_S = 0.05
+
+
+def evaluate_shard(
+    model: Model,
+    settings: RunSettings,
+    source: Input,
+    *,
+    results: str,
+    checkpoint_path: str,
+    name: str | None = None,
+    hooks: Sequence[Any] = (),
+) -> None:
+    """Evaluate this task's shard; the chief adds up the states of all tasks and writes the metrics.
+
+    Args:
+        model: A trained model.
+        settings: The run configuration.
+        source: Features and labels, the same in every task.
+        results: Private directory of the results, the same for all tasks; see ``shard_files``.
+        checkpoint_path: The checkpoint's prefix, the same in every task.
+        name: Name of the evaluation.
+        hooks: Hook descriptions, which run in every task.
+
+    Raises:
+        UnsupportedError: the state of a metric is not a sum over rows.
+        TfdistributeError: as ``evaluate``.
+    """
+    member, files = _member(), ShardFiles(results)
+
+    def exchange(states: Arrays) -> Arrays | None:
+        files.write_states(member.rank, states)
+        if not member.is_chief:
+            return None
+        _wait_for_others(files, member)
+        return files.add_states(len(member.training_tasks))
+
+    with _reported(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
+        # What other tasks than the chief write is not a result.
+        output_dir = None if member.is_chief else scratch
+        metrics = evaluate(
+            model,
+            settings,
+            source,
+            checkpoint_path=checkpoint_path,
+            name=name,
+            hooks=hooks,
+            listener=_report,
+            shard=EvaluationShard(member, exchange, output_dir),
+        )
+        if member.is_chief:
+            files.write_metrics(metrics)
+
+
+def predict_shard(
+    model: Model,
+    settings: RunSettings,
+    source: Input,
+    *,
+    results: str,
+    checkpoint_path: str,
+    predict_keys: Sequence[str] | None = None,
+    hooks: Sequence[Any] = (),
+) -> None:
+    """Predict for this task's shard, and write the predictions.
+
+    Args:
+        model: A trained model.
+        settings: The run configuration.
+        source: Features, the same in every task.
+        results: Private directory of the results, the same for all tasks; see ``shard_files``.
+        checkpoint_path: The checkpoint's prefix, the same in every task.
+        predict_keys: As for ``predict``.
+        hooks: Hook descriptions, which run in every task.
+
+    Raises:
+        TfdistributeError: as ``predict``.
+    """
+    member, files = _member(), ShardFiles(results)
+    with _reported(member, "predict", source):
+        batches = predict(
+            model,
+            settings,
+            source,
+            checkpoint_path=checkpoint_path,
+            predict_keys=predict_keys,
+            hooks=hooks,
+            listener=_report,
+            member=member,
+        )
+        files.write_predictions(member.rank, list(batches))
+        if member.is_chief:
+            _wait_for_others(files, member)
+
+
+def _member() -> Member:
+    member = Member.of(read_tf_config(os.environ))
+    # The supervisor has started this process.
+    assert member is not None
+    return member
+
+
+@contextlib.contextmanager
+def _reported(member: Member, verb: str, source: Input) -> Iterator[None]:
+    """Report begin and end of this task's work to the supervisor."""
+    task_events.dump_stacks_on_signal()
+    try:
+        task_events.emit("tensorflow")
+        if member.is_chief:
+            task_events.emit("session", step=0, last_step=total_batches(source.facts()))
+        _report({"verb": verb, "step": 0})
+        yield
+    except Exception as error:
+        task_events.emit_failure(error)
+        raise
+    task_events.emit("finished")
+
+
+def _report(progress: dict[str, Any]) -> None:
+    task_events.emit(
+        "batch",
+        verb=progress["verb"],
+        step=progress["step"],
+        examples_per_second=progress.get("examples_per_second"),
+    )
+
+
+def _wait_for_others(files: ShardFiles, member: Member) -> None:
+    """Wait until every task has written its result."""
+    names = [str(task) for task, _ in member.training_tasks]
+    told: list[str] = []
+    while missing := [name for rank, name in enumerate(names) if not files.has(rank)]:
+        if missing != told:
+            told = missing
+            task_events.emit("waiting", **{"for": ", ".join(missing)})
+        time.sleep(_POLL_S)
