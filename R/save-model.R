@@ -43,7 +43,7 @@
 #' * `tfdistribute_model_directory_error`: the model has not been trained, or `model_dir` is not empty.
 #' * `tfdistribute_model_error`: the file is not a model file, is damaged, was written by a newer version, or holds
 #'   code and is not trusted.
-#' * `tfdistribute_unsupported_error`: the model's directory is on remote storage.
+#' * `tfdistribute_unsupported_error`: `model_dir` of `load_model()` is on remote storage.
 #' @references Format of the archive: <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>
 #' @seealso [export_savedmodel()] for TensorFlow Serving, [export_keras_model()], [bundle.tfdistribute_estimator()]
 #' @examplesIf tfdistribute_available()

@@ -24,6 +24,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"file://{tmp_path}/directory"
 
 
+@pytest.mark.versions
 def test_every_storage_writes_a_file_and_reads_it(directory: str) -> None:
     place, path = storage.of(directory), f"{directory}/file"
     assert (place.names(directory), storage.read_if_any(path)) == ([], b"")

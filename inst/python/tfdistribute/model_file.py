@@ -103,8 +103,8 @@ def write_model_file(
         raise ArgumentError(
             f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
         )
-    members = {file.name: str(file) for file in files_of(prefix) if file.suffix != ".meta"}
-    members |= dict(_expanded(files))
+    own = (file for file in files_of(prefix) if not file.endswith(".meta"))
+    members = {os.path.basename(file): file for file in own} | dict(_expanded(files))
     for name in members:
         if not _NAME.fullmatch(name):
             raise ModelError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import history_file, versions
+from tfdistribute import history_file, storage, versions
 from tfdistribute.bridge.estimators import read_estimator
+from tfdistribute.checkpoints.contents import files_of
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.model_file import read_model_file, write_model_file
@@ -39,24 +41,36 @@ def save_model(
         checkpoint_path: Prefix of a checkpoint; None for the newest.
         overwrite: Whether an existing file is replaced.
     """
-    if is_remote(model_dir):
-        raise UnsupportedError(
-            f'save_model() reads local files, and `model_dir` is "{model_dir}".',
-            "Copy the directory to this machine, and give the copy as `model_dir` of the estimator.",
-            argument="object",
-            value=model_dir,
-        )
     prefix = require_checkpoint(model_dir, checkpoint_path, "save_model")
     own = {name: os.path.join(model_dir, name) for name in _OWN_FILES}
-    write_model_file(
-        path,
-        model=model,
-        versions={**writer, "tensorflow": versions.tensorflow()},
-        prefix=prefix,
-        description=description,
-        files={**{name: file for name, file in own.items() if os.path.isfile(file)}, **files},
-        overwrite=overwrite,
-    )
+    found = {**{name: file for name, file in own.items() if storage.is_file(file)}, **files}
+    with tempfile.TemporaryDirectory() as directory:
+        write_model_file(
+            path,
+            model=model,
+            versions={**writer, "tensorflow": versions.tensorflow()},
+            prefix=_local_checkpoint(prefix, directory),
+            description=description,
+            files={name: _local_file(file, directory) for name, file in found.items()},
+            overwrite=overwrite,
+        )
+
+
+def _local_checkpoint(prefix: str, directory: str) -> str:
+    """Return the prefix of a checkpoint on this machine: of a copy in the directory if it is remote."""
+    if not is_remote(prefix):
+        return prefix
+    for file in files_of(prefix):
+        _local_file(file, directory)
+    return os.path.join(directory, os.path.basename(prefix))
+
+
+def _local_file(path: str, directory: str) -> str:
+    if not is_remote(path):
+        return path
+    copied = os.path.join(directory, os.path.basename(path))
+    storage.copy(path, copied)
+    return copied
 
 
 def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:

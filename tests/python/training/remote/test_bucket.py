@@ -12,8 +12,9 @@ from support.checkpoints import assert_identical, variables
 from support.gcs_store import BUCKET, REFUSED, Store
 
 from tfdistribute import history_file
+from tfdistribute.bridge import model_files
 from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step
-from tfdistribute.errors import BackendError, ModelDirectoryError
+from tfdistribute.errors import BackendError, ModelDirectoryError, UnsupportedError
 from tfdistribute.models import Model
 from tfdistribute.training import (
     EvalSpec,
@@ -113,6 +114,21 @@ def test_a_training_begins_with_a_checkpoint_in_a_bucket(bucket: Store) -> None:
     missing = described("other", warm_start_from={"ckpt_to_initialize_from": f"{start}/no"})
     with pytest.raises(ModelDirectoryError, match="holds no checkpoint"):
         train(missing, SETTINGS, hooks.source(), steps=1)
+
+
+def test_a_model_in_a_bucket_is_saved_in_one_file(bucket: Store, tmp_path: Path) -> None:
+    model = described("saved")
+    train(model, SETTINGS, hooks.source(), steps=2)
+    path, copy = str(tmp_path / "model.tfd"), str(tmp_path / "copy")
+    model_files.save_model(model.model_dir, path, "linear_regressor", {}, {}, {})
+    model_files.load_model(path, copy, trusted=False)
+    assert_identical(variables(copy), variables(model.model_dir))
+    assert (
+        read_history(copy)["training"]["loss"] == read_history(model.model_dir)["training"]["loss"]
+    )
+    with pytest.raises(UnsupportedError, match="writes local files") as caught:
+        model_files.load_model(path, f"gs://{BUCKET}/restored", trusted=False)
+    assert "copy that" in str(caught.value.remedy)
 
 
 def test_losses_are_written_with_checkpoints_and_agree_with_the_newest_after_a_kill(
