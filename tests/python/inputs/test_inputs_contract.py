@@ -198,6 +198,18 @@ def test_evaluating_and_predicting_keep_the_order(kind: str, tensorflow: Any):
         assert predicted["x"].tolist() == X.tolist()
 
 
+@pytest.mark.parametrize("kind", sorted(set(EXAMPLES) - {"dataset_function"}))
+def test_large_batches_have_the_same_rows_in_the_same_order(kind: str, tensorflow: Any):
+    values = EXAMPLES[kind]()
+    if "batch_size" in values:
+        values["batch_size"] = 4
+    source = read(Input, {"kind": kind, **values})
+    assert first_of(tensorflow, source.in_large_batches(), "predict")["x"].tolist() == X.tolist()
+    # Only the copy has large batches.
+    own = len(first_of(tensorflow, source, "predict")["x"])
+    assert own == values.get("batch_size", len(X))
+
+
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_same_input_serves_a_second_time(kind: str, tensorflow: Any):
     source = example(kind)

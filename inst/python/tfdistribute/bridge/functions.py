@@ -127,7 +127,9 @@ def _predict(
 ) -> Any:
     model, settings = read_estimator(estimator)
     options = {**options, "predict_keys": predict_keys, "listener": listener}
-    batches = predict(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
+    # Iterators and hooks show the user each batch.
+    source = input if by_batch or hooks else input.in_large_batches()
+    batches = predict(model, settings, source, hooks=tuple(read_hooks(hooks)), **options)
     return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
 
 

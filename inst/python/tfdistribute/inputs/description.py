@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,11 @@ InputFunction = Callable[..., Any]
 # k + n, ...), "ranges" (contiguous ranges of rows, in order), "own" (as a user's function decides), or "none" (every
 # pipeline reads all rows).
 ShardOrder = Literal["turns", "ranges", "own", "none"]
+
+# Limits of a batch for prediction, where each call of session.run costs as much as computing many rows.
+PREDICTED_ROWS = 4096
+PREDICTED_BYTES = 2**20
+_VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,10 @@ class Input(Description):
     def shard_order(self) -> ShardOrder:
         """Return how the rows are divided over pipelines of one replica each."""
         raise NotImplementedError
+
+    def in_large_batches(self) -> Input:
+        """Return the same rows in batches that are predicted faster, if the size of batches is free; else itself."""
+        return self
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
         """Return the context in which TensorFlow may read the input; a no-op by default."""
@@ -130,6 +140,18 @@ class RowInput(Input):
         """Resolve the reading order for a purpose."""
         own_seed = seed if self.seed is None else self.seed
         return ReadingOrder.of(purpose, self.response, self.num_epochs, self.shuffle, own_seed)
+
+    def in_large_batches(self) -> RowInput:
+        """Return the same rows in batches of up to ``PREDICTED_ROWS``, never smaller ones than its own."""
+        features = self.facts().features or {}
+        row_bytes = sum(_VALUE_BYTES * each.width for each in features.values())
+        rows = min(PREDICTED_ROWS, PREDICTED_BYTES // max(1, row_bytes))
+        if rows <= self.batch_size:
+            return self
+        # Not dataclasses.replace(), which would read the rows again.
+        larger = copy.copy(self)
+        object.__setattr__(larger, "batch_size", rows)
+        return larger
 
     def shuffle_seed(self, seed: int) -> int | None:
         """Return the seed of the training order; None if rows are not shuffled."""
