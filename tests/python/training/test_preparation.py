@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,8 @@ def test_after_a_fork_every_verb_refuses_at_once(tensorflow: Any, tmp_path: Path
     train(model, settings, data)
     child = os.fork()
     if child == 0:
-        # Nothing of pytest may run here.
+        # Nothing of pytest may run here. A verb that does not refuse would wait for ever.
+        signal.alarm(60)
         refused = 0
         for verb in verbs:
             try:
