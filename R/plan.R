@@ -25,6 +25,8 @@
 #'   process's environment.
 #' * `logical_devices`: a list of strings; for each part of a [model in parts][logical_device], the devices that train
 #'   it, one for each replica.
+#' * `micro_batches`: parts in which each device computes its batch, NA if the task does not train.
+#' * `precision`: number format of large operations, NA if the task computes nothing.
 #' @section Errors:
 #' * `tfdistribute_sharding_error`: the batch cannot be divided.
 #' * `tfdistribute_strategy_error`: the strategy is for one machine, but there is a cluster.
@@ -55,7 +57,12 @@ plan <- function(
   script <- check_string(script, null = TRUE)
   workload <- c(
     workload(object, train_spec, eval_spec),
-    list(devices_per_worker = devices, script = script)
+    list(
+      devices_per_worker = devices,
+      script = script,
+      micro_batches = object$config$micro_batches %||% 1L,
+      precision = object$config$precision %||% "float32"
+    )
   )
   new_plan(call_backend("plan_tasks", cluster = cluster, strategy = strategy, workload = workload))
 }
@@ -92,7 +99,9 @@ new_plan <- function(rows) {
     replica_batch_size = NA_integer_,
     writes = "",
     environment = NA_character_,
-    command = ""
+    command = "",
+    micro_batches = NA_integer_,
+    precision = NA_character_
   )
   plan <- tibble::as_tibble(Map(column, names(types), types))
   plan$logical_devices <- lapply(rows, function(row) as.character(unlist(row$logical_devices)))
@@ -154,13 +163,18 @@ format_task <- function(plan, row) {
     place <- paste0(place, ":", plan$port[[row]])
   }
   devices <- plan$logical_devices[[row]]
+  parts <- plan$micro_batches[[row]]
+  precision <- plan$precision[[row]]
   c(
     paste0(plan$task[[row]], " on ", place, ": ", plan$role[[row]]),
     paste0("  reads    ", plan$reads[[row]]),
     if (!is.na(plan$replica_batch_size[[row]])) {
       batches <- paste(plan$replica_batch_size[[row]], "of", plan$global_batch_size[[row]])
-      paste0("  batch    ", batches, " on each ", if (length(devices) > 0) "replica" else "device")
+      place <- if (length(devices) > 0) "replica" else "device"
+      in_parts <- if (isTRUE(parts > 1)) paste0(", in ", parts, " parts")
+      paste0("  batch    ", batches, " on each ", place, in_parts)
     },
+    if (isTRUE(precision != "float32")) paste0("  computes in ", precision),
     if (length(devices) > 0) paste0("  device ", seq_along(devices), " ", devices),
     paste0("  writes   ", plan$writes[[row]]),
     paste0("  command  ", plan$command[[row]])

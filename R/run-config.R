@@ -38,6 +38,10 @@
 #'   what each process would do.
 #' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default) for as
 #'   many as take a twentieth of a second. See "Steps per run".
+#' @param precision Number format of matrix products and convolutions, a string: `"float32"` (default),
+#'   `"mixed_bfloat16"` or `"mixed_float16"`. See "Precision".
+#' @param micro_batches Parts of a batch that each device computes one after another, a count; 1 (default) computes the
+#'   batch as a whole. See "Micro-batches".
 #'
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_run_config`. Printing it shows what differs from the defaults.
@@ -51,13 +55,44 @@
 #' Each run has one step, and the history's `notes` give the reason, if
 #' * a hook looks at every step: a [session_run_hook()] with `before_run` or `after_run` but without `every_n_steps`, or
 #'   a TensorFlow hook that this package does not know;
-#' * the graph holds something that cannot be repeated within a run, such as variables made with `use_resource = FALSE`.
+#' * the graph holds something that cannot be repeated within a run, such as variables made with `use_resource = FALSE`,
+#'   or dropout together with `micro_batches`.
 #'
 #' Under [strategy_multi_worker()] all workers take the same number of steps per run: the smallest number that any of
 #' them can take. If a hook on one worker looks at every step, all workers take one step per run. With parameter
 #' servers, each run has one step.
+#' @section Precision:
+#' With `"mixed_bfloat16"` or `"mixed_float16"`, matrix products and convolutions of training, evaluation and prediction
+#' take numbers of 16 bits, and give losses that differ from those of `"float32"` in the third digit. All else, variables
+#' and optimizers included, is computed in 32 bits, so checkpoints are the same for every precision, and training can
+#' continue with another one. An exported model computes in 32 bits. Large layers gain most; layers of less than about
+#' 100 units gain nothing.
+#'
+#' * `"mixed_bfloat16"` is for CPUs with instructions for it (`avx512_bf16` or `amx_bf16` in `/proc/cpuinfo`).
+#' * `"mixed_float16"` is for GPUs; this package has been tested on CPUs only, which compute in 32 bits. Losses are
+#'   multiplied by a power of two before they are differentiated, as small gradients would be zero in float16. A part of
+#'   a batch whose gradients are then too large is computed again with half that factor: no step is left out.
+#'
+#' The history's `notes` say if the machine computes in 32 bits all the same, or not faster. Models of Keras with a policy
+#' of their own need no setting.
+#' @section Micro-batches:
+#' `micro_batches = 4` takes one training step on the whole batch in four turns (gradient accumulation): each device
+#' divides its share of the batch into four parts, adds up their gradients, and updates the variables once. The numbers
+#' are those of the whole batch, up to the order of sums; the memory for activations is that of one part. A step is one
+#' step for the global step, hooks and summaries. Batches need not be a multiple of the parts, and evaluation and
+#' prediction take batches as they are. A model function is called once, with the first part.
+#'
+#' Gradients are joined before the optimizer, so its clipping (`clipnorm`, `clipvalue`, `global_clipnorm`) and that of a
+#' model function that clips what `tf$gradients()` or a tape returned see the gradient of the whole batch. What depends
+#' on the parts: batch normalisation uses the mean of a part (its moving averages take the mean of all parts), dropout
+#' draws other values for each part, and histograms and tensors that hooks read by name are those of the first part.
+#'
+#' Not supported: [strategy_parameter_server()], which has no step on the whole batch; losses that are sums, except those
+#' of canned models; existing Estimators; models that exchange values between devices before the loss, or that assign
+#' values of a batch to variables without an `aggregation`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`: `micro_batches` is set, and something in the model cannot be computed in parts.
 #' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`: settings exclude each other.
 #' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error`,
 #'   `tfdistribute_unsupported_error`, from a verb before it trains: the settings do not fit the model, the data or the
@@ -68,6 +103,7 @@
 #' run_config()
 #' run_config(strategy_mirrored(devices = 2), save_checkpoints_steps = 500)
 #' run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+#' run_config(precision = "mixed_bfloat16", micro_batches = 4)
 #' run_config(session_config = list(intra_op_parallelism_threads = 2))
 #' @export
 run_config <- function(
@@ -90,6 +126,8 @@ run_config <- function(
   checkpoint_save_graph_def = TRUE,
   cluster = NULL,
   steps_per_run = "auto",
+  precision = c("float32", "mixed_bfloat16", "mixed_float16"),
+  micro_batches = 1,
   ...
 ) {
   check_call()
@@ -126,7 +164,12 @@ run_config <- function(
       ),
       checkpoint_save_graph_def = check_flag(checkpoint_save_graph_def),
       cluster = check_cluster_argument(cluster, null = TRUE),
-      steps_per_run = check_steps(steps_per_run, null = FALSE)
+      steps_per_run = check_steps(steps_per_run, null = FALSE),
+      precision = check_default_choice(
+        precision,
+        c("float32", "mixed_bfloat16", "mixed_float16")
+      ),
+      micro_batches = check_count(micro_batches)
     ),
     class = "tfdistribute_run_config"
   )

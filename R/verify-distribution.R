@@ -3,7 +3,8 @@
 #' Trains the model for a few steps from the same seed with one process, with one process that has as many devices as
 #' the cluster has workers, and with the cluster. It then compares losses and all variables, including the optimizer's,
 #' and explains a difference. Each training has its own temporary `model_dir`; the model's own is not changed. The
-#' single process takes one step per run, the others as the model's [run_config()] says. It does not measure speed.
+#' single process takes one step per run, on whole batches and in 32 bits, the others as the model's [run_config()] says.
+#' It does not measure speed.
 #'
 #' @param model An estimator.
 #' @param input Data to train on, such as an [input_fn()].
@@ -13,7 +14,8 @@
 #' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_verification`:
 #' * `agrees`: TRUE if all numbers agree to six digits. (32-bit sums depend on their order, so a correct training cannot
-#'   agree to more.)
+#'   agree to more.) In mixed precision, to two digits (a difference of 0.01).
+#' * `precision`: that of the model's run configuration.
 #' * `steps`: the steps that were trained, a count.
 #' * `ended_early`: TRUE if the data ended before `steps`.
 #' * `losses`: a tibble with one row per step and one column per training (`one_process`, `devices`, `processes`).
@@ -41,10 +43,12 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   config["tf_random_seed"] <- config$tf_random_seed %||% 1L
   config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
   across <- cluster_strategy(config$train_distribute)
-  train_once <- function(name, strategy, cluster = NULL, steps_per_run = config$steps_per_run) {
+  train_once <- function(name, strategy, cluster = NULL, plain = FALSE) {
     config["train_distribute"] <- list(strategy)
     config["cluster"] <- list(cluster)
-    config["steps_per_run"] <- steps_per_run
+    if (plain) {
+      config[c("steps_per_run", "micro_batches", "precision")] <- list(1L, 1L, "float32")
+    }
     model["config"] <- list(config)
     model["model_dir"] <- file.path(folder, name)
     hook <- hook_history_saver(every_n_step = 1)
@@ -52,16 +56,17 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
   }
   workers <- count_workers(cluster)
   runs <- list(
-    one_process = train_once("one_process", NULL, steps_per_run = 1L),
+    one_process = train_once("one_process", NULL, plain = TRUE),
     devices = train_once("devices", strategy_mirrored(devices = workers)),
     processes = train_once("processes", across, cluster)
   )
+  is_mixed <- !identical(config$precision, "float32")
   differences <- rbind(
-    compare_runs(runs, "devices"),
-    compare_runs(runs, "processes")
+    compare_runs(runs, "devices", is_mixed),
+    compare_runs(runs, "processes", is_mixed)
   )
   reasons <- if (!all(differences$agrees)) {
-    runs$again <- train_once("again", NULL, steps_per_run = 1L)
+    runs$again <- train_once("again", NULL, plain = TRUE)
     explain_difference(
       model,
       input,
@@ -80,6 +85,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
       steps = trained,
       ended_early = trained < steps,
       workers = workers,
+      precision = config$precision,
       losses = losses_of(compared),
       differences = differences,
       reasons = reasons %||% character()
@@ -94,9 +100,10 @@ cluster_strategy <- function(strategy) {
   if (spans) strategy else strategy_multi_worker()
 }
 
-compare_runs <- function(runs, name) {
-  as_run <- function(history) {
+compare_runs <- function(runs, name, is_mixed = FALSE) {
+  as_run <- function(history, mixed = FALSE) {
     list(
+      mixed = mixed,
       model_dir = history$model_dir,
       steps = history$losses$step,
       losses = history$losses$loss
@@ -105,7 +112,7 @@ compare_runs <- function(runs, name) {
   found <- call_backend(
     "compare_runs",
     reference = as_run(runs$one_process),
-    other = as_run(runs[[name]])
+    other = as_run(runs[[name]], is_mixed)
   )
   tibble::tibble(
     training = name,
@@ -169,9 +176,10 @@ format.tfdistribute_verification <- function(x, ...) {
     },
     ""
   )
+  digits <- if (identical(x$precision, "float32")) "six" else "two"
   c(
     interpolate(c(
-      "<verification> the trainings {if (x$agrees) 'agree to six digits' else 'differ'} ",
+      "<verification> the trainings {if (x$agrees) paste('agree to', digits, 'digits') else 'differ'} ",
       "after {x$steps} step{?s}{if (x$ended_early) ', where the data ended'}"
     )),
     unname(lines),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,14 @@ PEERS = "bench"
 # The newest TensorFlow; made by tools/setup.
 NEWEST = "python-2.21"
 
+
+def _has_bfloat16() -> bool:
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    return "avx512_bf16" in text or "amx_bf16" in text
+
+
+_HAS_BFLOAT16 = _has_bfloat16()
 _SMALL = "small-model/"
 _ESTIMATOR, _COLUMNS = "Estimator", "Estimator, 20 columns"
 _FROM_R, _FROM_R_COLUMNS = "tfdistribute from R", "tfdistribute from R, data frame of 20 columns"
@@ -80,6 +89,7 @@ _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
 _TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
+_FLOAT32, _BFLOAT16, _IN_TURNS = "float32", "mixed_bfloat16", "4 micro-batches"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 
 CASES = (
@@ -196,6 +206,21 @@ CASES = (
             Way("two devices, 8 micro-batches", ("model-in-parts/speed.py", "pipeline-8"), 40),
         ),
         (Goal(_PIPELINE, _TOGETHER, 1.3),),
+    ),
+    Case(
+        "large-layers",
+        "Precision and micro-batches: 3 layers of 768, batch of 512, one thread"
+        + ("" if _HAS_BFLOAT16 else " (this processor has no bfloat16)"),
+        "examples per second",
+        (
+            Way(_FLOAT32, ("large-layers/speed.py", "float32", "1"), 40),
+            Way(_BFLOAT16, ("large-layers/speed.py", "mixed_bfloat16", "1"), 60),
+            Way(_IN_TURNS, ("large-layers/speed.py", "float32", "4"), 40),
+        ),
+        (
+            *([Goal(_BFLOAT16, _FLOAT32, 1.4)] if _HAS_BFLOAT16 else []),
+            Goal(_IN_TURNS, _FLOAT32, 0.8),
+        ),
     ),
     Case(
         "start-up",

@@ -162,6 +162,9 @@ test_that("a plan shows every task and warns about open ports", {
     )
   }
   expect_snapshot(plan(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
+  in_parts <- model
+  in_parts$config <- run_config(precision = "mixed_bfloat16", micro_batches = 4)
+  expect_snapshot(plan(in_parts, training))
 })
 
 test_that("a plan refuses more devices than a process of this machine has", {

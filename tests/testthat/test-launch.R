@@ -167,7 +167,8 @@ test_that("Ctrl-C stops every process, and an error names the task, host and cod
 # Whether a model trains in a job as on one device: one process takes one step per run, the others up to five.
 expect_agreement <- function(model, data, workers) {
   cars <- input_fn(mpg ~ wt + hp, data, batch_size = 12, num_epochs = NULL, seed = 2)
-  model$config <- run_config(steps_per_run = 5)
+  # The one process takes single steps on whole batches.
+  model$config <- run_config(steps_per_run = 5, micro_batches = 4)
   cluster <- local_cluster(workers, start_timeout_s = 200)
   verification <- verify_distribution(model, cars, cluster, steps = 8)
   expect_true(verification$agrees, info = paste(format(verification), collapse = "\n"))
@@ -204,9 +205,15 @@ if (checks_all()) {
         optimizer = list("sgd", learning_rate = rate)
       )
     }
-    model <- estimator(line, model_dir = "unused")
-    verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 3)
-    expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% verification$differences$name))
+    steps <- training_loop(
+      function() NULL,
+      function(features, labels) line(features, labels, "train")[c("loss", "optimizer")],
+      model_dir = "unused"
+    )
+    for (model in list(estimator(line, model_dir = "unused"), steps)) {
+      verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 3)
+      expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% verification$differences$name))
+    }
   })
 }
 

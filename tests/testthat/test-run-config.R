@@ -17,6 +17,7 @@ test_that("printing shows the strategy and what differs from the default", {
       checkpoint_save_graph_def = FALSE
     )
     run_config(save_checkpoints_secs = NULL)
+    run_config(precision = "mixed_bfloat16", micro_batches = 4)
     run_config(device_fn = function(op) "/device:CPU:0", protocol = "grpc")
   })
 })
@@ -68,6 +69,8 @@ test_that("a value that a setting does not take is refused by the setting's name
     run_config(eval_distribute = 2)
     run_config(model_dir = "")
     run_config(tf_random_seed = "a")
+    run_config(precision = "bfloat16")
+    run_config(micro_batches = 0)
     run_config(save_summary_steps = -1)
     run_config(save_checkpoints_steps = 2.5)
     run_config(save_checkpoints_secs = -1)
@@ -118,9 +121,10 @@ test_that("the settings are TensorFlow's, in the defaults too", {
   skip_if_no_tensorflow()
   python <- as_python(run_config())
   expect_s3_class(python, "tensorflow_estimator.python.estimator.run_config.RunConfig")
+  ours <- c("cluster", "steps_per_run", "precision", "micro_batches", "...")
   settings <- setdiff(
     names(formals(run_config)),
-    c("experimental_distribute", "session_config", "cluster", "steps_per_run", "...")
+    c("experimental_distribute", "session_config", ours)
   )
   config <- run_config(save_summary_steps = 100, log_step_count_steps = 100)
   for (setting in settings) {

@@ -12,6 +12,7 @@ a_verification <- function(...) {
     steps = 30L,
     ended_early = FALSE,
     workers = 2L,
+    precision = "float32",
     losses = tibble::tibble(
       step = c(1L, 30L),
       one_process = c(4, 2),
@@ -38,6 +39,8 @@ test_that("a verification prints whether numbers agree, and why not", {
     differences = agreeing,
     reasons = character()
   ))
+  in_16_bits <- a_verification(agrees = TRUE, precision = "mixed_bfloat16", reasons = character())
+  expect_match(format(in_16_bits)[[1]], "agree to two digits", fixed = TRUE)
 })
 
 test_that("a verification claims the steps that were trained, not those that were asked for", {

@@ -37,6 +37,8 @@ class Workload(Description):
         devices_per_worker: Devices of each process that trains, if the cluster does not say; None if unknown. Without a
             cluster, those of the strategy count.
         script: The script that every task runs; None for "train.R", or for a verb that starts a local cluster.
+        micro_batches: Parts in which each replica computes its batch.
+        precision: Number format of large operations.
     """
 
     model_dir: str
@@ -47,6 +49,8 @@ class Workload(Description):
     evaluation_name: str | None = None
     devices_per_worker: int | None = 1
     script: str | None = None
+    micro_batches: int = 1
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class TaskPlan:
         environment: Its TF_CONFIG; None without a cluster, or while ports are unknown.
         command: Its command, quoted for a shell.
         logical_devices: For each part of a model in parts, the devices of all replicas that train it.
+        micro_batches: Parts in which each replica computes its batch; None if the task does not train.
+        precision: Number format of large operations; None if the task computes nothing.
     """
 
     task: str
@@ -74,6 +80,8 @@ class TaskPlan:
     environment: str | None
     command: str
     logical_devices: tuple[str, ...] = ()
+    micro_batches: int | None = None
+    precision: str | None = None
 
 
 def plan(
@@ -105,6 +113,8 @@ def plan(
                 None,
                 command,
                 replicas.logical_devices,
+                workload.micro_batches,
+                workload.precision,
             )
         ]
     return [
@@ -177,6 +187,8 @@ def _task(
         environment=to_tf_config(cluster, task) if isinstance(cluster, ClusterSpec) else None,
         command=_on_host(cluster, task, command),
         logical_devices=replicas.logical_devices if task.trains else (),
+        micro_batches=workload.micro_batches if task.trains else None,
+        precision=None if task.type == "ps" else workload.precision,
     )
 
 

@@ -107,6 +107,12 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
         ),
         (RunSettings(), CLUSTER, StrategyError, "`train_distribute` is NULL: each of 3 processes"),
         (
+            RunSettings(train_distribute=ParameterServer(), micro_batches=4),
+            SERVERS,
+            RunConfigError,
+            "`micro_batches` is 4, and with parameter servers each worker",
+        ),
+        (
             RunSettings(),
             TfConfig({"worker": ("b:1", "c:1"), "ps": ("d:1",)}, "worker", 1),
             ClusterError,

@@ -28,7 +28,7 @@ def test_every_setting_of_tensorflow_is_there_with_its_default(tensorflow: Any):
     parameters = inspect.signature(tensorflow.estimator.RunConfig.__init__).parameters
     names = set(parameters) - {"self"}
     ours = RunSettings()
-    assert set(vars(ours)) == names | {"cluster", "steps_per_run"}
+    assert set(vars(ours)) == names | {"cluster", "steps_per_run", "precision", "micro_batches"}
     here, theirs = build(ours, ONE), tensorflow.estimator.RunConfig()
     different = {
         name

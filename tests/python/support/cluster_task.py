@@ -140,6 +140,37 @@ class InParts(Custom):
         return output
 
 
+def loop() -> dict[str, Any]:
+    """Steps of the user's own, with a gradient tape."""
+
+    def build_parts() -> Any:
+        import tensorflow as tf
+
+        net = [tf.keras.layers.Dense(4, "tanh"), tf.keras.layers.Dense(1)]
+        return {"net": net, "optimizer": tf.keras.optimizers.legacy.SGD(0.05)}
+
+    def losses(parts: Any, features: Any, labels: Any) -> Any:
+        import tensorflow as tf
+
+        x = tf.stack([features["a"], features["b"]], axis=1)
+        return tf.square(tf.squeeze(parts["net"][1](parts["net"][0](x)), 1) - labels)
+
+    def train_step(parts: Any, features: Any, labels: Any) -> Any:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(losses(parts, features, labels))
+        variables = [each for layer in parts["net"] for each in layer.trainable_variables]
+        pairs = zip(tape.gradient(loss, variables), variables, strict=True)
+        return {"loss": loss, "train_op": parts["optimizer"].apply_gradients(pairs)}
+
+    def eval_step(parts: Any, features: Any, labels: Any) -> Any:
+        return {"loss": losses(parts, features, labels)}
+
+    steps = {"train_step": train_step, "eval_step": eval_step}
+    return {"kind": "training_loop", "build_parts": build_parts, **steps}
+
+
 def keras_model() -> Any:
     import tensorflow as tf
 
@@ -190,6 +221,7 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "keras": lambda directory: {"kind": "keras", "function": keras_model},
     "keras 3": lambda directory: {"kind": "keras", "function": keras_3_model},
     "dropping": lambda directory: {"kind": "keras", "function": dropping_model},
+    "loop": lambda directory: loop(),
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",

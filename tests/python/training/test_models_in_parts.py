@@ -13,11 +13,12 @@ tf = pytest.importorskip("tensorflow")
 from support import model_parts
 from support.callbacks import as_model_fn
 from support.checkpoints import assert_identical, variables
-from support.custom_models import described, settings, source
+from support.custom_models import X, described, settings, source
 from support.model_parts import Placement
 from support.sampling import sampled
 
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.predict import concatenated, predict
 from tfdistribute.training.train import train
 
@@ -124,7 +125,7 @@ def test_a_checkpoint_goes_on_on_one_device_and_back(tmp_path: Path):
     assert difference(variables(tmp_path / "a"), variables(tmp_path / "b")) < 5e-6
 
 
-def test_a_model_in_parts_evaluates_and_predicts_on_one_device_and_on_several(tmp_path: Path):
+def test_a_model_in_parts_evaluates_predicts_and_is_exported_on_one_device(tmp_path: Path):
     function = described(model_parts.in_pipeline(micro_batches=4), tmp_path)
     train(function, settings("model parallel"), source(), steps=2)
     once = source(num_epochs=1)
@@ -133,7 +134,16 @@ def test_a_model_in_parts_evaluates_and_predicts_on_one_device_and_on_several(tm
     assert evaluate(function, settings(eval_distribute=parts), once)["loss"] == pytest.approx(
         loss, rel=1e-6
     )
-    assert len(concatenated(predict(function, settings("model parallel"), once))["y"]) == 48
+    # Without devices the pipeline is the same function on one.
+    ours = concatenated(predict(function, settings(), once))["y"]
+    described_with_devices = predict(function, settings("model parallel"), once)
+    assert_identical({"y": concatenated(described_with_devices)["y"]}, {"y": ours})
+    path = export_savedmodel(
+        function, settings("model parallel"), str(tmp_path / "export"), request=once
+    )
+    with tf.init_scope():
+        served = tf.saved_model.load(path).signatures["serving_default"](x=tf.constant(X))
+    np.testing.assert_allclose(served["y"].numpy(), ours, rtol=1e-5, atol=1e-6)
 
 
 def test_each_stage_of_r_is_called_once_per_device_and_verb(tmp_path: Path):

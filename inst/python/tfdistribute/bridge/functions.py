@@ -193,12 +193,13 @@ class _TrainingRun(Description):
     model_dir: str
     steps: tuple[int, ...]
     losses: tuple[float, ...]
+    mixed: bool = False
 
 
 def _compare_runs(reference: _TrainingRun, other: _TrainingRun) -> list[dict[str, Any]]:
-    losses = [dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other)]
-    differences = compare_variables(reference.model_dir, other.model_dir)
-    return [dataclasses.asdict(each) for each in (compare_losses(*losses), *differences)]
+    one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
+    found = compare_variables(reference.model_dir, other.model_dir, other.mixed)
+    return [dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *found)]
 
 
 def _explain_difference(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -21,6 +22,32 @@ def counts() -> tuple[int, int]:
         https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices
     """
     return MOST_CPUS, len(tf.config.list_physical_devices("GPU"))
+
+
+def note_on_precision(precision: str) -> str | None:
+    """Return what to know about a precision on this machine, in a sentence; None for nothing.
+
+    Source:
+        ``auto_mixed_precision.cc`` in tensorflow/core/grappler/optimizers: bfloat16 is for CPUs, float16 for GPUs.
+    """
+    gpus = counts()[1]
+    if precision == "mixed_bfloat16" and gpus:
+        return 'TensorFlow computes in bfloat16 on CPUs only; for GPUs, use precision = "mixed_float16".'
+    if precision == "mixed_bfloat16" and not _has_bfloat16():
+        return "This processor has no instructions for bfloat16 (avx512_bf16 or amx_bf16): training is not faster."
+    if precision == "mixed_float16" and not gpus:
+        return "TensorFlow computes in float16 on GPUs only, and there are none: training computes in float32."
+    return None
+
+
+def _has_bfloat16() -> bool:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        # Not known.
+        return True
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return not flags or bool({"avx512_bf16", "amx_bf16"} & set(flags.split()))
 
 
 def limit_gpu_memory(megabytes: float) -> None:

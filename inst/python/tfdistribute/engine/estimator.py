@@ -13,16 +13,18 @@ existing Estimator. ``EstimatorOptions`` holds what differs between models. Thin
 
 These and ``predict`` leave Keras's classes as they found them. Each calls the model function:
 
-1. Packed features become features by name.
-2. Factors that the model reads as codes become whole numbers.
-3. Joint numeric columns get one matrix.
-4. Features are renamed to the model's own names.
-5. A baseline model gets a single feature, to count rows.
-6. A classifier's labels become whole numbers.
-7. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
-8. The reported loss is the mean over replicas.
-9. An evaluation gets the mean loss over rows as a metric, if the model has none.
-10. Variables that a strategy has wrapped are dropped from the graph's collections.
+1. Training in turns continues with the first part of the batch.
+2. Packed features become features by name.
+3. Factors that the model reads as codes become whole numbers.
+4. Joint numeric columns get one matrix.
+5. Features are renamed to the model's own names.
+6. A baseline model gets a single feature, to count rows.
+7. A classifier's labels become whole numbers.
+8. The model function is called, a user's with the repairs of ``model_graphs.repaired``, and its loss is checked.
+9. The reported loss is the mean over replicas.
+10. An evaluation gets the mean loss over rows as a metric, if the model has none.
+11. Variables that a strategy has wrapped are dropped from the graph's collections.
+12. Training in turns gets a loop over the parts of the batch.
 """
 
 from __future__ import annotations
@@ -38,8 +40,7 @@ import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
 from tfdistribute.engine import losses, metrics, model_graphs, model_inputs
-from tfdistribute.engine.features import numeric_columns
-from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
 from tfdistribute.engine.repairs import keras_classes, replicated_variables
 
 DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -76,6 +77,8 @@ class EstimatorOptions:
         keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
         factor_levels: Levels of the features that the model reads as codes, by name.
         label_levels: Levels of a label that the model reads as codes, or None.
+        sums_loss: Whether the loss of a canned model is a sum over examples.
+        turns: How training steps are computed.
     """
 
     kind: str = "custom"
@@ -92,6 +95,8 @@ class EstimatorOptions:
     keeps_one_variable: bool = False
     factor_levels: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     label_levels: Sequence[str] | None = None
+    sums_loss: bool = False
+    turns: SplitOptions = SplitOptions()
 
 
 class DistributedEstimator(estimator_lib.Estimator):
@@ -196,8 +201,17 @@ class DistributedEstimator(estimator_lib.Estimator):
     # three quarters of the time to the first step, and does not happen without a strategy.
     @model_graphs.leave_as_written
     def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        turns = self.options.turns
+        if mode != ModeKeys.TRAIN or not turns.in_turns:
+            return self._call_repaired(features, labels, mode, config)
+        step = SplitStep(turns, features, labels)
+        with step.recording():
+            spec = self._call_repaired(step.features, step.labels, mode, config)
+        return step.joined(spec)
+
+    def _call_repaired(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
         options = self.options
-        features, labels = _model_inputs(options, features, labels)
+        features, labels = model_inputs.prepared(options, features, labels)
         repairs: Any = contextlib.nullcontext()
         if options.loss_is_mean is not None:
             # `self.config` is a copy.
@@ -271,40 +285,19 @@ def read_codes(
     )
 
 
+def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:
+    """Let an adopted Estimator compute each training step in turns; see ``SplitOptions``."""
+    options = estimator.options
+    turns = SplitOptions(parts, options.sums_loss, scales_loss)
+    estimator.options = replace(options, turns=turns)
+
+
 @functools.cache
 def _adopted_class(original: type) -> type:
     # Same name and module: ``kind_of`` recognises ready-made models by them.
     return type(
         original.__name__, (DistributedEstimator, original), {"__module__": original.__module__}
     )
-
-
-def _model_inputs(options: EstimatorOptions, features: Any, labels: Any) -> tuple[Any, Any]:
-    if isinstance(features, PackedFeatures):
-        unpacked = Features.unpack(features)
-        _read_codes(unpacked, options.factor_levels)
-        if options.reads_matrices:
-            unpacked = numeric_columns.add_joint_columns(
-                unpacked, options.columns, options.feature_keys
-            )
-        features = unpacked if options.reads_matrices else dict(unpacked)
-    elif isinstance(features, dict) and options.factor_levels:
-        features = dict(features)
-        _read_codes(features, options.factor_levels)
-    if options.label_levels is not None and labels is not None:
-        labels = model_inputs.as_codes(labels, options.label_levels)
-    if options.feature_keys:
-        features = model_inputs.rename_features(features, options.feature_keys)
-    if options.only_row_count:
-        features = model_inputs.keep_row_count(features, options.weight_key)
-    if options.whole_labels:
-        labels = model_inputs.cast_labels(labels)
-    return features, labels
-
-
-def _read_codes(features: dict[str, Any], levels: Mapping[str, Sequence[str]]) -> None:
-    for name in levels.keys() & features.keys():
-        features[name] = model_inputs.as_codes(features[name], levels[name])
 
 
 def _report_mean_loss() -> None:

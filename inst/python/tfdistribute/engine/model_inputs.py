@@ -7,6 +7,44 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.features import numeric_columns
+from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+
+
+def prepared(options: Any, features: Any, labels: Any) -> tuple[Any, Any]:
+    """Return features and labels as the model function of an Estimator takes them.
+
+    Args:
+        options: The Estimator's ``EstimatorOptions``.
+        features: Those of the input.
+        labels: Those of the input.
+    """
+    if isinstance(features, PackedFeatures):
+        unpacked = Features.unpack(features)
+        _read_codes(unpacked, options.factor_levels)
+        if options.reads_matrices:
+            unpacked = numeric_columns.add_joint_columns(
+                unpacked, options.columns, options.feature_keys
+            )
+        features = unpacked if options.reads_matrices else dict(unpacked)
+    elif isinstance(features, dict) and options.factor_levels:
+        features = dict(features)
+        _read_codes(features, options.factor_levels)
+    if options.label_levels is not None and labels is not None:
+        labels = as_codes(labels, options.label_levels)
+    if options.feature_keys:
+        features = rename_features(features, options.feature_keys)
+    if options.only_row_count:
+        features = keep_row_count(features, options.weight_key)
+    if options.whole_labels:
+        labels = cast_labels(labels)
+    return features, labels
+
+
+def _read_codes(features: dict[str, Any], levels: Mapping[str, Sequence[str]]) -> None:
+    for name in levels.keys() & features.keys():
+        features[name] = as_codes(features[name], levels[name])
+
 
 def as_codes(values: Any, levels: Sequence[str]) -> Any:
     """Replace strings by the positions of their levels, from 0; whole numbers are codes already."""

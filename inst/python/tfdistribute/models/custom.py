@@ -19,6 +19,21 @@ from tfdistribute.models.warm_start import WarmStart
 PARAMETERS = ("features", "labels", "mode", "params", "config")
 
 
+def check_mean_loss(loss_reduction: str) -> None:
+    """Check that the loss of a user's function is a mean over the examples that the function sees.
+
+    Raises:
+        ModelError: it is a sum, or what TensorFlow's functions for losses of replicas return.
+    """
+    if loss_reduction == "sum":
+        raise ModelError(
+            '`micro_batches` needs a loss that is a mean over examples, and `loss_reduction` is "sum".',
+            'Return the mean over the examples that the function sees, with loss_reduction = "sum_over_batch_size".',
+            argument="loss_reduction",
+            value=loss_reduction,
+        )
+
+
 def _no_hooks(hooks: Sequence[Any], mode: str) -> list[Any]:
     del mode
     return list(hooks)
@@ -99,6 +114,10 @@ class Custom(Model, kind="custom"):
         }
         returned = self.model_fn(**given)
         return make_estimator_spec(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
+
+    def check_micro_batches(self) -> None:
+        """Check that the loss is a mean."""
+        check_mean_loss(self.loss_reduction)
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
         """Return all factors if the function is R's, which has factors of its own; none for a Python function."""

@@ -62,6 +62,13 @@ class Model(Description):
         """
         del verb
 
+    def check_micro_batches(self) -> None:
+        """Check that the loss of a batch follows from the losses of its parts.
+
+        Raises:
+            ModelError: it does not, or is not known to.
+        """
+
     def structure(self) -> dict[str, Any]:
         """Describe what the model's checkpoints hold.
 

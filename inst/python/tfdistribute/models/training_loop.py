@@ -11,7 +11,7 @@ from tfdistribute.callbacks import Callback, takes
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
-from tfdistribute.models.custom import Custom
+from tfdistribute.models.custom import Custom, check_mean_loss
 from tfdistribute.models.description import LOSS_REDUCTIONS, Model
 from tfdistribute.models.warm_start import WarmStart
 
@@ -103,6 +103,10 @@ class TrainingLoop(Model, kind="training_loop"):
             step=engine.tf.compat.v1.train.get_or_create_global_step(),
         )
         return _training(_named(values, "train_step"), parts)
+
+    def check_micro_batches(self) -> None:
+        """Check that the loss is a mean."""
+        check_mean_loss(self.loss_reduction)
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
         """Return all factors if the steps are R's, which has factors of its own; none for Python functions."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.models.description import Model
 
 
@@ -51,6 +51,15 @@ class Wrapped(Model, kind="wrapped"):
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """Do nothing: the features that the model reads are unknown."""
+
+    def check_micro_batches(self) -> None:
+        """Refuse: whether the Estimator's loss is a mean or a sum is not known."""
+        raise UnsupportedError(
+            "`micro_batches` is not supported for an existing Estimator: whether its loss is a mean or a sum over the "
+            "examples is not known.",
+            "Describe the model with this package, such as dnn_regressor() or estimator().",
+            argument="micro_batches",
+        )
 
     def structure(self) -> dict[str, Any]:
         """Describe the kind only: Estimators cannot be compared."""

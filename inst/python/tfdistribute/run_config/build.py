@@ -12,6 +12,7 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.errors import RunConfigError
 from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
@@ -93,12 +94,12 @@ def build(
     Source:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
     """
-    settings = settings.with_cpu_devices(cpus_named(devices.all))
+    settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
-    # Not a field of RunConfig: TensorFlow reads the cluster from TF_CONFIG.
-    fields.pop("cluster")
-    fields.pop("steps_per_run")
+    # Not fields of RunConfig; TensorFlow reads the cluster from TF_CONFIG.
+    for name in ("cluster", "steps_per_run", "precision", "micro_batches"):
+        del fields[name]
     for name in ("save_summary_steps", "log_step_count_steps"):
         if fields[name] == AUTO:
             fields[name] = AUTO_STEPS
@@ -138,8 +139,25 @@ def build_run_config(settings: RunSettings) -> Any:
     Raises:
         TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
     """
+    _check_for_others(settings)
     preflight(RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ)))
     return build(settings, resolve_devices(settings), alone=False)
+
+
+def _check_for_others(settings: RunSettings) -> None:
+    """Check that other code's Estimators can train with the settings, some of which only ours know."""
+    for field, given in (
+        ("micro_batches", settings.micro_batches > 1),
+        ("precision", settings.scales_loss),
+    ):
+        if given:
+            value = getattr(settings, field)
+            raise RunConfigError(
+                f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",
+                "Train with the estimators and verbs of this package, or leave it out.",
+                argument=field,
+                value=str(value),
+            )
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
-from tfdistribute.strategies import CentralStorage, Mirrored, ModelParallel, OneDevice
+from tfdistribute.strategies import (
+    CentralStorage,
+    Mirrored,
+    ModelParallel,
+    OneDevice,
+    ParameterServer,
+)
 
 
 def _loses_the_tail(run: RunContext) -> bool:
@@ -34,6 +40,21 @@ def _divides(run: RunContext) -> bool:
 # In order of precedence: tasks, devices, model, data.
 RULES: tuple[SettingsRule, ...] = (
     *CLUSTER_RULES,
+    SettingsRule(
+        field="micro_batches",
+        trap=5,
+        rule="A step on a whole batch needs a strategy whose devices take each step together.",
+        broken=lambda run: (
+            run.trains
+            and run.settings.micro_batches > 1
+            and (isinstance(run.strategy, ParameterServer) or run.servers > 0)
+        ),
+        message=lambda run: (
+            f"`micro_batches` is {run.settings.micro_batches}, and with parameter servers each worker trains on "
+            "batches of its own: there is no step on a whole batch."
+        ),
+        remedy="Use strategy_multi_worker(), or a smaller `batch_size`.",
+    ),
     SettingsRule(
         field="eval_distribute",
         trap=20,

@@ -14,6 +14,9 @@ from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 
 TRAINING = ("train", "train_and_evaluate")
 PROTOCOLS = ("grpc", "grpc+verbs")
+FLOAT_32, BFLOAT_16, FLOAT_16 = PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# TensorFlow's options that rewrite the graph of a session: on CPUs, and on GPUs.
+_REWRITES = {BFLOAT_16: "auto_mixed_precision_onednn_bfloat16", FLOAT_16: "auto_mixed_precision"}
 AUTO = "auto"
 # In a cluster, and in TensorFlow's own object, "auto" cannot depend on time.
 AUTO_STEPS = 100
@@ -21,6 +24,7 @@ AUTO_STEPS = 100
 # Lower limits, and whether each is itself allowed.
 _LIMITS: dict[str, tuple[float, bool]] = {
     "steps_per_run": (1, True),
+    "micro_batches": (1, True),
     "save_summary_steps": (0, True),
     "save_checkpoints_steps": (0, True),
     "save_checkpoints_secs": (0, True),
@@ -64,6 +68,9 @@ class RunSettings(Description):
         steps_per_run: Steps per session run; "auto" for as many as fit into a twentieth of a second. Multi-worker
             tasks use the smallest number that any of them could take; with parameter servers it is one. Not a
             TensorFlow setting.
+        precision: Number format of large operations: "float32", "mixed_bfloat16" or "mixed_float16". Variables are
+            float32. Not a TensorFlow setting.
+        micro_batches: Parts in which each replica computes its batch, one after another. Not a TensorFlow setting.
 
     Raises:
         ArgumentError: a value out of range.
@@ -92,6 +99,8 @@ class RunSettings(Description):
     checkpoint_save_graph_def: bool = True
     cluster: Cluster | None = None
     steps_per_run: int | str = AUTO
+    precision: str = FLOAT_32
+    micro_batches: int = 1
 
     def __post_init__(self) -> None:
         if self.save_checkpoints_steps is not None and isinstance(
@@ -129,6 +138,19 @@ class RunSettings(Description):
             cluster=self.cluster if trains else None,
         )
 
+    @property
+    def scales_loss(self) -> bool:
+        """Whether gradients need a scaled loss."""
+        return self.precision == FLOAT_16
+
+    def with_precision(self) -> RunSettings:
+        """Let sessions compute in the precision; a setting of the user's own counts more."""
+        if self.precision == FLOAT_32:
+            return self
+        rewrite = {"rewrite_options": {_REWRITES[self.precision]: "ON"}}
+        session = _merged({"graph_options": rewrite}, self.session_config or {})
+        return dataclasses.replace(self, session_config=session)
+
     def with_cpu_devices(self, cpus: int) -> RunSettings:
         """Give sessions as many logical CPUs as the strategies name.
 
@@ -149,6 +171,15 @@ class RunSettings(Description):
         count = max(int(devices.get("CPU", 0)), cpus)
         session["device_count"] = {**devices, "CPU": count}
         return dataclasses.replace(self, session_config=session)
+
+
+def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        name: _merged(value, given[name])
+        for name, value in defaults.items()
+        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping)
+    }
+    return {**defaults, **given, **both}
 
 
 def _check_limit(name: str, value: float | str | None, limit: float, allowed: bool) -> None:
@@ -183,6 +214,7 @@ def _check_together(settings: RunSettings) -> None:
         raise ArgumentError(
             "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
         )
+    check_choice("precision", settings.precision, PRECISIONS)
     if settings.protocol is not None:
         check_choice("protocol", settings.protocol, PROTOCOLS)
     if settings.experimental_distribute is not None:

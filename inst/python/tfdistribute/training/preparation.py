@@ -106,6 +106,9 @@ class Prepared:
             history.note(text)
         if history.listener is not None:
             history.listener = stop.on_interrupt_of(history.listener)
+        on_precision = engine.devices.note_on_precision(self.settings.precision)
+        if on_precision is not None:
+            history.note(on_precision)
         every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
         return [
             *self.session_hooks("train"),
@@ -242,6 +245,8 @@ def _build(
     alone: bool = True,
 ) -> Prepared:
     model.check_verb(verb)
+    if verb in TRAINING and settings.micro_batches > 1:
+        model.check_micro_batches()
     settings = settings.for_verb(verb)
     context = _run_context(verb, model, settings, facts)
     # Once before TensorFlow starts, and once when its devices are known.
@@ -262,6 +267,8 @@ def _build(
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
+    if verb in TRAINING:
+        engine.estimator.train_in_turns(estimator, settings.micro_batches, settings.scales_loss)
     if codes != FactorCodes():
         engine.estimator.read_codes(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)

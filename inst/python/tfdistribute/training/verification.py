@@ -14,6 +14,8 @@ from tfdistribute.training.model_directory import require_checkpoint
 VARIABLE_TOLERANCE = 2e-6
 # Losses are sums over replicas of means over batches, so one digit less.
 LOSS_TOLERANCE = 1e-5
+# Numbers in 16 bits have two to three digits.
+MIXED_TOLERANCE = 1e-2
 
 # Possible reasons for a difference, the likeliest first.
 RANDOM = (
@@ -42,7 +44,7 @@ class Difference:
     Args:
         name: The variable; "loss" for the losses by step.
         size: Largest difference, relative to the largest value or to 1; infinite if one training lacks the variable.
-        agrees: Whether the size is within six digits.
+        agrees: Whether the size is within six digits, or two in mixed precision.
     """
 
     name: str
@@ -69,8 +71,13 @@ class Facts:
     differing: tuple[str, ...]
 
 
-def compare_variables(reference: str, other: str) -> list[Difference]:
+def compare_variables(reference: str, other: str, mixed: bool = False) -> list[Difference]:
     """Compare all variables of two trained models, optimizers included; the largest difference comes first.
+
+    Args:
+        reference: Directory of the one model.
+        other: Directory of the other.
+        mixed: Whether one of them was trained in mixed precision.
 
     Raises:
         ModelDirectoryError: one of them was not trained.
@@ -88,18 +95,21 @@ def compare_variables(reference: str, other: str) -> list[Difference]:
         values = [np.asarray(reader.get_tensor(name)) for reader in readers]
         if values[0].dtype.kind in "fiu":
             size = _apart(values[0], values[1])
-            found.append(Difference(name, size, size <= VARIABLE_TOLERANCE))
+            tolerance = MIXED_TOLERANCE if mixed else VARIABLE_TOLERANCE
+            found.append(Difference(name, size, size <= tolerance))
     return sorted(found, key=lambda difference: -difference.size)
 
 
-def compare_losses(reference: Mapping[int, float], other: Mapping[int, float]) -> Difference:
+def compare_losses(
+    reference: Mapping[int, float], other: Mapping[int, float], mixed: bool = False
+) -> Difference:
     """Return the largest difference of the losses at steps that both have recorded; infinite if there are none."""
     common = sorted(set(reference) & set(other))
     if not common:
         return Difference("loss", float("inf"), False)
     values = [np.array([losses[step] for step in common]) for losses in (reference, other)]
     size = float(np.max(np.abs(values[0] - values[1]) / np.maximum(np.abs(values[0]), 1e-12)))
-    return Difference("loss", size, size <= LOSS_TOLERANCE)
+    return Difference("loss", size, size <= (MIXED_TOLERANCE if mixed else LOSS_TOLERANCE))
 
 
 def reasons(facts: Facts) -> list[str]:

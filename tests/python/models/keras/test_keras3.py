@@ -14,6 +14,7 @@ from support.inputs import from_function, in_memory
 from support.keras_models import PRICE, ROWS, settings, source
 from support.sampling import sampled
 
+from tfdistribute.engine.keras import keras3_estimator
 from tfdistribute.errors import ModelError, UnsupportedError
 from tfdistribute.training import concatenated, predict
 from tfdistribute.training.evaluate import evaluate
@@ -41,6 +42,20 @@ def test_optimizers_of_keras_3_train_as_in_fit(tmp_path: Path, optimizer: str) -
     estimator = k3.described(tmp_path / "m", model)
     train(estimator, settings(), k3.source(), steps=STEPS)
     assert_same_weights(estimator, k3.fitted(model, k3.BOTH, STEPS).get_weights())
+
+
+def test_the_turns_of_a_step_draw_different_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    offset = keras3_estimator._seed_offset
+    with k3.tf.Graph().as_default():
+        state = k3.tf.constant([5, 6], k3.tf.uint32)
+        assert offset(state) is None
+        turn = SimpleNamespace(turn=k3.tf.constant(2))
+        monkeypatch.setattr(keras3_estimator.micro_batches, "current", lambda: turn)
+        with k3.tf.compat.v1.Session() as session:
+            added = session.run(offset(state))
+        assert offset(k3.tf.constant([1.0, 2.0])) is None
+    assert added[0] > 0
+    assert added[1] == 0
 
 
 @pytest.mark.parametrize(

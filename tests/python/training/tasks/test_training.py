@@ -23,6 +23,12 @@ from tfdistribute import engine, versions
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
+# The one process takes each batch as a whole.
+CONFIGS = {
+    **{key: {"micro_batches": 4} for key in ("custom", "keras", "keras 3", "loop", "sparse")},
+    "parts": {**IN_PARTS, "micro_batches": 4},
+    "dropping": {"tf_random_seed": 6},
+}
 SERVERS = {"train_distribute": {"kind": "parameter_server"}}
 # Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
@@ -30,7 +36,9 @@ NEWER = versions.is_newer(versions.tensorflow())
 # TensorFlow 2.15 has no Keras 3. With newer versions, fewer models have to show that the processes still work together.
 KERAS_3 = ["keras 3"] if NEWER else []
 TWO_WORKERS = (
-    ["custom", "sparse", *KERAS_3] if NEWER else ["linear", "custom", "keras", "sparse", "parts"]
+    ["custom", "sparse", *KERAS_3]
+    if NEWER
+    else ["linear", "custom", "keras", "sparse", "parts", "loop"]
 )
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
@@ -180,7 +188,7 @@ def test_workers_in_step_train_as_one_process(
     options = {
         "models": [*models, *dropping],
         "config": {**MULTI_WORKER, "steps_per_run": steps_per_run},
-        "configs": {"parts": IN_PARTS, "dropping": {"tf_random_seed": 6}},
+        "configs": CONFIGS,
         "in_order": KERAS_3,
         "max_steps": 24,
         "many_steps": True,

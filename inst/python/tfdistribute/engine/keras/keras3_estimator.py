@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import micro_batches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras import keras3_models
 from tfdistribute.engine.keras.keras3_losses import evaluation, loss_of_rows, read_all
@@ -29,8 +30,10 @@ from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
 
-# Replicas draw different numbers: the state of a random generator gets the replica's number times this.
+# Replicas, and the turns of a step, draw different numbers: the state of a random generator gets their numbers times
+# these.
 _SEED_STRIDE = 1_000_003
+_TURN_STRIDE = 7_919
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
@@ -192,13 +195,18 @@ def _called(
 
 
 def _seed_offset(value: Any) -> Any:
-    """Return what this replica adds to the state of a random generator; None for other variables, or one replica."""
+    """Return what is added to the state of a random generator in this replica and turn; None for other variables."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if value.dtype not in (tf.uint32, tf.int32, tf.int64) or value.shape != [2] or replicas == 1:
+    step = micro_batches.current()
+    is_state = value.dtype in (tf.uint32, tf.int32, tf.int64) and value.shape == [2]
+    if not is_state or (replicas == 1 and step is None):
         return None
-    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    number = tf.cast(replica, value.dtype) * tf.constant(_SEED_STRIDE, value.dtype)
-    return tf.stack([number, tf.zeros([], value.dtype)])
+    number = tf.constant(0)
+    if replicas > 1:
+        number += tf.distribute.get_replica_context().replica_id_in_sync_group * _SEED_STRIDE
+    if step is not None:
+        number += step.turn * _TURN_STRIDE
+    return tf.stack([tf.cast(number, value.dtype), tf.zeros([], value.dtype)])
 
 
 def _training(

@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.micro_batches.copied_operations import CopiedOperations
+
 # Operations that call functions: TensorFlow rewrites those when it makes gradients, and copies would share them.
 _CALLS = {
     "Case",
@@ -45,38 +47,20 @@ class StageCopies:
         graph = self._inputs[0].graph
         operations = self._operations()
         self.possible = not any(map(_is_unique, operations))
-        self._outside: dict[str, Any] = {}
-        self._definition = tf.compat.v1.GraphDef()
-        self._definition.versions.CopyFrom(graph.graph_def_versions)
-        inside = {operation.name for operation in operations}
-        for operation in operations:
-            self._add(operation, inside)
+        self._copied = CopiedOperations(graph, operations)
 
     def copy(self, part: Any, number: int) -> Any:
         """Make the operations again, for another micro-batch; return its outputs."""
         given = dict(
             zip((tensor.name for tensor in self._inputs), tf.nest.flatten(part), strict=True)
         )
-        for node in self._definition.node:
+        for node in self._copied.definition.node:
             # A kernel draws from a generator of its own, which starts from its seeds: another mask for each part.
             if "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
                 node.attr["seed2"].i += _SEED_STRIDE
-        wanted = [tensor.name for tensor in tf.nest.flatten(self._outputs)]
-        made = {node.name for node in self._definition.node}
-        names = [name for name in wanted if name.rpartition(":")[0] in made]
-        copies = iter(
-            tf.import_graph_def(
-                self._definition,
-                input_map={name: given.get(name, each) for name, each in self._outside.items()},
-                return_elements=names,
-                name=f"micro_batch_{number}",
-            )
-        )
         # A stage may return what it was given, or something that does not depend on it.
-        known = {tensor.name: tensor for tensor in tf.nest.flatten(self._outputs)}
-        results = [
-            next(copies) if name in names else given.get(name, known[name]) for name in wanted
-        ]
+        wanted = tf.nest.flatten(self._outputs)
+        results = self._copied.make(given, wanted, f"micro_batch_{number}")
         return tf.nest.pack_sequence_as(self._outputs, results)
 
     def _operations(self) -> list[Any]:
@@ -91,20 +75,6 @@ class StageCopies:
             waiting += [tensor.op for tensor in operation.inputs]
             waiting += operation.control_inputs
         return sorted(found.values(), key=lambda each: each._id)
-
-    def _add(self, operation: Any, inside: set[str]) -> None:
-        node = self._definition.node.add()
-        node.CopyFrom(operation.node_def)
-        del node.input[:]
-        for tensor in operation.inputs:
-            node.input.append(tensor.name)
-            if tensor.op.name not in inside:
-                self._outside[tensor.name] = tensor
-        node.input.extend(
-            f"^{each.name}" for each in operation.control_inputs if each.name in inside
-        )
-        # Placed by its device, not beside the original of another.
-        node.attr.pop("_class", None)
 
 
 def _names_resource(operation: Any) -> bool:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import gradients_util
 
+from tfdistribute.engine import micro_batches
 from tfdistribute.engine.model_parts import assignment
 
 # For each tape, the recorded parts of a graph: the number of operations at their beginnings and ends.
@@ -102,9 +103,9 @@ def _recorded(tape: Any) -> dict[str, Any]:
 
 
 def _needs_graph(recorded: dict[str, Any]) -> bool:
-    """Return whether a tape knows too little: not the devices, and not the copies of a pipeline's stages."""
+    """Return whether a tape knows too little: not the devices, nor copies of operations or parts of the batch."""
     scope = assignment.current_scope()
-    if scope is not None and scope.has_copies:
+    if micro_batches.current() is not None or (scope is not None and scope.has_copies):
         return True
     return len({_device_to_follow(operation) for operation in recorded.values()} - {""}) > 1
 

@@ -121,6 +121,7 @@ class Canned(Model):
             weight_key=weight_key,
             reports_mean_loss=True,
             row_loss=self._row_loss(),
+            sums_loss=self.loss_reduction != LOSS_REDUCTIONS[0],
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)

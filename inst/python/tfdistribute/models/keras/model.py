@@ -200,6 +200,18 @@ class KerasModel(Model, kind="keras"):
         """Return the factors that inputs of numbers read by name; codes are not combined with other features."""
         return {item.name for item in self.inputs() if not item.is_text} & set(factors)
 
+    def check_micro_batches(self) -> None:
+        """Check that all losses are means over rows."""
+        for name, loss in self.model_facts().losses.items():
+            if getattr(loss, "reduction", None) == "sum":
+                raise ModelError(
+                    f"`micro_batches` needs losses that are means over rows, and {_loss_name(loss)} of the output "
+                    f'"{name}" is a sum.',
+                    'Compile the model with reduction = "sum_over_batch_size" in the loss.',
+                    argument="micro_batches",
+                    value=_loss_name(loss),
+                )
+
     def codes_label(self) -> bool:
         """Return whether a loss compares class numbers; codes are not measurements."""
         losses = self.model_facts().losses.values()

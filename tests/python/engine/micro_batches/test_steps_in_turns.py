@@ -1,0 +1,324 @@
+"""Training steps in turns, in a bare graph: numbers, updates, effects and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from support.checkpoints import assert_alike
+
+from tfdistribute.engine import model_graphs, model_parts
+from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
+from tfdistribute.engine.model_parts import gradients
+from tfdistribute.errors import ModelError
+
+v1 = tf.compat.v1
+legacy = tf.keras.optimizers.legacy
+layers = tf.keras.layers
+
+pytestmark = pytest.mark.usefixtures("tensorflow")
+
+ROWS, WIDTH = 14, 3
+numbers = np.random.default_rng(4)
+X = numbers.normal(size=(ROWS, WIDTH)).astype("float32")
+Y = (X @ np.array([1.0, -2.0, 0.5]) + 0.1).astype("float32")
+IDS = numbers.integers(0, 6, size=(ROWS, 2))
+
+
+class Trained:
+    """Variables and losses after a few steps of a model function, which returns a loss and a training operation."""
+
+    def __init__(
+        self, function: Any, parts: int, rows: int = ROWS, steps: int = 3, **options: Any
+    ) -> None:
+        self.calls = 0
+        with tf.Graph().as_default() as graph, model_graphs.layer_seeds(3):
+            v1.set_random_seed(3)
+            gradients.install()
+            spec = self._spec(function, SplitOptions(parts, **options), rows)
+            self.graph = graph
+            with v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})) as session:
+                session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+                self.losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(steps)]
+                self.variables = {each.op.name: session.run(each) for each in v1.global_variables()}
+
+    def _spec(self, function: Any, options: SplitOptions, rows: int) -> Any:
+        step = v1.train.get_or_create_global_step()
+        whole = {
+            "x": v1.placeholder_with_default(X[:rows], [None, WIDTH]),
+            "ids": v1.placeholder_with_default(IDS[:rows], [None, 2]),
+            "sparse": tf.sparse.from_dense(v1.placeholder_with_default(IDS[:rows], [None, 2])),
+        }
+        y = v1.placeholder_with_default(Y[:rows], [None])
+        split = SplitStep(options, whole, y) if options.in_turns else None
+
+        def build(features: Any, labels: Any) -> Any:
+            self.calls += 1
+            with model_parts.model_scope():
+                loss, train_op = function(features, labels)
+            count = step.assign_add(1, read_value=False)
+            return tf.estimator.EstimatorSpec(
+                "train", loss=loss, train_op=tf.group(train_op, count)
+            )
+
+        if split is None:
+            return build(whole, y)
+        with split.recording():
+            spec = build(split.features, split.labels)
+        return split.joined(spec)
+
+
+def same(function: Any, parts: int = 4, tolerance: float = 2e-6, **options: Any) -> Trained:
+    """Check that parts change no number and no name; return the training in parts."""
+    one, several = Trained(function, 1), Trained(function, parts, **options)
+    assert_alike(several.variables, one.variables, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(several.losses, one.losses, rtol=tolerance)
+    assert several.calls == 1
+    return several
+
+
+def mean_square(predicted: Any, labels: Any) -> Any:
+    return tf.reduce_mean(tf.square(tf.squeeze(predicted, 1) - labels))
+
+
+def deep(x: Any) -> Any:
+    return layers.Dense(1)(layers.Dense(4, "tanh", name="hidden")(x))
+
+
+def get_updates(features: Any, labels: Any) -> Any:
+    loss = mean_square(deep(features["x"]), labels)
+    return loss, legacy.SGD(0.1, momentum=0.9).get_updates(loss, v1.trainable_variables())[0]
+
+
+def tensorflow_1(features: Any, labels: Any) -> Any:
+    loss = mean_square(v1.layers.dense(features["x"], 1), labels)
+    return loss, v1.train.AdagradOptimizer(0.1).minimize(loss)
+
+
+def tape(features: Any, labels: Any) -> Any:
+    with tf.GradientTape() as recorded:
+        loss = mean_square(deep(features["x"]), labels)
+    variables = v1.trainable_variables()
+    found = recorded.gradient(loss, variables)
+    return loss, legacy.SGD(0.1).apply_gradients(zip(found, variables, strict=True))
+
+
+def clipped(features: Any, labels: Any) -> Any:
+    loss = mean_square(deep(features["x"]), labels)
+    variables = v1.trainable_variables()
+    found, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 0.1)
+    return loss, legacy.SGD(0.5).apply_gradients(zip(found, variables, strict=True))
+
+
+def regularised(features: Any, labels: Any) -> Any:
+    loss = mean_square(deep(features["x"]), labels)
+    loss += 0.1 * tf.add_n([tf.nn.l2_loss(each) for each in v1.trainable_variables()])
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+def embedded(optimizer: Any, unique: bool = False) -> Any:
+    def function(features: Any, labels: Any) -> Any:
+        table = v1.get_variable(
+            "table", [6, 2], initializer=tf.keras.initializers.RandomNormal(seed=2)
+        )
+        if unique:
+            looked = tf.nn.safe_embedding_lookup_sparse(table, features["sparse"])
+        else:
+            looked = tf.reshape(tf.gather(table, features["ids"]), [-1, 4])
+        loss = mean_square(layers.Dense(1, kernel_initializer="ones")(looked), labels)
+        return loss, optimizer().get_updates(loss, v1.trainable_variables())[0]
+
+    return function
+
+
+def condition(features: Any, labels: Any) -> Any:
+    hidden = deep(features["x"])
+    hidden = tf.cond(
+        tf.reduce_mean(features["x"]) > 100.0, lambda: hidden * 2.0, lambda: hidden * 1.5
+    )
+    loss = mean_square(hidden, labels)
+    return loss, legacy.SGD(0.1).get_updates(loss, v1.trainable_variables())[0]
+
+
+def recurrent(features: Any, labels: Any) -> Any:
+    loss = mean_square(layers.Dense(1)(layers.LSTM(3)(features["x"][:, :, None])), labels)
+    return loss, legacy.SGD(0.1).get_updates(loss, v1.trainable_variables())[0]
+
+
+def checked(features: Any, labels: Any) -> Any:
+    with tf.control_dependencies([tf.debugging.assert_less(features["x"], 100.0)]):
+        loss = mean_square(deep(features["x"]), labels)
+        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+def penalised(features: Any, labels: Any) -> Any:
+    x = features["x"]
+    predicted = deep(x)
+    (slope,) = tf.gradients(predicted, x)
+    loss = mean_square(predicted, labels) + tf.reduce_mean(tf.square(slope))
+    return loss, legacy.SGD(0.1).get_updates(loss, v1.trainable_variables())[0]
+
+
+def alternating(features: Any, labels: Any) -> Any:
+    """The second optimizer sees what the first has done, as in a GAN."""
+    first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
+    loss = mean_square(second(first(features["x"])), labels)
+    own = legacy.SGD(0.1).get_updates(loss, first.trainable_variables)[0]
+    with tf.control_dependencies([own]):
+        again = mean_square(second(first(features["x"])), labels)
+        other = v1.train.GradientDescentOptimizer(0.1).minimize(
+            again, var_list=second.trainable_variables
+        )
+    return again, other
+
+
+def two_optimizers(features: Any, labels: Any) -> Any:
+    first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
+    loss = mean_square(second(first(features["x"])), labels)
+    with tf.control_dependencies([legacy.SGD(0.1).get_updates(loss, first.trainable_variables)[0]]):
+        step = tf.no_op()
+    return loss, tf.group(
+        step, legacy.Adam(0.1, epsilon=0.1).get_updates(loss, second.trainable_variables)
+    )
+
+
+MODELS = {
+    each.__name__: each
+    for each in (
+        get_updates,
+        tensorflow_1,
+        tape,
+        clipped,
+        regularised,
+        condition,
+        recurrent,
+        checked,
+        penalised,
+        alternating,
+        two_optimizers,
+    )
+}
+MODELS["embedding"] = embedded(lambda: legacy.Adagrad(0.1))
+MODELS["embedding, momentum"] = embedded(lambda: legacy.SGD(0.1, momentum=0.9))
+MODELS["clipped embedding"] = embedded(lambda: legacy.SGD(0.5, clipnorm=0.1), unique=True)
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_a_step_in_turns_changes_no_number(kind: str):
+    same(MODELS[kind])
+
+
+@pytest.mark.parametrize(("rows", "parts"), [(2, 4), (1, 3), (14, 14), (14, 5)])
+def test_uneven_and_missing_rows_count_once(rows: int, parts: int):
+    one, several = Trained(get_updates, 1, rows), Trained(get_updates, parts, rows)
+    assert_alike(several.variables, one.variables, rtol=2e-6, atol=2e-6)
+
+
+def test_a_loss_that_is_a_sum_is_added_up():
+    def summed(features: Any, labels: Any) -> Any:
+        loss = tf.reduce_sum(tf.square(tf.squeeze(deep(features["x"]), 1) - labels))
+        return loss, legacy.SGD(0.01).get_updates(loss, v1.trainable_variables())[0]
+
+    same(summed, sums_loss=True)
+
+
+def test_moving_averages_get_the_mean_of_the_parts():
+    def normalised(features: Any, labels: Any) -> Any:
+        x = v1.layers.batch_normalization(features["x"], training=True, momentum=0.5)
+        loss = mean_square(deep(x), labels)
+        with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+            return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    found = Trained(normalised, 2, steps=1).variables
+    halves = X[:7], X[7:]
+    means = np.mean([half.mean(0) for half in halves], 0)
+    variances = np.mean([half.var(0) for half in halves], 0)
+    np.testing.assert_allclose(found["batch_normalization/moving_mean"], means / 2, rtol=1e-5)
+    np.testing.assert_allclose(
+        found["batch_normalization/moving_variance"], (1 + variances) / 2, rtol=1e-5
+    )
+
+
+def test_counters_count_the_rows_of_all_parts_once():
+    def counting(features: Any, labels: Any) -> Any:
+        rows = v1.get_variable("rows", [], tf.int64, v1.zeros_initializer(), trainable=False)
+        loss, train_op = get_updates(features, labels)
+        return loss, tf.group(train_op, rows.assign_add(tf.shape(features["x"], tf.int64)[0]))
+
+    assert same(counting).variables["rows"] == 3 * ROWS
+
+
+def test_each_part_draws_another_mask():
+    def noisy(features: Any, labels: Any) -> Any:
+        drawn = tf.random.uniform(tf.shape(labels))
+        seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer(), trainable=False)
+        loss, train_op = get_updates(features, labels)
+        return loss, tf.group(train_op, seen.assign_add(tf.reduce_sum(drawn)))
+
+    # Sums of the same seven numbers would be equal in every turn.
+    one = Trained(noisy, 2, steps=1).variables["seen"]
+    two = Trained(noisy, 2, steps=2).variables["seen"]
+    assert len({one, two - one, one / 2}) == 3
+
+
+def test_checks_run_in_each_turn():
+    def failing(features: Any, labels: Any) -> Any:
+        limit = float(np.sort(X.max(1))[-2])
+        check = tf.debugging.assert_less_equal(features["x"], limit, message="too large")
+        loss, train_op = get_updates(features, labels)
+        with tf.control_dependencies([check]):
+            return loss, tf.group(train_op)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too large"):
+        Trained(failing, 4)
+
+
+def assigned(features: Any, labels: Any) -> Any:
+    last = v1.get_variable("last", [], initializer=v1.zeros_initializer(), trainable=False)
+    loss, train_op = get_updates(features, labels)
+    return loss, tf.group(train_op, last.assign(tf.reduce_max(features["x"])))
+
+
+def learnt(features: Any, labels: Any) -> Any:
+    variable = v1.get_variable("w", [WIDTH], initializer=v1.ones_initializer())
+    loss = tf.reduce_mean(tf.square(tf.linalg.matvec(features["x"], variable) - labels))
+    (slope,) = tf.gradients(loss, variable)
+    return loss + tf.reduce_sum(tf.square(slope)) * tf.reduce_mean(labels), tf.no_op()
+
+
+def scattered(features: Any, labels: Any) -> Any:
+    table = v1.get_variable("table", [6], initializer=v1.zeros_initializer(), trainable=False)
+    loss, train_op = get_updates(features, labels)
+    added = tf.raw_ops.ResourceScatterAdd(
+        resource=table.handle, indices=features["ids"], updates=tf.constant(1.0)
+    )
+    return loss, tf.group(train_op, added)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (assigned, "assigns what it computes from a batch to the variable 'last'"),
+        (learnt, "computed from gradients of its weights"),
+        (scattered, "ResourceScatterAdd"),
+    ],
+)
+def test_what_cannot_be_done_in_turns_is_refused_by_name(function: Any, text: str):
+    with pytest.raises(ModelError, match=text):
+        Trained(function, 2)
+
+
+def test_a_scaled_loss_changes_no_number_even_where_the_first_factor_is_too_large():
+    same(get_updates, parts=1, scales_loss=True)
+
+    def steep(features: Any, labels: Any) -> Any:
+        loss, _ = get_updates(features, labels)
+        large = loss * 1e36
+        return loss, legacy.SGD(1e-37).get_updates(large, v1.trainable_variables())[0]
+
+    same(steep, parts=2, scales_loss=True)
