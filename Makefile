@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all chaos bench bench-quick clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all chaos bench bench-quick site clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ format: environment ## Lay out R and Python code
 	@tools/env ruff check --quiet --fix-only .
 	@tools/env ruff format --quiet .
 	@tools/env air format R tests inst bench tools
+
+site: install ## Build the documentation site in .environment/site, offline
+	@tools/env Rscript tools/site.R
 
 docs: environment ## Write man/ and NAMESPACE from the comments in R/
 	@tools/env Rscript tools/document.R .
