@@ -164,7 +164,8 @@ def test_an_own_mirrored_strategy_trains_instead_of_waiting_for_ever(
         f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-import numpy as np, tensorflow as tf
+import numpy as np
+from tfdistribute.engine import tf
 from pathlib import Path
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
