@@ -67,5 +67,5 @@ test_that("two workers evaluate and predict as one process, and a lost one repea
   expect_equal(training_history(model)$evaluations$loss, two$loss)
 
   predicted <- predict(model, newdata = rows["x"], batch_size = 4, cluster = local_cluster(2))
-  expect_identical(predicted, predict(model, newdata = rows["x"], batch_size = 4))
+  expect_equal(predicted, predict(model, newdata = rows["x"], batch_size = 4), tolerance = 1e-6)
 })

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -77,8 +78,12 @@ class Input(Description):
         """Return how the rows are divided over pipelines of one replica each."""
         raise NotImplementedError
 
-    def in_large_batches(self) -> Input:
-        """Return the same rows in batches that are predicted faster, if the size of batches is free; else itself."""
+    def in_large_batches(self, pipelines: int = 1) -> Input:
+        """Return the same rows in batches that are predicted faster, if the size of batches is free; else itself.
+
+        Args:
+            pipelines: Pipelines that share the rows; each gets a batch if there are rows enough.
+        """
         return self
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
@@ -141,11 +146,13 @@ class RowInput(Input):
         own_seed = seed if self.seed is None else self.seed
         return ReadingOrder.of(purpose, self.response, self.num_epochs, self.shuffle, own_seed)
 
-    def in_large_batches(self) -> RowInput:
+    def in_large_batches(self, pipelines: int = 1) -> RowInput:
         """Return the same rows in batches of up to ``PREDICTED_ROWS``, never smaller ones than its own."""
-        features = self.facts().features or {}
-        row_bytes = sum(_VALUE_BYTES * each.width for each in features.values())
+        facts = self.facts()
+        row_bytes = sum(_VALUE_BYTES * each.width for each in (facts.features or {}).values())
         rows = min(PREDICTED_ROWS, PREDICTED_BYTES // max(1, row_bytes))
+        if pipelines > 1 and facts.rows is not None:
+            rows = min(rows, math.ceil(facts.rows / pipelines))
         if rows <= self.batch_size:
             return self
         # Not dataclasses.replace(), which would read the rows again.

@@ -104,6 +104,9 @@ def predict_shard(
         TfdistributeError: as ``predict``.
     """
     member, files = _member(), ShardFiles(results)
+    if not hooks:
+        # Hooks show the user each batch.
+        source = source.in_large_batches(len(member.training_tasks))
     with _reported(member, "predict", source):
         batches = predict(
             model,
