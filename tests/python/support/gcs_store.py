@@ -66,7 +66,7 @@ class Store:
         return sorted(name for name in found if name.startswith(prefix))
 
     def requests(self) -> list[str]:
-        """List the requests so far, such as "PUT upload"."""
+        """List the requests so far, such as "POST _upload bucket name"."""
         return (self.directory / "requests").read_text(encoding="utf-8").splitlines()
 
 
@@ -103,7 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
             if found := re.fullmatch(pattern, address.path):
                 with self.lock:
                     bucket, *names = (unquote(part) for part in found.groups())
-                    self._note(f"{self.command} {route} {bucket} {' '.join(names)}")
+                    named = [*names, self.query.get("name", "")]
+                    self._note(f"{self.command} {route} {bucket} {' '.join(named).strip()}")
                     if bucket == REFUSED:
                         return self._refuse(403, "Permission 'storage.objects' denied.")
                     if not (self.directory / bucket).is_dir():

@@ -42,6 +42,7 @@ def test_a_temporary_directory_that_went_with_its_session_is_said_to_have(tmp_pa
     (tmp_path / "RtmpAb12").mkdir()
     assert not was_temporary(gone)
     assert not was_temporary(str(tmp_path / "elsewhere" / "model"))
+    assert not was_temporary("gs://bucket/tfdistribute-model-1a2b")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[1]", "9" * 5000, "{"])

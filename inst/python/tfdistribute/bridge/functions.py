@@ -178,6 +178,7 @@ def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
 
 def _copy_file(path: str, to: str) -> None:
     try:
+        storage.of(to).make_directory(os.path.dirname(to))
         storage.copy(path, to)
     except OSError as error:
         raise access_error(os.path.dirname(to), "written", error) from error

@@ -13,7 +13,7 @@ from support.fake_peers import FakeServers, fake_servers
 
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task, silence_s
-from tfdistribute.errors import LostPeerError, TrainingError
+from tfdistribute.errors import LostPeerError, ModelDirectoryError, TrainingError
 from tfdistribute.training.tasks import peer_watch
 from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
@@ -80,6 +80,18 @@ def test_a_server_that_freezes_during_the_last_checkpoint_is_named(
     while not watch.is_lost():
         assert time.monotonic() - began < 10
     assert "chief 0 lost ps 0 (c:1) after step 7" in str(watch.verdict)
+
+
+def test_a_chief_whose_model_dir_another_job_has_taken_ends(
+    servers: FakeServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its supervisor would restart a lost task; this one must not write any more.
+    monkeypatch.setenv("TFDISTRIBUTE_EVENTS", str(tmp_path / "events"))
+    watch = watch_of(servers.peers(Member({**CLUSTER, "ps": ("c:1",)}, Task("chief"))), tmp_path)
+    assert not watch.is_lost()
+    watch.lease_loss = lambda: ModelDirectoryError("Another job has it.")
+    assert watch.is_lost()
+    assert str(watch.verdict) == "Another job has it."
 
 
 def test_a_suspended_task_does_not_accuse_the_others(
