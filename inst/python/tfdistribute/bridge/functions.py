@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tfdistribute import engine, history_file, storage
-from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors
+from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
-from tfdistribute.descriptions import Description
 from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
@@ -44,7 +41,6 @@ from tfdistribute.training import (
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
 from tfdistribute.training.remote.access import access_error
-from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None
@@ -189,30 +185,6 @@ def _distribute(estimator: Any, config: RunSettings) -> Any:
     return distribute(estimator, config, calls_r=True)
 
 
-@dataclass(frozen=True)
-class _TrainingRun(Description):
-    model_dir: str
-    steps: tuple[int, ...]
-    losses: tuple[float, ...]
-    mixed: bool = False
-
-
-def _compare_runs(reference: _TrainingRun, other: _TrainingRun) -> list[dict[str, Any]]:
-    one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
-    found = compare_variables(reference.model_dir, other.model_dir, other.mixed)
-    return [dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *found)]
-
-
-def _explain_difference(
-    asynchronous: bool,
-    repeats: bool,
-    reads_once: bool | None,
-    dropout: bool,
-    differing: tuple[str, ...],
-) -> list[str]:
-    return reasons(Facts(asynchronous, repeats, reads_once, dropout, differing))
-
-
 def _parse_example_spec(
     feature_columns: tuple[FeatureColumn, ...],
     label_key: str,
@@ -278,13 +250,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_model": model_files.check_model,
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
-    "compare_runs": _compare_runs,
+    "compare_runs": verification.compare_runs,
     "copy_file": _copy_file,
     "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "evaluate_shard": shards.perform_evaluation,
-    "explain_difference": _explain_difference,
+    "explain_difference": verification.explain_difference,
     "export_keras_model": _export_keras_model,
     "export_savedmodel": _export_savedmodel,
     "free_ports": free_ports,

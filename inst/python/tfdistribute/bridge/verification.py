@@ -1,0 +1,38 @@
+"""Comparison of trainings, for R."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute.descriptions import Description
+from tfdistribute.training.verification import Facts, compare_losses, compare_variables, reasons
+
+
+@dataclass(frozen=True)
+class TrainingRun(Description):
+    """A training as R describes it: its directory, its losses by step, and whether it was in mixed precision."""
+
+    model_dir: str
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    mixed: bool = False
+
+
+def compare_runs(reference: TrainingRun, other: TrainingRun) -> list[dict[str, Any]]:
+    """Return the differences of the losses and of all variables."""
+    one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
+    found = compare_variables(reference.model_dir, other.model_dir, other.mixed)
+    return [dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *found)]
+
+
+def explain_difference(
+    asynchronous: bool,
+    repeats: bool,
+    reads_once: bool | None,
+    dropout: bool,
+    differing: tuple[str, ...],
+) -> list[str]:
+    """List possible reasons for a difference."""
+    return reasons(Facts(asynchronous, repeats, reads_once, dropout, differing))
