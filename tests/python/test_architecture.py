@@ -27,6 +27,7 @@ TOP_LEVEL = {
     "R",
     "README.md",
     "SECURITY.md",
+    "_pkgdown.yml",
     "bench",
     "inst",
     "man",
