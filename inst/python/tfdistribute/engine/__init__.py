@@ -79,7 +79,7 @@ def _import_tensorflow() -> Any:
         raise _unusable(error) from error
     _noted["pid"] = str(os.getpid())
     importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
-    for repair in ("call_location", "generated_files"):
+    for repair in ("call_location", "dataset_tuning", "generated_files"):
         importlib.import_module(f"tfdistribute.engine.repairs.{repair}").install()
     return tensorflow
 

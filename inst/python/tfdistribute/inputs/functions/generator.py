@@ -12,7 +12,6 @@ from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
-from tfdistribute.inputs.packed.chunks import without_autotuning
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
 from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import InputContext, Shard, split
@@ -322,4 +321,4 @@ def _dataset(
     # AutoGraph has nothing to convert here, and is slow to find that out.
     columns = batches.map(tf.autograph.experimental.do_not_convert(unpack))
     # R prepares the next batch while TensorFlow trains.
-    return without_autotuning(columns.prefetch(1))
+    return engine.repairs.dataset_tuning.without_autotuning(columns.prefetch(1))

@@ -57,22 +57,8 @@ def dataset_of_chunks(
         columns = whole.map(
             _without_autograph(lambda *matrices: unpack(matrices, ())), parallel_calls
         )
-    return without_autotuning(columns.prefetch(1).unbatch().prefetch(PREFETCHED_BATCHES))
-
-
-def without_autotuning(dataset: Any) -> Any:
-    """Keep TensorFlow from tuning a dataset, which has nothing to tune.
-
-    The end of a session waits for the tuning thread. Its sleeps grow to a minute, and where it shares a core with the
-    thread that wakes it, it may go back to sleep.
-
-    Source:
-        ``Model::OptimizeLoop`` in tensorflow/core/framework/model.cc looks whether it is cancelled when it is woken;
-        ``CancellationManager::StartCancel`` wakes it before it says so.
-    """
-    options = engine.tf.data.Options()
-    options.autotune.enabled = False
-    return dataset.with_options(options)
+    batches = columns.prefetch(1).unbatch().prefetch(PREFETCHED_BATCHES)
+    return engine.repairs.dataset_tuning.without_autotuning(batches)
 
 
 def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
