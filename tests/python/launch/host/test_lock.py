@@ -53,6 +53,19 @@ def test_a_lock_file_that_is_not_ours_is_refused_and_keeps_its_content(
         assert path.read_text(encoding="utf-8") == PRECIOUS
 
 
+@pytest.mark.parametrize("plant", [link, hard_link])
+def test_an_empty_file_of_another_name_is_not_written_to(
+    tmp_path: Path, plant: Callable[[Path, Path], None]
+):
+    victim, model_dir = tmp_path / "victim", tmp_path / "model"
+    victim.touch()
+    model_dir.mkdir()
+    plant(model_dir / NAME, victim)
+    with pytest.raises(ModelDirectoryError, match="did not write it"):
+        ModelDirectoryLock(str(model_dir))
+    assert victim.read_bytes() == b""
+
+
 def test_a_lock_that_a_killed_job_left_is_taken_over(tmp_path: Path):
     left = "host, pid 123, user somebody else, since 2024-01-01 12:00:00\n"
     (tmp_path / NAME).write_text(left, encoding="utf-8")
