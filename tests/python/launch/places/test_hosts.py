@@ -99,6 +99,8 @@ def test_tasks_of_two_hosts_train_with_the_files_and_variables_that_were_sent(ma
         assert "data-1/matrix 100014" in log
         assert "NAMED=planted-secret" in log
         assert job["directory"] not in log
+        # Tasks know their job by the name of its directory.
+        assert f"/{Path(job['directory']).name}\n" in log
         assert any("are the same machine" in note for note in state["notes"])
 
 

@@ -26,7 +26,7 @@ def test_options_of_the_user_cannot_weaken_those_that_protect():
 
 
 def test_the_command_is_one_argument_that_any_shell_splits_as_meant():
-    agent = agent_command("/opt/my python/bin/python3", 30)
+    agent = agent_command("/opt/my python/bin/python3", 30, "tfdistribute-job-x")
     command = ssh_command(["ssh"], "node-a", agent)
     assert shlex.split(command[-1]) == agent
     # csh expands exclamation marks even inside quotes, and no shell may see a line break.

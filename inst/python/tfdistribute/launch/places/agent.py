@@ -80,10 +80,11 @@ def end_descendants() -> None:
                 time.sleep(0.01)
 
 
-def make_directory() -> str:
-    """Make the private directory of the job, locked as those of jobs that were started on this host."""
+def make_directory(job: str) -> str:
+    """Make a directory with the private one of a job in it, locked as those of jobs that were started on this host."""
     made = tempfile.mkdtemp(prefix="tfdistribute-new-")
-    os.mkdir(os.path.join(made, "tmp"), 0o700)
+    for name in (job, os.path.join(job, "tmp")):
+        os.mkdir(os.path.join(made, name), 0o700)
     lock = os.open(os.path.join(made, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.pwrite(lock, f"{socket.gethostname()} {text_of('/etc/machine-id')}".encode(), 0)
@@ -267,30 +268,29 @@ class Agent:
             process.signal(message["number"], message["whole_group"], message["if_caught"])
 
 
-def serve(directory: str, guard: int) -> None:
+def serve(directory: str, lease_s: float, guard: int) -> None:
     """Be the agent: a child of the guard, which ends with it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
         die_with_parent(guard, signal.SIGTERM)
         call_kernel(ADOPT_ORPHANS, 1)
-        Agent(directory, float(sys.argv[1])).run()
+        Agent(directory, lease_s).run()
     finally:
         end_descendants()
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(os.path.dirname(directory), ignore_errors=True)
 
 
 def main() -> None:
     """Be the guard: wait for the end of the agent, and end what it has left."""
     call_kernel(ADOPT_ORPHANS, 1)
-    directory, guard = make_directory(), os.getpid()
+    directory, guard = make_directory(sys.argv[2]), os.getpid()
     agent = os.fork()
     if agent == 0:
-        serve(directory, guard)
-        return
-    nothing = os.open(os.devnull, os.O_RDWR)
+        serve(os.path.join(directory, sys.argv[2]), float(sys.argv[1]), guard)
+        sys.exit()
     for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
+        os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
     os.waitpid(agent, 0)
     end_descendants()
     shutil.rmtree(directory, ignore_errors=True)

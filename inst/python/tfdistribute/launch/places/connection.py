@@ -28,9 +28,9 @@ _MAX_SAID_BYTES = 1 << 14
 _BEAT_S = 1.0
 
 
-def agent_command(python: str, lease_s: float) -> list[str]:
-    """Return the command that reads an agent from its standard input and runs it."""
-    return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}"]
+def agent_command(python: str, lease_s: float, job: str) -> list[str]:
+    """Return the command that reads the agent of a job from its standard input and runs it."""
+    return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
 
 
 class Connection:

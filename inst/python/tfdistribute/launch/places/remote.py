@@ -62,6 +62,8 @@ class RemotePlace(Place):
         self.facts: dict[str, Any] = {}
         self._transport = transport
         self._home = home
+        # The private directory has the same name on every host, and after a loss: tasks know their job by it.
+        self._job = os.path.basename(home) or "check"
         self._all = [] if others is None else others
         self._all.append(self)
         self.connection: Connection | None = None
@@ -77,7 +79,7 @@ class RemotePlace(Place):
         """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
         self.hello = {}
         command = self._transport.command(
-            agent_command(self._transport.python, self._transport.lease_s)
+            agent_command(self._transport.python, self._transport.lease_s, self._job)
         )
         try:
             self.connection = Connection(command, self._transport.lease_s, self._take)
