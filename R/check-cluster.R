@@ -1,7 +1,8 @@
 #' Check a cluster for mistakes
 #'
 #' TensorFlow accepts most mistakes in a cluster and then waits forever. This function lists them all in less than a
-#' second. It starts Python, but not TensorFlow, and contacts other machines only for name lookups.
+#' second. It starts Python, but not TensorFlow, and contacts other machines only for name lookups. The hosts of an
+#' [ssh_cluster()] are contacted by ssh, as before a training, which takes longer.
 #'
 #' It reports:
 #' * addresses: the same one for two tasks, a missing port, a port in use (with the process id of its owner), localhost
@@ -10,13 +11,14 @@
 #' * tasks: parameter servers without a chief, two chiefs, an evaluator inside `cluster`, a task that does not exist, an
 #'   unknown role, tasks with different clusters;
 #' * TF_CONFIG: not JSON (with the position), or set after TensorFlow started;
-#' * a batch that cannot be divided evenly.
+#' * a batch that cannot be divided evenly;
+#' * hosts of an [ssh_cluster()] that cannot be reached by ssh, have other versions, or cannot reach each other.
 #'
 #' [train()] and [train_and_evaluate()] refuse a `TF_CONFIG` with such a mistake, except for those that may only look
 #' wrong from one machine: ports in use and hosts that are not found.
 #'
-#' @param cluster A [cluster()] or [local_cluster()]; the TF_CONFIG of one or several tasks, as strings or a list of
-#'   strings; or NULL (default) for the environment's TF_CONFIG.
+#' @param cluster A [cluster()], [local_cluster()] or [ssh_cluster()]; the TF_CONFIG of one or several tasks, as strings
+#'   or a list of strings; or NULL (default) for the environment's TF_CONFIG.
 #' @param batch_size Global batch: examples of one training step over all replicas, a count; NULL checks no batch.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say.
 #' @param ... Must be empty.
@@ -44,6 +46,7 @@ cluster_check <- function(cluster = NULL, batch_size = NULL, devices_per_worker 
     call_backend(
       "check_cluster",
       cluster = cluster,
+      environment = if (inherits(cluster, "tfdistribute_ssh_cluster")) task_environment(cluster),
       devices_per_worker = devices_per_worker,
       batch_size = batch_size
     )

@@ -26,6 +26,14 @@ as_tf_config <- function(cluster, task = NULL, ...) {
   if (inherits(cluster, "tfdistribute_local_cluster")) {
     cluster <- with_free_ports(cluster, task)
   }
+  if (inherits(cluster, "tfdistribute_ssh_cluster")) {
+    abort_tfdistribute(
+      "cluster",
+      problem = "The addresses of an ssh_cluster() are not known before its tasks are started.",
+      remedy = "Describe hosts whose tasks you start yourself by cluster().",
+      argument = "cluster"
+    )
+  }
   names <- task_names(cluster)
   if (is.null(task)) {
     return(lapply(rlang::set_names(names), function(name) {

@@ -155,7 +155,12 @@ check_task <- function(task) {
 }
 
 check_cluster_argument <- function(cluster, null = FALSE) {
-  check_class(cluster, "tfdistribute_cluster", "a cluster() or local_cluster()", null)
+  check_class(
+    cluster,
+    "tfdistribute_cluster",
+    "a cluster(), local_cluster() or ssh_cluster()",
+    null
+  )
 }
 
 # Number of tasks of each role that has any.
@@ -193,7 +198,7 @@ show_task <- function(task) {
 
 #' @export
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
-  constructor <- if (x$kind == "local") "local_cluster" else "cluster"
+  constructor <- switch(x$kind, local = "local_cluster", ssh = "ssh_cluster", "cluster")
   changed <- change_field(unclass_list(x), name, value, constructor)
   if ("source" %in% names(x)) {
     changed["source"] <- x["source"]

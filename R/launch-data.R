@@ -8,12 +8,22 @@ share_data <- function(arguments, directory) {
   if (length(in_memory) == 0) {
     return(arguments)
   }
-  paths <- file.path(directory, paste0("data-", seq_along(in_memory)))
+  # The tasks read them from their own copy of the private directory, which may be on another host.
+  names <- paste0("data-", seq_along(in_memory))
   inputs <- unname(lapply(in_memory, source_of))
-  call_backend("pack_inputs", inputs = inputs, directories = as.list(paths))
-  arguments[names(in_memory)] <- Map(with_mapped_source, in_memory, paths)
+  call_backend("pack_inputs", inputs = inputs, directories = as.list(file.path(directory, names)))
+  arguments[names(in_memory)] <- Map(with_mapped_source, in_memory, names)
   arguments
 }
+
+# The files that a verb's inputs read, as absolute paths.
+input_files <- function(arguments) {
+  paths <- unlist(lapply(arguments, function(x) if (inherits(x, input_classes)) source_of(x)$paths))
+  paths <- as.character(unique(paths))
+  vapply(paths[!grepl("://", paths, fixed = TRUE)], absolute_path, "", USE.NAMES = FALSE)
+}
+
+input_classes <- c("tfdistribute_input", "tfdistribute_train_spec", "tfdistribute_eval_spec")
 
 # The input of an argument (an input, a train_spec() or eval_spec(), or anything else), before any transformation.
 source_of <- function(x) {

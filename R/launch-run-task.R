@@ -22,14 +22,21 @@ run_task <- function() {
 }
 
 # The command of a task. Profiles are not read because they may print, load packages or prompt.
-task_command <- function() {
-  c(file.path(R.home("bin"), "Rscript"), "--vanilla", "-e", "tfdistribute:::run_task()")
+task_command <- function(cluster = NULL) {
+  rscript <- cluster$rscript %||% file.path(R.home("bin"), "Rscript")
+  c(rscript, "--vanilla", "-e", "tfdistribute:::run_task()")
 }
 
-# Tasks use the package libraries and the Python of this session.
-task_environment <- function() {
-  variables <- list(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
-  variables[[python_variable]] <- python_in_use()
+# Tasks use the package libraries and the Python of this session, unless the cluster names others.
+task_environment <- function(cluster = NULL) {
+  libraries <- if (length(cluster$libraries) > 0) cluster$libraries else .libPaths()
+  variables <- as.list(cluster$environment)
+  if (inherits(cluster, "tfdistribute_ssh_cluster")) {
+    # A login without a terminal often has no locale, in which R would not print all characters.
+    variables$LANG <- variables$LANG %||% "C.UTF-8"
+  }
+  variables$R_LIBS <- paste(libraries, collapse = .Platform$path.sep)
+  variables[[python_variable]] <- cluster$python %||% python_in_use()
   variables
 }
 

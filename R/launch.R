@@ -1,9 +1,9 @@
-#' Train with the processes of a cluster on this machine
+#' Train with the processes of a cluster
 #'
 #' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
 #' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for
-#' an estimator with a cluster in its [run_config()]. This session is never one of the processes, and nothing is started
-#' on other machines.
+#' an estimator with a cluster in its [run_config()]. This session is never one of the processes. They are started on
+#' this machine, or on the hosts of an [ssh_cluster()].
 #'
 #' @section What the processes get:
 #' The description of the model, its functions with the variables that they use, the attached packages, the state of the
@@ -116,7 +116,9 @@ start_job <- function(object, verb, arguments) {
     return(NULL)
   }
   if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
-    cli::cli_inform("Starting {show_processes(config$cluster, verb)} on this machine.")
+    cli::cli_inform(
+      "Starting {show_processes(config$cluster, verb)} on {show_place(config$cluster)}."
+    )
   }
   if (!is.null(prepared$max_steps)) {
     # Restarted tasks must not count the steps from their own start.
@@ -146,6 +148,7 @@ start_tasks <- function(
 ) {
   is_started <- FALSE
   on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
+  files <- input_files(arguments)
   arguments <- share_data(arguments, directory)
   handle <- call_backend(
     "start_job",
@@ -153,11 +156,12 @@ start_tasks <- function(
     task_file = write_task(directory, verb, c(list(object = object), arguments)),
     cluster = cluster,
     verb = verb,
-    command = as.list(task_command()),
+    command = as.list(task_command(cluster)),
     working_directory = getwd(),
     strategy = strategy,
     model_dir = object$model_dir,
-    environment = task_environment(),
+    environment = task_environment(cluster),
+    input_files = as.list(files),
     max_steps = last_step,
     parent_pid = Sys.getpid()
   )
@@ -173,6 +177,12 @@ show_processes <- function(cluster, verb) {
     if (isTRUE(counts$ps > 0)) several(counts$ps, "parameter server"),
     if (!is.null(counts$evaluator) && verb != "train") "an evaluator"
   ))
+}
+
+# "this machine", or "2 hosts".
+show_place <- function(cluster) {
+  hosts <- length(unique(cluster$hosts))
+  if (hosts == 0) "this machine" else several(hosts, "host")
 }
 
 several <- function(number, what) {

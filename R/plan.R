@@ -3,21 +3,21 @@
 #' Shows every task of a cluster before anything is started: its host, its role, which part of the data it reads, its
 #' batches, where it writes, and the command that starts it. It reads no data. It starts Python, but not TensorFlow.
 #'
-#' The tasks of a [local_cluster()] are started by [launch()] and the verbs that train. The tasks of a cluster on
-#' several machines all run the same script, each with its own `TF_CONFIG`.
+#' The tasks of a [local_cluster()] or an [ssh_cluster()] are started by [launch()] and the verbs that train. Those of a
+#' [cluster()] on several machines all run the same script, each with its own `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.
 #' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL if not known yet.
-#' @param cluster A [cluster()] or [local_cluster()]; by default that of the estimator's [run_config()]. NULL for this
-#'   process alone.
+#' @param cluster A [cluster()], [local_cluster()] or [ssh_cluster()]; by default that of the estimator's
+#'   [run_config()]. NULL for this process alone.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say. Without a cluster,
 #'   a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string; NULL for `"train.R"`, or for the verb that
 #'   starts the tasks of a [local_cluster()].
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
-#'   be open to others. Columns:
+#'   be open to others, and shows firewall rules for the hosts of an [ssh_cluster()]. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
 #' * `port`: NA if the task does not listen, or its port is chosen at the start.
 #' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
@@ -129,11 +129,13 @@ print.tfdistribute_plan <- function(x, ...) {
   # A single task communicates with no other.
   listening <- grepl("^(chief|worker|ps) ", x$task)
   if (sum(listening) > 1) {
-    # Only the ports of a local_cluster() are unknown.
+    # The ports of a local_cluster() and an ssh_cluster() are unknown.
     writeLines(c(
       "! TensorFlow's servers listen on every network interface, without password or encryption.",
       "  Anyone who can connect can run code.",
-      if (anyNA(x$port[listening])) {
+      if (any(x$host[is.na(x$port) & listening] != "localhost")) {
+        firewall_rules(unique(x$host[listening]))
+      } else if (anyNA(x$port[listening])) {
         "  With a private network, only the processes of the job can connect."
       } else {
         "  Close the ports to all but the machines of this cluster."
@@ -141,6 +143,28 @@ print.tfdistribute_plan <- function(x, ...) {
     ))
   }
   invisible(x)
+}
+
+# Rules with which each host accepts connections to TensorFlow's ports from exactly the others. The ports are chosen
+# from the range that Linux uses for this.
+firewall_rules <- function(hosts) {
+  names <- unique(sub("^.*@", "", hosts))
+  if (length(names) < 2) {
+    return("  Close the ports 32768 to 60999 of this host to all others, except for replies.")
+  }
+  to_ports <- "-p tcp --syn --dport 32768:60999"
+  rules <- lapply(utils::head(names, 8), function(name) {
+    c(
+      paste0("  on ", name, ":"),
+      paste0("    iptables -A INPUT -s ", setdiff(names, name), " ", to_ports, " -j ACCEPT"),
+      paste0("    iptables -A INPUT ! -i lo ", to_ports, " -j DROP")
+    )
+  })
+  c(
+    "  Let only the hosts of this cluster connect:",
+    unlist(rules),
+    if (length(names) > 8) "  and likewise on the other hosts."
+  )
 }
 
 # "chief", "worker", ...

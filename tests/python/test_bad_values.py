@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tfdistribute.cluster.spec import Cluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.models import FeatureColumn, Model
@@ -35,6 +36,7 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "strategy_multi_worker": (Strategy, "multi_worker", {}),
     "cluster": (Cluster, "addresses", {"chief": "a:1"}),
     "local_cluster": (Cluster, "local", {"workers": 2}),
+    "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),
     "run_config": (RunSettings, "", {}),
     "dnn_regressor": (
         Model,

@@ -8,6 +8,7 @@ valid_arguments <- function(name) {
     name,
     cluster = list(chief = "a:1"),
     local_cluster = list(workers = 2),
+    ssh_cluster = list(hosts = "a"),
     dnn_regressor = list(hidden_units = 4, feature_columns = column_numeric("x")),
     dnn_linear_combined_regressor = list(
       dnn_hidden_units = 4,

@@ -185,7 +185,7 @@ def _task(
         replica_batch_size=replica_batch,
         writes=_writes(cluster, task, workload),
         environment=to_tf_config(cluster, task) if isinstance(cluster, ClusterSpec) else None,
-        command=_on_host(cluster, task, command),
+        command=command,
         logical_devices=replicas.logical_devices if task.trains else (),
         micro_batches=workload.micro_batches if task.trains else None,
         precision=None if task.type == "ps" else workload.precision,
@@ -196,12 +196,6 @@ def _host(cluster: Cluster, task: Task, address: Address | None) -> str:
     if isinstance(cluster, SshCluster):
         return cluster.host_of(task)
     return address.host if address else "localhost"
-
-
-def _on_host(cluster: Cluster, task: Task, command: str) -> str:
-    if not isinstance(cluster, SshCluster):
-        return command
-    return shlex.join([*cluster.ssh, "--", cluster.host_of(task), command])
 
 
 def _shard(cluster: Cluster, task: Task, replicas: int) -> Shard:

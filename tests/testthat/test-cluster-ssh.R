@@ -1,0 +1,201 @@
+two_hosts <- function(...) ssh_cluster(c("node-a", "me@node-b"), ...)
+
+test_that("a printed cluster of hosts shows no values of variables", {
+  expect_snapshot({
+    two_hosts()
+    two_hosts(
+      workers = 3,
+      ps = 1,
+      evaluator = FALSE,
+      environment = c(TOKEN = "secret"),
+      restarts = 1
+    )
+  })
+})
+
+test_that("a cluster of hosts is a plain value that can be saved and changed", {
+  file <- withr::local_tempfile()
+  described <- two_hosts(environment = list(A = "1"), host_addresses = c("node-a" = "10.0.0.1"))
+  saveRDS(described, file)
+  expect_identical(readRDS(file), described)
+  expect_identical(described$workers, 2L)
+  described$ps <- 1
+  expect_identical(described$ps, 1L)
+  expect_s3_class(described, "tfdistribute_ssh_cluster")
+})
+
+test_that("an error in a cluster of hosts names the argument", {
+  file <- withr::local_tempfile(lines = c("# hosts", "node-a slots=two"))
+  empty <- withr::local_tempfile(lines = "# none")
+  hide <- function(lines) gsub("\"/[^\"]*\"", "\"<path>\"", lines)
+  expect_snapshot(error = TRUE, transform = hide, {
+    ssh_cluster()
+    ssh_cluster("a", hostfile = "b")
+    ssh_cluster("-oProxyCommand=touch x")
+    ssh_cluster(c("a", "b; rm -rf ~"))
+    ssh_cluster("node-a:22")
+    ssh_cluster("a", workers = 0)
+    ssh_cluster("a", lease_s = 1)
+    ssh_cluster("a", environment = "secret")
+    ssh_cluster("a", environment = c("A B" = "secret"))
+    ssh_cluster("a", host_addresses = c(b = "10.0.0.1"))
+    ssh_cluster("a", host_addresses = c(a = "$(x)"))
+    ssh_cluster("a", host_addresses = c(a = "10.0.0.1:22"))
+    ssh_cluster(hostfile = file)
+    ssh_cluster(hostfile = empty)
+    ssh_cluster(hostfile = "/no/such/file")
+    as_tf_config(ssh_cluster("a"))
+  })
+})
+
+test_that("a hostfile names hosts and their slots", {
+  file <- withr::local_tempfile(
+    lines = c("# hosts", "node-a slots=2", "", "me@node-b  # the other")
+  )
+  cluster <- ssh_cluster(hostfile = file)
+  expect_identical(cluster$hosts, c("node-a", "node-a", "me@node-b"))
+  expect_identical(cluster$workers, 3L)
+})
+
+test_that("a plan shows the hosts of the tasks and rules for their firewalls", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "/shared/cars")
+  expect_snapshot(plan(model, cluster = two_hosts()))
+})
+
+test_that("tasks get the variables, libraries and programs that the cluster names", {
+  cluster <- ssh_cluster(
+    "a",
+    rscript = "/opt/Rscript",
+    python = "/opt/python",
+    libraries = c("/x", "/y")
+  )
+  cluster$environment <- c(NAMED = "1")
+  expect_identical(task_command(cluster)[[1]], "/opt/Rscript")
+  expect_mapequal(
+    task_environment(cluster),
+    list(NAMED = "1", LANG = "C.UTF-8", R_LIBS = "/x:/y", RETICULATE_PYTHON = "/opt/python")
+  )
+})
+
+# Two ssh servers on this machine, which also knows them. Returns a program that is ssh with this configuration.
+local_ssh_servers <- function(frame = parent.frame()) {
+  sshd <- Sys.which("sshd")
+  sshd <- if (nzchar(sshd)) sshd else "/usr/sbin/sshd"
+  if (!file.exists(sshd)) {
+    skip_or_fail("There is no sshd.")
+  }
+  directory <- withr::local_tempdir(.local_envir = frame)
+  path <- function(name) file.path(directory, name)
+  if (Sys.info()[["effective_user"]] == "root") {
+    dir.create("/run/sshd", showWarnings = FALSE)
+  }
+  make_key <- function(name) {
+    processx::run("ssh-keygen", c("-q", "-t", "ed25519", "-N", "", "-f", path(name)), timeout = 20)
+    paste(
+      strsplit(readLines(path(paste0(name, ".pub"))), " ", fixed = TRUE)[[1]][1:2],
+      collapse = " "
+    )
+  }
+  writeLines(make_key("id"), path("authorized_keys"))
+  ports <- unlist(call_backend("free_ports", count = 2L))
+  known <- config <- character()
+  # A process object that nothing refers to ends its process.
+  servers <- list()
+  withr::defer(lapply(servers, function(server) server$kill()), envir = frame)
+  for (host in 1:2) {
+    name <- c("node-a", "node-b")[[host]]
+    key <- make_key(name)
+    writeLines(
+      c(
+        paste0("ListenAddress 127.0.0.1:", ports[[host]]),
+        paste("HostKey", path(name)),
+        paste("AuthorizedKeysFile", path("authorized_keys")),
+        "PidFile none",
+        "UsePAM no",
+        "StrictModes no",
+        "PasswordAuthentication no",
+        "PermitRootLogin prohibit-password"
+      ),
+      path("sshd_config")
+    )
+    log <- path(paste0(name, ".log"))
+    servers[[host]] <- processx::process$new(
+      sshd,
+      c("-D", "-e", "-f", path("sshd_config")),
+      stderr = log
+    )
+    is_up <- function() any(grepl("Server listening", readLines(log), fixed = TRUE))
+    expect_true(wait_until(is_up, 20))
+    known <- c(known, paste0("[127.0.0.1]:", ports[[host]], " ", key))
+    config <- c(config, paste("Host", name), "  HostName 127.0.0.1", paste("  Port", ports[[host]]))
+  }
+  writeLines(known, path("known_hosts"))
+  user <- Sys.info()[["effective_user"]]
+  writeLines(
+    c(
+      config,
+      "Host *",
+      "  IdentitiesOnly yes",
+      "  IdentityAgent none",
+      paste("  User", user),
+      paste("  IdentityFile", path("id")),
+      paste("  UserKnownHostsFile", path("known_hosts"))
+    ),
+    path("config")
+  )
+  c("ssh", "-F", path("config"))
+}
+
+test_that("a model trained over ssh has the weights of one trained on this machine", {
+  skip_if_no_tensorflow()
+  ssh <- local_ssh_servers()
+  train_with <- function(cluster) {
+    model <- linear_regressor(
+      feature_columns(column_numeric("wt", "hp")),
+      model_dir = withr::local_tempdir(.local_envir = parent.frame(2)),
+      config = run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
+    )
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    history <- suppressWarnings(train(model, input, max_steps = 20))
+    list(model = model, history = history)
+  }
+  hosts <- ssh_cluster(c("node-a", "node-b"), ssh = ssh, evaluator = FALSE)
+  expect_identical(nrow(subset(cluster_check(hosts), severity == "error")), 0L)
+  far <- train_with(hosts)
+  near <- train_with(local_cluster(2, evaluator = FALSE))
+  for (name in variable_names(near$model)) {
+    expect_equal(
+      variable_value(far$model, name),
+      variable_value(near$model, name),
+      tolerance = 1e-6
+    )
+  }
+  expect_match(
+    readLines(file.path(far$model$model_dir, "logs", "worker-0.log")),
+    "worker 0 starts",
+    all = FALSE
+  )
+})
+
+test_that("hosts with another version or another model_dir are named before anything starts", {
+  skip_if_no_tensorflow()
+  ssh <- local_ssh_servers()
+  empty <- withr::local_tempdir()
+  hosts <- ssh_cluster(
+    "node-a",
+    workers = 2,
+    ssh = ssh,
+    libraries = empty,
+    python = "/usr/bin/python3"
+  )
+  found <- cluster_check(hosts)
+  found <- found[found$severity == "error", ]
+  expect_match(found$message, "node-a does not have tfdistribute", all = FALSE, fixed = TRUE)
+  expect_match(
+    found$message,
+    "node-a has TensorFlow none, and this machine",
+    all = FALSE,
+    fixed = TRUE
+  )
+})
