@@ -119,6 +119,7 @@ needed_values <- function(name) {
   switch(
     name,
     cluster = list(chief = "a:1"),
+    ssh_cluster = list(hosts = "a"),
     dnn_linear_combined_classifier = ,
     dnn_linear_combined_regressor = list(linear_feature_columns = column_numeric("wt")),
     hook_checkpoint_saver = ,
@@ -250,6 +251,8 @@ takes_anything <- c(
   "numpy_input_fn(queue_capacity)",
   "with_columns(expr)"
 )
+# Right values, of calls that fail for another reason.
+right_values <- "launch(train_spec = spec)"
 nonsense <- c("environment", "formula", "symbol", "call", "times", "complex", "raw", "foreign")
 
 test_that("a wrong value of any argument is refused by a short error that names it", {
@@ -280,8 +283,9 @@ test_that("a wrong value of any argument is refused by a short error that names 
     } else if (pair$value %in% nonsense) {
       "is accepted"
     }
-    if (!is.null(fault)) {
-      faults <- c(faults, paste0(pair$name, "(", pair$argument, " = ", pair$value, ") ", fault))
+    call <- paste0(pair$name, "(", pair$argument, " = ", pair$value, ")")
+    if (!is.null(fault) && !call %in% right_values) {
+      faults <- c(faults, paste(call, fault))
     }
   }
   expect_identical(faults, character())
