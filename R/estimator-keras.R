@@ -2,9 +2,9 @@
 #'
 #' Takes a compiled Keras model and trains it like any estimator: on one or several devices ([strategy_mirrored()],
 #' [strategy_central_storage()]) or in several processes ([strategy_multi_worker()]), with [train_and_evaluate()], hooks
-#' and checkpoints. Losses, metrics and weights match Keras's `fit()`. It supports sequential and functional models of Keras 2 (tf.keras) and, with TensorFlow 2.16 or
-#' newer, of Keras 3 (`import keras`, the R package keras3). It does not support subclasses of `Model`, nor callbacks of
-#' `fit()`: use [hooks].
+#' and checkpoints. Losses, metrics and weights match Keras's `fit()`. It supports sequential and functional models of
+#' Keras 2 (tf.keras) and, with TensorFlow 2.16 or newer, of Keras 3 (`import keras`, the R package keras3). It does not
+#' support subclasses of `Model`, nor callbacks of `fit()`: use [hooks].
 #'
 #' @param keras_model The model, one of
 #'   * a **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own

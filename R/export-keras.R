@@ -2,8 +2,8 @@
 #'
 #' Puts the trained weights into the Keras model that [keras_model_to_estimator()] was given, and writes it to a
 #' `.keras` file. Keras reads it without this package: `keras.models.load_model()`, or `load_model()` of the R package
-#' keras3. A model that exists already takes the weights with `model$load_weights(path)`. If the optimizer keeps moving averages of the weights (`use_ema`), the file has the averages, as after
-#' `fit()`.
+#' keras3. A model that exists already takes the weights with `model$load_weights(path)`. If the optimizer keeps moving
+#' averages of the weights (`use_ema`), the file has the averages, as after `fit()`.
 #'
 #' @param object An estimator made by [keras_model_to_estimator()].
 #' @param path The file; its name ends with `.keras`.

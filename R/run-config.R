@@ -63,18 +63,18 @@
 #' servers, each run has one step.
 #' @section Precision:
 #' With `"mixed_bfloat16"` or `"mixed_float16"`, matrix products and convolutions of training, evaluation and prediction
-#' take numbers of 16 bits, and give losses that differ from those of `"float32"` in the third digit. All else, variables
-#' and optimizers included, is computed in 32 bits, so checkpoints are the same for every precision, and training can
-#' continue with another one. An exported model computes in 32 bits. Large layers gain most; layers of less than about
-#' 100 units gain nothing.
+#' take numbers of 16 bits, and give losses that differ from those of `"float32"` in the third digit. All else,
+#' variables and optimizers included, is computed in 32 bits, so checkpoints are the same for every precision, and
+#' training can continue with another one. An exported model computes in 32 bits. Large layers gain most; layers of less
+#' than about 100 units gain nothing.
 #'
 #' * `"mixed_bfloat16"` is for CPUs with instructions for it (`avx512_bf16` or `amx_bf16` in `/proc/cpuinfo`).
 #' * `"mixed_float16"` is for GPUs; this package has been tested on CPUs only, which compute in 32 bits. Losses are
 #'   multiplied by a power of two before they are differentiated, as small gradients would be zero in float16. A part of
 #'   a batch whose gradients are then too large is computed again with half that factor: no step is left out.
 #'
-#' The history's `notes` say if the machine computes in 32 bits all the same, or not faster. Models of Keras with a policy
-#' of their own need no setting.
+#' The history's `notes` say if the machine computes in 32 bits all the same, or not faster. Models of Keras with a
+#' policy of their own need no setting.
 #' @section Micro-batches:
 #' `micro_batches = 4` takes one training step on the whole batch in four turns (gradient accumulation): each device
 #' divides its share of the batch into four parts, adds up their gradients, and updates the variables once. The numbers
@@ -87,9 +87,9 @@
 #' on the parts: batch normalisation uses the mean of a part (its moving averages take the mean of all parts), dropout
 #' draws other values for each part, and histograms and tensors that hooks read by name are those of the first part.
 #'
-#' Not supported: [strategy_parameter_server()], which has no step on the whole batch; losses that are sums, except those
-#' of canned models; existing Estimators; models that exchange values between devices before the loss, or that assign
-#' values of a batch to variables without an `aggregation`.
+#' Not supported: [strategy_parameter_server()], which has no step on the whole batch; losses that are sums, except
+#' those of canned models; existing Estimators; models that exchange values between devices before the loss, or that
+#' assign values of a batch to variables without an `aggregation`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: `micro_batches` is set, and something in the model cannot be computed in parts.

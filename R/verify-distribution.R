@@ -3,8 +3,8 @@
 #' Trains the model for a few steps from the same seed with one process, with one process that has as many devices as
 #' the cluster has workers, and with the cluster. It then compares losses and all variables, including the optimizer's,
 #' and explains a difference. Each training has its own temporary `model_dir`; the model's own is not changed. The
-#' single process takes one step per run, on whole batches and in 32 bits, the others as the model's [run_config()] says.
-#' It does not measure speed.
+#' single process takes one step per run, on whole batches and in 32 bits, the others as the model's [run_config()]
+#' says. It does not measure speed.
 #'
 #' @param model An estimator.
 #' @param input Data to train on, such as an [input_fn()].
@@ -176,13 +176,16 @@ format.tfdistribute_verification <- function(x, ...) {
     },
     ""
   )
-  digits <- if (identical(x$precision, "float32")) "six" else "two"
   c(
     interpolate(c(
-      "<verification> the trainings {if (x$agrees) paste('agree to', digits, 'digits') else 'differ'} ",
-      "after {x$steps} step{?s}{if (x$ended_early) ', where the data ended'}"
+      "<verification> the trainings {if (x$agrees) agreement_of(x$precision) else 'differ'} after {x$steps} step{?s}",
+      "{if (x$ended_early) ', where the data ended'}"
     )),
     unname(lines),
     if (!x$agrees) paste0("  ! ", x$reasons)
   )
+}
+
+agreement_of <- function(precision) {
+  if (identical(precision, "float32")) "agree to six digits" else "agree to two digits"
 }
