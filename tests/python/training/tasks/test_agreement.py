@@ -215,3 +215,12 @@ def test_waiting_for_answers_ends_when_all_answer_or_at_the_deadline(servers: Fa
     began = time.monotonic()
     Agreement(chief, Waiting(60, lambda: True), "").wait_for_answers(both)
     assert time.monotonic() - began < 5
+
+
+def test_a_chief_that_is_in_its_next_training_has_written_another_mark(
+    servers: FakeServers,
+) -> None:
+    """As in a script with several short trainings, while the evaluator is still in the first."""
+    chief, late = (servers.peers(each) for each in (member("chief"), member("evaluator")))
+    facts = dataclasses.replace(facts_of(chief, mark="m2"), training=late.training + 1)
+    agreement_of(late).check_directory(facts, lambda: "m1")

@@ -72,6 +72,9 @@ class Agreement:
         Raises:
             ModelDirectoryError: it does not, for as long as a network file system may need.
         """
+        if chief.training != self._peers.training:
+            # It is already in its next training, while an evaluator or a server is still in this one.
+            return
         end = time.monotonic() + SHARE_S
         while chief.mark is not None and read() != chief.mark:
             self._check_stop()
