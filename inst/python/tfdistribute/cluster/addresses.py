@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import os
 import queue
 import re
 import socket
@@ -27,6 +28,8 @@ _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 LOOKUP_TIMEOUT_S = 0.5
 # Lookups at the same time.
 _LOOKUPS = 64
+
+_NO_PROXY = "no_grpc_proxy"
 
 
 @dataclass(frozen=True)
@@ -154,3 +157,17 @@ def _is_own(address: str) -> bool:
         attempt.bind((address, 0))
         return True
     return False
+
+
+def bypass_proxy(addresses: Iterable[str]) -> None:
+    """Let gRPC connect to tasks directly, not through the proxy that environment variables name for the web.
+
+    Source:
+        https://grpc.github.io/grpc/core/md_doc_environment_variables.html, ``no_grpc_proxy``, which replaces
+        ``no_proxy`` where it is set.
+    """
+    found = (parse_address(text) for text in addresses)
+    hosts = {address.host for address in found if address is not None}
+    given = os.environ.get(_NO_PROXY) or os.environ.get("no_proxy", "")
+    known = [each.strip() for each in given.split(",") if each.strip()]
+    os.environ[_NO_PROXY] = ",".join([*known, *sorted(hosts.difference(known))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tfdistribute import engine, task_events
+from tfdistribute.cluster.addresses import bypass_proxy
 from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
@@ -48,6 +50,7 @@ def perform(assignment: TaskAssignment) -> History:
     """
     member = assignment.member
     task_events.dump_stacks_on_signal()
+    bypass_proxy(itertools.chain.from_iterable(member.cluster.values()))
     peers = Peers(member)
     try:
         _check(assignment)
