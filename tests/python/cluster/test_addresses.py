@@ -8,7 +8,6 @@ import pytest
 
 from tfdistribute.cluster.addresses import bypass_proxy
 
-
 NO_PROXY = "no_grpc_proxy"
 
 
