@@ -99,7 +99,7 @@ show_progress <- function(state, seen, progress) {
 
 # Whether a job evaluates or predicts. Its tasks write no checkpoints.
 reads_only <- function(x) {
-  x$verb %in% c("evaluate", "predict")
+  any(x$verb %in% c("evaluate", "predict"))
 }
 
 stopping_text <- function(job) {

@@ -117,7 +117,7 @@ start_job <- function(object, verb, arguments) {
   }
   if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
     cli::cli_inform(
-      "Starting {show_processes(config$cluster, verb)} on {show_place(config$cluster)}."
+      "Starting {show_processes(config$cluster, verb)} on {show_hosts(config$cluster)}."
     )
   }
   if (!is.null(prepared$max_steps)) {
@@ -180,7 +180,7 @@ show_processes <- function(cluster, verb) {
 }
 
 # "this machine", or "2 hosts".
-show_place <- function(cluster) {
+show_hosts <- function(cluster) {
   hosts <- length(unique(cluster$hosts))
   if (hosts == 0) "this machine" else several(hosts, "host")
 }

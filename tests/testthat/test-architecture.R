@@ -55,6 +55,11 @@ test_that("every prefix in the table of layers has a file", {
   expect_identical(prefixes[!used], character())
 })
 
+test_that("no function is defined twice", {
+  defined <- unlist(lapply(r_files(), functions_defined_in))
+  expect_identical(defined[duplicated(defined)], character())
+})
+
 test_that("every R file belongs to a layer", {
   files <- r_files()
   homeless <- files[is.na(vapply(files, layer_of, character(1)))]
