@@ -38,7 +38,8 @@ test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the ne
     lapply(verbs, function(verb) {
       outcome <- tryCatch(
         {
-          verb(model, input_fn(mpg ~ wt, many, batch_size = 2))
+          # Predictions keep the batches of an input whose function sees them.
+          verb(model, input_fn(mpg ~ wt, many, batch_size = 2, transform = function(features) features))
           "finished"
         },
         interrupt = function(interrupt) "interrupted"

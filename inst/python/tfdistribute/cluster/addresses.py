@@ -10,7 +10,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -159,8 +159,9 @@ def _is_own(address: str) -> bool:
     return False
 
 
-def bypass_proxy(addresses: Iterable[str]) -> None:
-    """Let gRPC connect to tasks directly, not through the proxy that environment variables name for the web.
+@contextlib.contextmanager
+def without_proxy(addresses: Iterable[str]) -> Generator[None]:
+    """Let gRPC connect to tasks directly inside the block, not through the proxy that variables name for the web.
 
     Source:
         https://grpc.github.io/grpc/core/md_doc_environment_variables.html, ``no_grpc_proxy``, which replaces
@@ -168,6 +169,14 @@ def bypass_proxy(addresses: Iterable[str]) -> None:
     """
     found = (parse_address(text) for text in addresses)
     hosts = {address.host for address in found if address is not None}
-    given = os.environ.get(_NO_PROXY) or os.environ.get("no_proxy", "")
+    before = os.environ.get(_NO_PROXY)
+    given = before or os.environ.get("no_proxy", "")
     known = [each.strip() for each in given.split(",") if each.strip()]
     os.environ[_NO_PROXY] = ",".join([*known, *sorted(hosts.difference(known))])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NO_PROXY]
+        else:
+            os.environ[_NO_PROXY] = before

@@ -25,7 +25,8 @@ MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
 # The one process takes each batch as a whole.
 CONFIGS = {
-    **{key: {"micro_batches": 4} for key in ("custom", "keras", "keras 3", "loop", "sparse")},
+    # Not the model of Keras 3: its normalisation exchanges values between devices before the loss is known.
+    **{key: {"micro_batches": 4} for key in ("custom", "keras", "loop", "sparse")},
     "parts": {**IN_PARTS, "micro_batches": 4},
     "dropping": {"tf_random_seed": 6},
 }

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tfdistribute import engine, task_events
-from tfdistribute.cluster.addresses import bypass_proxy
+from tfdistribute.cluster.addresses import without_proxy
 from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
@@ -50,24 +50,24 @@ def perform(assignment: TaskAssignment) -> History:
     """
     member = assignment.member
     task_events.dump_stacks_on_signal()
-    bypass_proxy(itertools.chain.from_iterable(member.cluster.values()))
-    peers = Peers(member)
-    try:
-        _check(assignment)
-        if member.serves:
-            history = serve_variables(assignment, peers)
-        elif member.evaluates:
-            history = evaluate_checkpoints(assignment, peers)
-        else:
-            with _lease(assignment) as lease:
-                history = _train(assignment, peers, lease)
-    except BaseException as error:
-        if isinstance(error, Exception):
-            task_events.emit_failure(error)
-        peers.tell(error)
-        raise
-    finally:
-        peers.close()
+    with without_proxy(itertools.chain.from_iterable(member.cluster.values())):
+        peers = Peers(member)
+        try:
+            _check(assignment)
+            if member.serves:
+                history = serve_variables(assignment, peers)
+            elif member.evaluates:
+                history = evaluate_checkpoints(assignment, peers)
+            else:
+                with _lease(assignment) as lease:
+                    history = _train(assignment, peers, lease)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                task_events.emit_failure(error)
+            peers.tell(error)
+            raise
+        finally:
+            peers.close()
     step = _last_step(assignment, history)
     task_events.emit("finished", step=step, stopped_by=history.stopped_by)
     return history
