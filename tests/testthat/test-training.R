@@ -39,7 +39,10 @@ test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the ne
       outcome <- tryCatch(
         {
           # Predictions keep the batches of an input whose function sees them.
-          verb(model, input_fn(mpg ~ wt, many, batch_size = 2, transform = function(features) features))
+          verb(
+            model,
+            input_fn(mpg ~ wt, many, batch_size = 2, transform = function(features) features)
+          )
           "finished"
         },
         interrupt = function(interrupt) "interrupted"
