@@ -100,6 +100,15 @@ def test_every_task_runs_the_script_and_the_result_is_json(tmp_path: Path):
     assert "Use one of chief 0, evaluator 0, worker 0." in errors
 
 
+def test_what_a_script_prints_is_shown(tmp_path: Path):
+    path = script(tmp_path, {"worker": [("train", 1), ("print", "hello"), ("train", 3)]})
+    code, output, _ = command(tmp_path, "launch", path, "--workers", "2")
+    assert code == 0
+    lines = output.splitlines()
+    assert "[worker 0] hello" in lines
+    assert "done: Training has ended at step 3." in lines
+
+
 def test_a_failure_ends_with_1_and_tells_the_cause_and_the_table(tmp_path: Path):
     fails = [("train", 1), ("print", "WARNING: near"), ("fail", "No column x.", False, "input")]
     path = script(tmp_path, {"worker": fails, "chief": [("train", 1), ("sleep", 60)]})

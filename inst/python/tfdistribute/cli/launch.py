@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--network", choices=NETWORKS, default=defaults.network, help="where the tasks listen")
     add("--model-dir", help="the script's model_dir: logs go there, and no other job may use it")
-    add("--level", choices=LEVELS, default="warning", help="minimum level of the lines shown")
+    add("--level", choices=LEVELS, default="info", help="minimum level of the lines shown")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -184,7 +184,11 @@ class Supervisor:
         elif decision.action == "succeed" and not self._due:
             step = self.progress.global_step
             self.state.state = "done"
-            self.state.message = "Done." if step is None else f"Done at step {step}."
+            self.state.message = (
+                "The tasks have finished."
+                if step is None
+                else f"Training has ended at step {step}."
+            )
 
     def _restart(self, tasks: list[TaskProcess], why: str) -> None:
         self.state.restarts += 1
