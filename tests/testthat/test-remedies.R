@@ -74,6 +74,17 @@ test_that("a setting by position of a column is asked for by its name", {
   expect_identical(typed$hash_bucket_size, 1000L)
 })
 
+test_that("a feature's name is no category, and the columns that are offered are", {
+  local_no_python()
+  error <- expect_error(column_indicator("am"), class = "tfdistribute_argument_error")
+  offered <- unlist(regmatches(error$remedy, gregexpr("column_[a-z_]+[(][^)]*[)]", error$remedy)))
+  expect_length(offered, 2)
+  for (code in offered) {
+    column <- column_indicator(eval(str2lang(code)))
+    expect_identical(column_name(column), "am_indicator")
+  }
+})
+
 test_that("a formula in the wrong place is shown in the right one", {
   local_no_python()
   formula <- mpg ~ wt + hp
