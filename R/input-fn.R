@@ -289,5 +289,5 @@ show_column <- function(column) {
 }
 
 count_rows <- function(rows) {
-  interpolate("{format(rows, big.mark = ',')} {cli::qty(rows)}row{?s}")
+  interpolate("{format(rows, big.mark = ',', scientific = FALSE)} {cli::qty(rows)}row{?s}")
 }

@@ -67,7 +67,8 @@ read_weights <- function(object, variable, column) {
   value <- call_backend(
     "variable_value",
     model_dir = object$model_dir,
-    name = paste0("linear/linear_model/", variable)
+    name = paste0("linear/linear_model/", variable),
+    verb = "coef"
   )
   outputs <- if (is.null(dim(value))) 1 else utils::tail(dim(value), 1)
   value <- matrix(as.vector(value), ncol = outputs)

@@ -284,6 +284,8 @@ test_that("coef() names the weights of a linear model as lm() does", {
     `gear/weights` = matrix(9:10)
   )
   local_answers(variable_value = function(arguments) {
+    # An error of Python is one of coef().
+    expect_identical(arguments$verb, "coef")
     values[[sub("linear/linear_model/", "", arguments$name)]]
   })
   expect_identical(

@@ -16,6 +16,11 @@ test_that("an input prints what is learnt from what", {
   })
 })
 
+test_that("numbers of rows are written out", {
+  expect_identical(count_rows(1e6), "1,000,000 rows")
+  expect_identical(count_rows(100000L), "100,000 rows")
+})
+
 test_that("columns are selected as in tfestimators", {
   chosen <- function(...) setdiff(names(input_fn(mtcars, ...)$columns), "mpg")
   columns <- c("wt", "hp")

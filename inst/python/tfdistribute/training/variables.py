@@ -30,14 +30,14 @@ def variable_names(model_dir: str) -> list[str]:
     return sorted(name for name, _ in engine.tf.train.list_variables(checkpoint))
 
 
-def variable_value(model_dir: str, name: str) -> Any:
-    """Read one variable of a trained model as a NumPy array.
+def variable_value(model_dir: str, name: str, verb: str = "variable_value") -> Any:
+    """Read one variable of a trained model as a NumPy array; an error is that of the verb.
 
     Raises:
         ArgumentError: the model does not have the variable.
         ModelDirectoryError: nothing was trained.
     """
-    checkpoint = require_checkpoint(model_dir, None, "variable_value")
+    checkpoint = require_checkpoint(model_dir, None, verb)
     names = variable_names(model_dir)
     if name not in names:
         raise ArgumentError(
