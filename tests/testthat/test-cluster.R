@@ -125,6 +125,13 @@ test_that("all mistakes of a cluster are rows of one table", {
   expect_snapshot(cluster_check(three()))
 })
 
+test_that("a program that tools/env runs is given TF_CONFIG", {
+  program <- file.path(source_root(), "tools", "env")
+  skip_if_not(dir.exists(file.path(source_root(), ".environment", "python", "bin")))
+  withr::local_envvar(TF_CONFIG = "kept")
+  expect_identical(system2(program, c("printenv", "TF_CONFIG"), stdout = TRUE), "kept")
+})
+
 test_that("cluster_check() reads TF_CONFIG strings and the environment", {
   skip_if_no_tensorflow()
   expect_identical(cluster_check("{")$field, "TF_CONFIG")

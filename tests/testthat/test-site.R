@@ -33,6 +33,22 @@ test_that("every export is in exactly one group of the reference, and every help
   expect_setequal(listed, unname(topics))
 })
 
+test_that("the page on clashing names has every name that a package of its table has too", {
+  page <- readLines(file.path(source_root(), "R", "tfdistribute-package.R"), encoding = "UTF-8")
+  rows <- strsplit(grep("^#' [|] `", page, value = TRUE), " *[|] *")
+  cells <- function(column) lapply(rows, `[[`, column)
+  named <- lapply(
+    regmatches(cells(2), gregexpr("`[^`]+`", cells(2))),
+    gsub,
+    pattern = "`|[()]",
+    replacement = ""
+  )
+  exports <- getNamespaceExports("tfdistribute")
+  expect_identical(setdiff(unlist(named), exports), character())
+  expect_true(all(c("plan", "cluster", "train") %in% unlist(named)))
+  expect_true(any(grepl("conflicted::conflicts_prefer(", page, fixed = TRUE)))
+})
+
 test_that("every vignette is in exactly one group of the articles", {
   vignettes <- list.files(file.path(source_root(), "vignettes"), pattern = "[.]Rmd$")
   listed <- contents_of(read_site()$articles)

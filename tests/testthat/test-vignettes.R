@@ -9,6 +9,19 @@ test_that("the vignette on failures explains every class of error, and no other"
   expect_setequal(explained, paste0("tfdistribute_", setdiff(kinds, "error"), "_error"))
 })
 
+test_that("errors have the fields that the vignette on failures names", {
+  lines <- readLines(file.path(source_root(), "vignettes", "when-it-hangs-or-fails.Rmd"))
+  found <- regmatches(
+    lines,
+    regexpr("problem[$][a-z_]+|the field `[a-z_]+|`[a-z]*traceback`", lines)
+  )
+  fields <- unique(gsub("problem[$]|the field |`", "", found))
+  expect_true(all(c("argument", "value", "python_traceback") %in% fields))
+  error <- tryCatch(input_fn(mpg ~ nothing, mtcars), error = identity)
+  # The error of a job has its task's backtrace of R, too.
+  expect_identical(setdiff(fields, c(names(error), "r_traceback")), character())
+})
+
 test_that("the vignette's table of accepted values is true for data in R", {
   lines <- readLines(file.path(source_root(), "vignettes", "input-pipelines.Rmd"))
   rows <- strsplit(grep("^\\| an? .*\\| .*\\|$|^\\| NaN .*\\|$", lines, value = TRUE), " *\\| *")

@@ -56,6 +56,21 @@ def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_p
         train(line(tmp_path), settings, source(1, 2))
 
 
+def test_epochs_tell_the_step_at_which_a_training_will_end(tensorflow: Any, tmp_path: Path):
+    del tensorflow
+    events: list[dict[str, Any]] = []
+    for _ in range(2):
+        train(
+            line(tmp_path),
+            RunSettings(),
+            source(8, 4, num_epochs=2, shuffle=False),
+            listener=events.append,
+        )
+    steps = [event for event in events if event["event"] == "step"]
+    assert {event["last_step"] for event in steps} == {4, 8}
+    assert steps[-1]["step"] == 8
+
+
 def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
     seed = run_seed(RunSettings(tf_random_seed=0))
     assert source(4, 2, seed=7).shuffle_seed(seed) == 7
