@@ -45,7 +45,8 @@
 #' | `cluster()` | survival | use `::` |
 #' | `train()` | caret | use `::` |
 #' | `train()`, `evaluate()` | tensorflow, generics, tfestimators | either order works with this package's models |
-#' | `shape()`, `tf`, `tensorboard()`, `use_python()` | tensorflow, reticulate | use `::` |
+#' | `shape()`, `tf`, `tensorboard()` | tensorflow | use `::` |
+#' | `use_python()`, `use_virtualenv()`, `use_condaenv()`, `array_reshape()` | reticulate | use `::` |
 #' | `evaluate()` | evaluate | use `::` |
 #' | `flags()`, `run_dir()` | tfruns | either order works |
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
