@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support import cluster_task
+from support import cluster_task, job_fakes
 from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.cluster_job import Job, job, with_deadlines
 from support.fault_jobs import FaultJob, fault_job
@@ -100,7 +100,8 @@ def disturb_a_job(fault: Fault, directory: Path, expected: dict[str, Any]) -> tu
     """Run a job and strike; return the seconds from the fault to the end, and how it ended."""
     stops = [f"{fault.task} {fault.moment}"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": MULTI_WORKER}
-    fields = {"max_steps": LAST_STEP, "evaluator": True, "stall_timeout_s": 40}
+    deadlines = {"start_timeout_s": 40, "stall_timeout_s": 40}
+    fields = {"max_steps": LAST_STEP, "evaluator": True, **deadlines}
     with fault_job(directory, options, **fields) as running:
         running.await_stop(0)
         struck = time.time()
@@ -117,7 +118,10 @@ def disturb_a_job(fault: Fault, directory: Path, expected: dict[str, Any]) -> tu
 
 
 def strike(fault: Fault, running: FaultJob) -> None:
-    pid = running.row(fault.task.replace("-", " "))["pid"]
+    name = fault.task.replace("-", " ")
+    # The state is written some time after the task has started.
+    state = running.await_state(lambda state: job_fakes.row(state, name)["pid"] is not None)
+    pid = job_fakes.row(state, name)["pid"]
     if fault.action == "break and kill" and (running.model_dir / "checkpoint").exists():
         break_newest_checkpoint(running.model_dir)
     numbers = {
