@@ -62,7 +62,7 @@
 #' (With parameter servers, workers train asynchronously, and each ends with its own rows.)
 #' @section Errors:
 #' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
-#'   values; the response is missing or also a feature; or there are no rows or no features.
+#'   values; the response is missing or also a feature; or the data has no rows or no features.
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_sharding_error`, when a verb runs: the batch cannot be divided over the replicas.
 #' @references <https://www.tensorflow.org/guide/estimator>. The interface is that of tfestimators' `input_fn()`.

@@ -8,8 +8,8 @@
 #' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not
 #'   needed with `action = "stop"`, which stops every TensorBoard of this session.
 #' @param action `"start"` or `"stop"`.
-#' @param host Address to listen on, a string. There is no password: anyone who can connect can read everything below
-#'   `log_dir`.
+#' @param host Address to listen on, a string. TensorBoard asks for no password: anyone who can connect can read
+#'   everything below `log_dir`.
 #' @param port Port to listen on, a count; `"auto"` for a free one.
 #' @param launch_browser TRUE to open the Viewer of RStudio or VS Code, or else the browser; FALSE not to; or a function
 #'   that is called with the URL.

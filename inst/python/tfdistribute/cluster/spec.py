@@ -213,6 +213,12 @@ class ClusterSpec(Cluster, kind="addresses"):
         return Supervision(self.start_timeout_s, self.stall_timeout_s)
 
 
+def unknown_addresses(workers: int, ps: int, evaluator: bool) -> dict[str, tuple[str, ...]]:
+    """Return empty text for each task by role; the chief is one of the workers."""
+    counts = {"chief": 1, "worker": workers - 1, PS: ps, EVALUATOR: int(evaluator)}
+    return {role: ("",) * count for role, count in counts.items() if count}
+
+
 @dataclass(frozen=True)
 class LocalCluster(Cluster, kind="local"):
     """Processes of this machine, whose ports are chosen when they are started.
@@ -257,13 +263,7 @@ class LocalCluster(Cluster, kind="local"):
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
         """Empty text for every task: ports are not chosen yet."""
-        counts = {
-            "chief": 1,
-            "worker": self.workers - 1,
-            "ps": self.ps,
-            EVALUATOR: int(self.evaluator),
-        }
-        return {role: ("",) * count for role, count in counts.items() if count}
+        return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:

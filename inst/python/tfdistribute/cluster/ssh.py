@@ -13,6 +13,7 @@ from tfdistribute.cluster.spec import (
     Cluster,
     Supervision,
     Task,
+    unknown_addresses,
 )
 from tfdistribute.descriptions import check_maximum, check_minimum
 from tfdistribute.errors import ArgumentError, ClusterError
@@ -117,13 +118,7 @@ class SshCluster(Cluster, kind="ssh"):
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
         """Empty text for every task: addresses are not known yet."""
-        counts = {
-            "chief": 1,
-            "worker": self.workers - 1,
-            "ps": self.ps,
-            EVALUATOR: int(self.evaluator),
-        }
-        return {role: ("",) * count for role, count in counts.items() if count}
+        return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:
