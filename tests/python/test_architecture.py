@@ -39,6 +39,7 @@ TOP_LEVEL = {
 
 # Modules that must respond without TensorFlow, in less than a second.
 PLAIN = (
+    "environment",
     "errors",
     "files",
     "callbacks",

@@ -14,6 +14,7 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tfdistribute.environment import changed_variable
 from tfdistribute.rules import Finding
 
 _Task = TypeVar("_Task", bound=Hashable)
@@ -169,14 +170,7 @@ def without_proxy(addresses: Iterable[str]) -> Generator[None]:
     """
     found = (parse_address(text) for text in addresses)
     hosts = {address.host for address in found if address is not None}
-    before = os.environ.get(_NO_PROXY)
-    given = before or os.environ.get("no_proxy", "")
+    given = os.environ.get(_NO_PROXY) or os.environ.get("no_proxy", "")
     known = [each.strip() for each in given.split(",") if each.strip()]
-    os.environ[_NO_PROXY] = ",".join([*known, *sorted(hosts.difference(known))])
-    try:
+    with changed_variable(_NO_PROXY, ",".join([*known, *sorted(hosts.difference(known))])):
         yield
-    finally:
-        if before is None:
-            del os.environ[_NO_PROXY]
-        else:
-            os.environ[_NO_PROXY] = before

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import sys
 import types
 import warnings
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute import versions
+from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError
 
 _VARIABLE = "TF_USE_LEGACY_KERAS"
@@ -50,15 +50,8 @@ def keras_2_chosen() -> Iterator[None]:
     if not versions.is_newer(versions.tensorflow()):
         yield
         return
-    before = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = "1"
-    try:
+    with changed_variable(_VARIABLE, "1"):
         yield
-    finally:
-        if before is None:
-            del os.environ[_VARIABLE]
-        else:
-            os.environ[_VARIABLE] = before
 
 
 def complete(tensorflow: Any) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
+from tfdistribute.environment import changed_variable
 from tfdistribute.errors import RunConfigError
 from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.rule import RunContext
@@ -107,7 +108,9 @@ def build(
     fields["device_fn"] = _device_fn(settings.device_fn)
     if member is not None and member.is_alone:
         member = None
-    with _without_tf_config() if alone and member is None else contextlib.nullcontext():
+    # TensorFlow would look for the other tasks of a cluster in TF_CONFIG.
+    is_alone = alone and member is None
+    with changed_variable("TF_CONFIG", None) if is_alone else contextlib.nullcontext():
         fields["train_distribute"] = train = _build_strategy(
             settings.train_distribute, devices.train
         )
@@ -176,17 +179,6 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
         "evaluate": (settings.eval_distribute, devices.evaluate),
     }.get(verb, (None, ()))
     return [] if strategy is None else strategy.session_hooks(_first_of_each(rows))
-
-
-@contextlib.contextmanager
-def _without_tf_config() -> Iterator[None]:
-    """Hide TF_CONFIG, from which TensorFlow would look for the other tasks of a cluster."""
-    hidden = os.environ.pop("TF_CONFIG", None)
-    try:
-        yield
-    finally:
-        if hidden is not None:
-            os.environ["TF_CONFIG"] = hidden
 
 
 def _build_strategy(strategy: Strategy | None, rows: Rows) -> Any:
