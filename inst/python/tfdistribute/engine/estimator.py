@@ -11,7 +11,7 @@ existing Estimator. ``EstimatorOptions`` holds what differs between models. Thin
 ``export_saved_model``
     Predictions are the default signature for requests of tensors.
 
-These and ``predict`` leave Keras's classes as they found them. Each calls the model function:
+These and ``predict`` leave Keras's classes as they found them, and no graph in memory. Each calls the model function:
 
 1. Training in turns continues with the first part of the batch.
 2. Packed features become features by name.
@@ -41,7 +41,7 @@ from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
 from tfdistribute.engine import losses, metrics, model_graphs, model_inputs
 from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
-from tfdistribute.engine.repairs import keras_classes, replicated_variables
+from tfdistribute.engine.repairs import custom_gradients, keras_classes, replicated_variables
 
 DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 PREDICT = "predict"
@@ -151,13 +151,13 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """Train, as TensorFlow's method does."""
-        with keras_classes.preserved():
+        with _nothing_left():
             return super().train(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Evaluate, as TensorFlow's method does; then call the observer."""
         began = time.monotonic()
-        with keras_classes.preserved():
+        with _nothing_left():
             measured = super().evaluate(*args, **kwargs)
         if self._observer is not None:
             self._observer(measured, time.monotonic() - began)
@@ -167,7 +167,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         """Predict, as TensorFlow's method does."""
         predictions = super().predict(*args, **kwargs)
         while True:
-            with keras_classes.preserved():
+            with _nothing_left():
                 try:
                     prediction = next(predictions)
                 except StopIteration:
@@ -192,7 +192,7 @@ class DistributedEstimator(estimator_lib.Estimator):
             return self._receiver
 
         try:
-            with keras_classes.preserved():
+            with _nothing_left():
                 return super().export_saved_model(export_dir_base, receive, *args, **kwargs)
         finally:
             self._receiver = None
@@ -290,6 +290,13 @@ def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:
     options = estimator.options
     turns = SplitOptions(parts, options.sums_loss, scales_loss)
     estimator.options = replace(options, turns=turns)
+
+
+@contextlib.contextmanager
+def _nothing_left() -> Iterator[None]:
+    """Leave Keras's classes, and the memory, as they were before the block."""
+    with keras_classes.preserved(), custom_gradients.released():
+        yield
 
 
 @functools.cache

@@ -1,0 +1,36 @@
+"""Repair of a registry that keeps every graph of a process in memory.
+
+In a graph of TensorFlow 1, each call of a function with a custom gradient registers a new gradient under a name of its
+own. The registered function refers to tensors, and so to the whole graph. TensorFlow never removes it. An optimizer of
+Keras makes such a call for the sum over replicas, even for one replica: without this repair, each training keeps its
+graph until Python ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from tensorflow.python.framework import ops
+
+_PREFIX = "CustomGradient-"
+
+
+@contextlib.contextmanager
+def released() -> Iterator[None]:
+    """Forget custom gradients that were registered inside the block, when its graph is complete and will not change.
+
+    Source:
+        ``_graph_mode_decorator`` in tensorflow/python/ops/custom_gradient.py;
+        ``Registry`` in tensorflow/python/framework/registry.py.
+    """
+    # A dictionary keeps the order in which names were added.
+    registered = ops.gradient_registry._registry
+    before = len(registered)
+    try:
+        yield
+    finally:
+        for name in list(itertools.islice(registered, before, None)):
+            if name.startswith(_PREFIX):
+                del registered[name]
