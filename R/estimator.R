@@ -80,6 +80,12 @@ estimator_arguments <- c(
 #' @export
 `[[<-.tfdistribute_estimator` <- `$<-.tfdistribute_estimator`
 
+#' @importFrom utils str
+#' @export
+str.tfdistribute_estimator <- function(object, max.level = 1, give.attr = FALSE, ...) {
+  NextMethod(max.level = max.level, give.attr = give.attr)
+}
+
 # Absolute, so that it does not depend on the working directory of the verbs; or NULL.
 chosen_model_dir <- function(model_dir, configured) {
   model_dir <- absolute_path(check_string(model_dir, null = TRUE))

@@ -341,3 +341,9 @@ test_that("what has hundreds of columns still fits a screen", {
   expect_lt(length(lines(linear_regressor(columns))), 10)
   expect_lt(length(lines(input_fn(~., data))), 15)
 })
+
+test_that("str() of an estimator has one line for each field", {
+  model <- dnn_regressor(hidden_units = 8, feature_columns(column_numeric("wt", "hp")))
+  expect_length(capture.output(str(model)), 1 + length(unclass(model)))
+  expect_gt(length(capture.output(str(model, max.level = 3))), 20)
+})

@@ -91,6 +91,27 @@ test_that("the example in the way of tfestimators runs, and learns", {
   expect_identical(results$history$step, results$history$losses$step)
 })
 
+test_that("columns and inputs may be named by functions, and a variable after the function that made it", {
+  skip_if_no_tensorflow()
+  response <- function() "Species"
+  features <- function() setdiff(names(iris), response())
+  flowers_input_fn <- function(data) {
+    input_fn(data, features = features(), response = response())
+  }
+  feature_columns <- feature_columns(column_numeric(features()))
+  classifier <- dnn_classifier(
+    feature_columns = feature_columns,
+    hidden_units = c(10, 20, 10),
+    n_classes = 3
+  )
+  test <- seq(1, 150, by = 3)
+  train(classifier, input_fn = flowers_input_fn(iris[-test, ]))
+  predictions <- predict(classifier, input_fn = flowers_input_fn(iris[test, ]))
+  evaluation <- evaluate(classifier, input_fn = flowers_input_fn(iris[test, ]))
+  actual <- as.character(iris$Species[test])
+  expect_equal(evaluation$accuracy, mean(unlist(predictions$classes) == actual))
+})
+
 test_that("layers of TensorFlow 1 take the features of a model function as one matrix", {
   skip_if_no_tensorflow()
   line <- function(features, labels, mode) {

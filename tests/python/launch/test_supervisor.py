@@ -391,6 +391,13 @@ def variable(pid: int, name: str) -> str | None:
     return values[0] if values else None
 
 
+def test_python_does_not_hold_back_what_a_task_prints(tmp_path: Path):
+    with running(tmp_path, {"chief": [("train", 1), ("sleep", 60)]}) as job:
+        state = state_when(job, lambda state: state["global_step"] == 1)
+        assert variable(row(state, "chief 0")["pid"], "PYTHONUNBUFFERED") == "1"
+        job_handle.stop_job(job)
+
+
 def test_cores_and_gpus_are_shared_out_among_the_tasks_that_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -148,6 +148,8 @@ class TaskGroup:
             {
                 **place.environment,
                 "TMPDIR": place.path(self._temporary, home),
+                # What a script prints is in the log at once.
+                "PYTHONUNBUFFERED": "1",
                 **self.job.environment,
                 **self._gpus.get(task.task, {}),
                 **own,
