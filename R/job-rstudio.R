@@ -1,7 +1,7 @@
 # Background jobs in RStudio's jobs pane.
 
-# Show a job if the session runs in RStudio, and return its handle. R has one thread, so the progress is updated after
-# each console command and, if the package later is installed, while the console is idle.
+# Show a job if the session runs in RStudio, and return its handle. R has one thread, so the job is reported after each
+# console command and, if the package later is installed, while the console is idle.
 show_in_rstudio <- function(job) {
   add <- rstudio_function("jobAdd")
   if (is.null(add)) {
@@ -16,34 +16,60 @@ show_in_rstudio <- function(job) {
     autoRemove = FALSE,
     show = FALSE
   )
-  update <- function(...) update_in_rstudio(job, shown)
-  addTaskCallback(update, name = paste0("tfdistribute-", job$id))
-  update_when_idle(update)
+  report <- job_reporter(job, shown)
+  addTaskCallback(function(...) report(), name = paste0("tfdistribute-", job$id))
+  report_when_idle(report)
   job
 }
 
-# Returns TRUE while the job runs: addTaskCallback() removes a callback that returns FALSE.
-update_in_rstudio <- function(job, shown) {
-  state <- read_job(job)
+# A function that reports the job and returns TRUE while it runs; addTaskCallback() removes one that returns FALSE. Two
+# callers share it, so it reports each text once, and nothing after the end.
+job_reporter <- function(job, shown) {
+  seen <- new.env(parent = emptyenv())
+  seen$notes <- 0L
+  seen$has_ended <- FALSE
+  function() {
+    if (seen$has_ended) {
+      return(FALSE)
+    }
+    state <- read_job(job)
+    seen$has_ended <- !is.null(state$ended)
+    report_progress(state, job, shown)
+    notes <- unlist(state$notes)
+    report_lines(utils::tail(notes, length(notes) - seen$notes), shown)
+    seen$notes <- length(notes)
+    if (seen$has_ended) {
+      report_end(state, shown)
+    }
+    !seen$has_ended
+  }
+}
+
+report_progress <- function(state, job, shown) {
   if (!is.null(state$global_step) && !is.null(job$max_steps)) {
-    rstudio_function("jobSetProgress")(shown, as.integer(min(state$global_step, job$max_steps)))
+    units <- as.integer(min(state$global_step, job$max_steps))
+    rstudio_function("jobSetProgress")(shown, units)
   }
   step <- if (!is.null(state$global_step)) paste0(", step ", state$global_step)
   rstudio_function("jobSetStatus")(shown, paste0(state$state, step))
-  if (is.null(state$ended)) {
-    return(TRUE)
-  }
-  results <- c(done = "succeeded", failed = "failed", stopped = "cancelled")
-  if (!is.null(state$failure)) {
-    rstudio_function("jobAddOutput")(shown, paste0(state$failure$problem, "\n"), error = TRUE)
-  }
-  rstudio_function("jobSetState")(shown, results[[state$state]])
-  FALSE
 }
 
-update_when_idle <- function(update) {
+report_lines <- function(lines, shown, error = FALSE) {
+  if (length(lines) > 0) {
+    text <- paste0(lines, "\n", collapse = "")
+    rstudio_function("jobAddOutput")(shown, text, error = error)
+  }
+}
+
+report_end <- function(state, shown) {
+  results <- c(done = "succeeded", failed = "failed", stopped = "cancelled")
+  report_lines(state$failure$problem, shown, error = TRUE)
+  rstudio_function("jobSetState")(shown, results[[state$state]])
+}
+
+report_when_idle <- function(report) {
   tick <- function() {
-    if (update()) {
+    if (report()) {
       later::later(tick, 1)
     }
   }
@@ -52,11 +78,8 @@ update_when_idle <- function(update) {
   }
 }
 
-# A function of rstudioapi; NULL outside RStudio. Tests replace the functions with the$rstudio.
+# A function of rstudioapi; NULL outside RStudio.
 rstudio_function <- function(name) {
-  if (!is.null(the$rstudio)) {
-    return(the$rstudio[[name]])
-  }
   is_available <- requireNamespace("rstudioapi", quietly = TRUE) && rstudioapi::isAvailable("1.2")
   if (is_available) getExportedValue("rstudioapi", name)
 }

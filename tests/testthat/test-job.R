@@ -217,35 +217,3 @@ test_that("an argument that is not a handle is an error", {
   expect_error(stop_job(list()), class = "tfdistribute_argument_error")
   expect_error(job_logs(a_job(), level = "loud"), class = "tfdistribute_argument_error")
 })
-
-test_that("RStudio shows a background job and can stop it", {
-  shown <- new.env()
-  stand_in <- list(
-    jobAdd = function(...) {
-      shown$added <- list(...)
-      "id"
-    },
-    jobSetProgress = function(job, units) shown$units <- units,
-    jobSetStatus = function(job, status) shown$status <- status,
-    jobSetState = function(job, state) shown$state <- state,
-    jobAddOutput = function(job, output, error) shown$output <- output
-  )
-  job <- local_states(a_state())
-  the$rstudio <- stand_in
-  withr::defer(the$rstudio <- NULL)
-  withr::defer(removeTaskCallback("tfdistribute-abc"))
-  expect_identical(show_in_rstudio(a_job()), a_job())
-  expect_identical(shown$added$progressUnits, 100L)
-  expect_true(update_in_rstudio(a_job(), "id"))
-  expect_identical(shown$units, 30L)
-  expect_identical(shown$status, "training, step 30")
-  shown$added$actions$stop("id")
-  expect_identical(job$stopped, "abc")
-  job$states <- list(ended("failed", failure = list(problem = "It broke.")))
-  expect_false(update_in_rstudio(a_job(), "id"))
-  expect_identical(shown$state, "failed")
-  expect_identical(shown$output, "It broke.\n")
-
-  the$rstudio <- list()
-  expect_identical(show_in_rstudio(a_job()), a_job())
-})

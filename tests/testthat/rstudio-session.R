@@ -1,0 +1,49 @@
+# A session of R in RStudio, for test-job-rstudio.R: the real rstudioapi, and a stand-in for RStudio's side of it, which
+# prints what it is called with. A job is stopped with its button, and fails at step 60 while the session is idle.
+suppressPackageStartupMessages(library(tfdistribute))
+
+# rstudioapi gives these functions their arguments by name.
+stop_button <- NULL
+prints_its_call <- function(name) {
+  force(name)
+  function(...) {
+    arguments <- list(...)
+    stop_button <<- arguments$actions$stop %||% stop_button
+    values <- vapply(Filter(Negate(is.list), arguments), function(x) trimws(format(x)), "")
+    cat(name, "(", paste(names(values), values, sep = " = ", collapse = ", "), ")\n", sep = "")
+    "job-1"
+  }
+}
+`%||%` <- rlang::`%||%`
+rstudio <- new.env()
+for (name in c("addJob", "setJobProgress", "setJobStatus", "setJobState", "addJobOutput")) {
+  assign(paste0(".rs.api.", name), prints_its_call(name), rstudio)
+}
+assign(".rs.api.versionInfo", function() list(version = package_version("2023.6.1")), rstudio)
+assign(".rs.api.getVersion", function() package_version("2023.6.1"), rstudio)
+attach(rstudio, name = "tools:rstudio")
+platform <- .Platform
+platform$GUI <- "RStudio"
+unlockBinding(".Platform", baseenv())
+assign(".Platform", platform, baseenv())
+
+now <- list(state = "training", global_step = 40L)
+the <- getFromNamespace("the", "tfdistribute")
+the$bridge <- list(call = function(name, arguments, tf_config) {
+  if (name != "job_state") cat("backend:", name, arguments$job$id, "\n")
+  list(value = now)
+})
+handle <- list(id = "x", pid = 1, directory = "/d", model_dir = "/runs/cars", verb = "train")
+job <- getFromNamespace("new_job", "tfdistribute")(handle, 100L, "chief 0")
+invisible(getFromNamespace("show_in_rstudio", "tfdistribute")(job))
+invisible(stop_button("job-1"))
+later::run_now(1.2)
+now <- list(
+  state = "failed",
+  global_step = 60L,
+  ended = 1,
+  notes = list("worker 0 restarts."),
+  failure = list(problem = "The loss is NaN.")
+)
+later::run_now(1.2)
+cat("asked again:", !later::loop_empty() || "tfdistribute-x" %in% getTaskCallbackNames(), "\n")
