@@ -36,6 +36,23 @@ hook_progress_bar <- function(...) {
   new_hook("progress_bar")
 }
 
+#' Show the metrics of a training in the Viewer
+#'
+#' [train()], [train_and_evaluate()] and [launch()] with this hook open a page that shows losses and metrics while the
+#' model trains, as with `view = TRUE`; see [view()].
+#'
+#' @param ... Must be empty.
+#' @returns A description of class `tfdistribute_view_metrics_hook`.
+#' @references The function of the same name in tfestimators.
+#' @seealso [hooks]
+#' @examples
+#' hook_view_metrics()
+#' @export
+hook_view_metrics <- function(...) {
+  check_call()
+  new_hook("view_metrics")
+}
+
 # TRUE if a verb with these hooks shows its progress.
 shows_progress <- function(hooks) {
   asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))

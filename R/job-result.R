@@ -12,7 +12,7 @@ result_of_job <- function(state, job) {
 }
 
 history_of_job <- function(state, job) {
-  written <- state$history
+  written <- state$history %||% saved_history(job)
   training <- lapply(
     rlang::set_names(c("step", "loss", "seconds", "examples_per_second")),
     function(name) as_numbers(written$training[[name]])
@@ -32,6 +32,15 @@ history_of_job <- function(state, job) {
     restarts = as.integer(state$restarts %||% 0L),
     steps_lost = as.integer(state$steps_lost %||% 0L)
   ))
+}
+
+# What a job that runs has saved in its `model_dir`, with the losses of earlier trainings; NULL if nothing yet.
+saved_history <- function(job) {
+  saved <- tryCatch(
+    call_backend("training_history", model_dir = job$model_dir),
+    tfdistribute_model_directory_error = function(error) NULL
+  )
+  saved["training"]
 }
 
 # Numbers read from JSON: a single one is a scalar, and NaN is NULL.

@@ -8,10 +8,11 @@ follow_job <- function(
   job,
   timeout_s = Inf,
   stop_on_interrupt = TRUE,
-  show = getOption("tfdistribute.progress", TRUE)
+  show = getOption("tfdistribute.progress", TRUE),
+  page = NULL
 ) {
   deadline <- Sys.time() + timeout_s
-  monitor <- job_monitor(job, show)
+  monitor <- job_monitor(job, show, page)
   on.exit(monitor$finish())
   state <- tryCatch(
     repeat {
@@ -40,7 +41,7 @@ follow_job <- function(
 }
 
 # A reader of a job's state that shows each change once.
-job_monitor <- function(job, show) {
+job_monitor <- function(job, show, page = NULL) {
   seen <- new.env(parent = emptyenv())
   seen$state <- NULL
   seen$position <- NULL
@@ -49,7 +50,7 @@ job_monitor <- function(job, show) {
   seen$evaluations <- 0L
   seen$texts <- character()
   seen$table <- NULL
-  progress <- new_progress(show = show)
+  progress <- new_progress(show = show, page = page)
   list(
     read = function() {
       wire <- job_wire(job)

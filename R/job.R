@@ -8,7 +8,7 @@
 #' `wait_for()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
 #' `stop_job()` lets the chief write a checkpoint and ends all processes; a later training continues from there.
 #' `job_state()` returns the table of tasks, `job_history()` the history so far, and `job_logs()` the output of the
-#' processes.
+#' processes. They return at once, so that a Shiny app can ask again and again; [view()] shows a page with all of it.
 #'
 #' @param job,x A handle from [launch()].
 #' @param timeout_s Longest time to wait in seconds, a number; NULL waits until the job ends.
@@ -21,7 +21,7 @@
 #' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
 #'   `seconds_since_step`, `log`.
-#' * `job_history()`: a history; while the job runs, with its evaluations only.
+#' * `job_history()`: a history; while the job runs, with the losses that are saved in `model_dir`, and its evaluations.
 #' * `job_logs()`: lines, strings.
 #' @section Errors:
 #' * Those of [launch()], from `wait_for()`, if the job fails.

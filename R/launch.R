@@ -25,6 +25,7 @@
 #' @param eval_spec An [eval_spec()]; NULL to train only.
 #' @param ... Must be empty.
 #' @param wait TRUE to wait for the end, FALSE for a handle of the job.
+#' @inheritParams train
 #' @returns With `wait = TRUE`, a [history][history] that also has `tasks` (a tibble: `task`, `state`, `step`,
 #'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice). Otherwise a [job][jobs].
 #' @section Errors:
@@ -46,7 +47,14 @@
 #' launch(model, training, eval_spec(input_fn(mpg ~ wt + hp, mtcars)))
 #' }
 #' @export
-launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
+launch <- function(
+  object,
+  train_spec,
+  eval_spec = NULL,
+  ...,
+  wait = TRUE,
+  view = getOption("tfdistribute.view", "auto")
+) {
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
@@ -64,8 +72,17 @@ launch <- function(object, train_spec, eval_spec = NULL, ..., wait = TRUE) {
   } else {
     list(train_spec = train_spec, eval_spec = eval_spec)
   }
-  job <- start_job(object, verb, arguments) %||% abort_no_cluster(object)
-  if (wait) follow_job(job) else show_in_rstudio(job)
+  page <- page_of_verb(view, train_spec$hooks)
+  job <- start_job(object, verb, arguments, page) %||% abort_no_cluster(object)
+  if (wait) follow_job(job, page = page) else show_job(job, page)
+}
+
+# Show a job that nobody waits for, and return its handle.
+show_job <- function(job, page) {
+  if (!is.null(page)) {
+    page$open()
+  }
+  show_in_rstudio(job)
 }
 
 abort_no_cluster <- function(object) {
@@ -86,19 +103,31 @@ abort_no_cluster <- function(object) {
 
 # Perform a verb, with its checked arguments, in the processes of a cluster. Returns the history, or NULL if this
 # process performs the verb.
-perform_by_job <- function(object, verb, arguments) {
-  job <- start_job(object, verb, arguments)
+perform_by_job <- function(object, verb, arguments, page = NULL) {
+  job <- start_job(object, verb, arguments, page)
   if (is.null(job)) {
     return(NULL)
   }
   hooks <- arguments$hooks %||% arguments$train_spec$hooks
-  history <- follow_job(job, show = shows_progress(hooks))
+  history <- follow_job(job, show = shows_progress(hooks), page = page)
   record_history(history)
   history
 }
 
-# Start a job and return its handle; NULL if this process performs the verb.
-start_job <- function(object, verb, arguments) {
+# Perform a verb, with its checked arguments, in processes of its own, and return the handle of the job.
+perform_in_background <- function(object, verb, arguments, view) {
+  config <- object$config %||% run_config()
+  if (is.null(config$cluster) && is.null(config$train_distribute)) {
+    config$cluster <- local_cluster(workers = 1)
+    object$config <- config
+  }
+  page <- page_of_verb(view, arguments$hooks %||% arguments$train_spec$hooks)
+  job <- start_job(object, verb, arguments, page) %||% abort_no_cluster(object)
+  show_job(job, page)
+}
+
+# Start a job, which writes the `page`, and return its handle; NULL if this process performs the verb.
+start_job <- function(object, verb, arguments, page = NULL) {
   config <- object$config
   if (is.null(config$cluster)) {
     return(NULL)
@@ -125,7 +154,7 @@ start_job <- function(object, verb, arguments) {
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
-  start_tasks(
+  job <- start_tasks(
     prepared$directory,
     object,
     config$cluster,
@@ -134,6 +163,10 @@ start_job <- function(object, verb, arguments) {
     strategy = config$train_distribute$kind,
     last_step = arguments$max_steps %||% arguments$train_spec$max_steps
   )
+  if (!is.null(page)) {
+    view_job(job, page)
+  }
+  job
 }
 
 # Start the tasks of a job that was checked, in its private directory, and return its handle.

@@ -108,7 +108,8 @@ tfdistribute_fit <- function(
       weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
       batch_size = batch_size,
       num_epochs = epochs
-    )
+    ),
+    view = FALSE
   )
   structure(
     list(

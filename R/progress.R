@@ -1,17 +1,20 @@
 # Progress of a training in the console. Python reports a step at most ten times a second.
 
-# The callback for Python, and a function that ends the display. A bar in a terminal or RStudio; elsewhere (knitr,
+# The callback for Python, and a function that ends the display. The first event opens the `page` of metrics, if any. A bar in a terminal or RStudio; elsewhere (knitr,
 # Rscript into a file) plain lines; nothing with options(tfdistribute.progress = FALSE).
 new_progress <- function(
   show = getOption("tfdistribute.progress", TRUE),
-  dynamic = cli::is_dynamic_tty()
+  dynamic = cli::is_dynamic_tty(),
+  page = NULL
 ) {
   if (!isTRUE(show)) {
-    return(list(listener = NULL, finish = function() invisible()))
+    listener <- if (!is.null(page)) function(event) show_page(page)
+    return(list(listener = listener, finish = function() invisible()))
   }
   display <- if (dynamic) progress_bar() else progress_lines()
   list(
     listener = function(event) {
+      show_page(page)
       switch(
         event$event,
         step = ,
@@ -25,6 +28,15 @@ new_progress <- function(
     },
     finish = display$finish
   )
+}
+
+show_page <- function(page) {
+  if (!is.null(page)) {
+    page$open()
+    # RStudio serves the page from this process, and only while R waits for events.
+    Sys.sleep(0.001)
+  }
+  NULL
 }
 
 progress_text <- function(event) {

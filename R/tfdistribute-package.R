@@ -48,6 +48,7 @@
 #' | `shape()`, `tf`, `tensorboard()` | tensorflow | use `::` |
 #' | `use_python()`, `use_virtualenv()`, `use_condaenv()`, `array_reshape()` | reticulate | use `::` |
 #' | `evaluate()` | evaluate | use `::` |
+#' | `view()` | tibble | shows data frames, too; if tibble is attached later, use `::` |
 #' | `flags()`, `run_dir()` | tfruns | either order works |
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
 #' | `matches()` | testthat | use `::` |

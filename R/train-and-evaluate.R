@@ -7,7 +7,8 @@
 #' @inheritParams train
 #' @param train_spec A [train_spec()].
 #' @param eval_spec An [eval_spec()].
-#' @returns A [history][history] with the losses of training and the metrics of every evaluation.
+#' @returns A [history][history] with the losses of training and the metrics of every evaluation. With
+#'   `background = TRUE`, a [job][jobs].
 #' @section Errors: Those of [train()], [evaluate()] and, with a cluster, [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
 #' @examplesIf tfdistribute_available()
@@ -25,7 +26,14 @@ train_and_evaluate <- function(object, ...) {
 
 #' @rdname train_and_evaluate
 #' @export
-train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_spec, ...) {
+train_and_evaluate.tfdistribute_estimator <- function(
+  object,
+  train_spec,
+  eval_spec,
+  view = getOption("tfdistribute.view", "auto"),
+  background = FALSE,
+  ...
+) {
   check_call(
     train_spec = "Make one with train_spec().",
     eval_spec = "Make one with eval_spec()."
@@ -36,18 +44,23 @@ train_and_evaluate.tfdistribute_estimator <- function(object, train_spec, eval_s
   if (shows_progress(train_spec$hooks)) {
     note_large_features(object, train_spec$input)
   }
-  history <- perform_by_job(object, "train_and_evaluate", specs)
+  if (check_flag(background)) {
+    return(perform_in_background(object, "train_and_evaluate", specs, view))
+  }
+  page <- page_of_verb(view, train_spec$hooks)
+  history <- perform_by_job(object, "train_and_evaluate", specs, page)
   if (!is.null(history)) {
     return(history)
   }
-  progress <- new_progress(show = shows_progress(train_spec$hooks))
+  progress <- new_progress(show = shows_progress(train_spec$hooks), page = page)
   on.exit(progress$finish())
   answer <- call_backend(
     "train_and_evaluate",
     estimator = object,
     train_spec = train_spec,
     eval_spec = eval_spec,
-    listener = progress$listener
+    listener = progress$listener,
+    page = page$directory
   )
   history <- new_history(answer)
   record_history(history)

@@ -18,9 +18,14 @@
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
 #' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
+#' @param view TRUE to show losses and metrics while the model trains, see [view()]; FALSE not to; `"auto"` to show them
+#'   if this session is interactive and has a Viewer, as in RStudio.
+#' @param background TRUE to train in processes of their own and return at once: with the estimator's cluster, as
+#'   [launch()] does with `wait = FALSE`; without a cluster and a strategy, in one process on this machine.
 #' @param ... With a formula: `data`, and other arguments of [input_fn()], such as `batch_size` and `num_epochs` (also
 #'   as `epochs`). Otherwise must be empty.
-#' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second.
+#' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second. With
+#'   `background = TRUE`, a [job][jobs].
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_input_error`: data and model do not match.
@@ -51,6 +56,8 @@ train.tfdistribute_estimator <- function(
   hooks = NULL,
   max_steps = NULL,
   saving_listeners = NULL,
+  view = getOption("tfdistribute.view", "auto"),
+  background = FALSE,
   ...
 ) {
   if (missing(input_fn) || !takes_rows(input_fn)) {
@@ -58,7 +65,13 @@ train.tfdistribute_estimator <- function(
   }
   if (rlang::is_formula(input_fn) && is_data(steps)) {
     # As in lm(), data follows the formula.
-    rest <- list(hooks = hooks, max_steps = max_steps, saving_listeners = saving_listeners)
+    rest <- list(
+      hooks = hooks,
+      max_steps = max_steps,
+      saving_listeners = saving_listeners,
+      view = view,
+      background = background
+    )
     return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
   }
   input <- input_of_verb(input_fn, object, "train", ...)
@@ -76,11 +89,15 @@ train.tfdistribute_estimator <- function(
   if (shows_progress(hooks)) {
     note_large_features(object, input)
   }
-  history <- perform_by_job(object, "train", arguments)
+  if (check_flag(background)) {
+    return(perform_in_background(object, "train", arguments, view))
+  }
+  page <- page_of_verb(view, hooks)
+  history <- perform_by_job(object, "train", arguments, page)
   if (!is.null(history)) {
     return(invisible(history))
   }
-  progress <- new_progress(show = shows_progress(hooks))
+  progress <- new_progress(show = shows_progress(hooks), page = page)
   on.exit(progress$finish())
   answer <- call_backend(
     "train",
@@ -90,7 +107,8 @@ train.tfdistribute_estimator <- function(
     max_steps = max_steps,
     hooks = hooks,
     saving_listeners = saving_listeners,
-    listener = progress$listener
+    listener = progress$listener,
+    page = page$directory
   )
   history <- new_history(answer)
   record_history(history)

@@ -52,7 +52,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
     model["config"] <- list(config)
     model["model_dir"] <- file.path(folder, name)
     hook <- hook_history_saver(every_n_step = 1)
-    train(model, input, steps = steps, hooks = hook)
+    train(model, input, steps = steps, hooks = hook, view = FALSE)
   }
   workers <- count_workers(cluster)
   runs <- list(

@@ -51,6 +51,7 @@ PLAIN = (
     "cluster",
     "interrupts",
     "launch",
+    "metrics_page",
     "model_file",
     "plan",
     "rules",

@@ -30,7 +30,9 @@ assign(".Platform", platform, baseenv())
 now <- list(state = "training", global_step = 40L)
 the <- getFromNamespace("the", "tfdistribute")
 the$bridge <- list(call = function(name, arguments, tf_config) {
-  if (name != "job_state") cat("backend:", name, arguments$job$id, "\n")
+  if (name != "job_state") {
+    cat("backend:", name, arguments$job$id, "\n")
+  }
   list(value = now)
 })
 handle <- list(id = "x", pid = 1, directory = "/d", model_dir = "/runs/cars", verb = "train")

@@ -12,10 +12,11 @@ from tfdistribute import engine, history_file, storage
 from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
+from tfdistribute.bridge.live_metrics import train_on_page, view_history
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input
-from tfdistribute.launch import job_handle
+from tfdistribute.launch import job_handle, job_page
 from tfdistribute.launch.host import private_directory
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
@@ -59,19 +60,34 @@ def _train(
     input: Input,  # noqa: A002 - the project's word, in both languages
     hooks: Hooks = None,
     listener: Listener = None,
+    page: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
     hooks = tuple(read_hooks(hooks))
-    history = train(model, settings, input, hooks=hooks, listener=listener, **options)
+    history = train_on_page(
+        page,
+        model.model_dir,
+        listener,
+        lambda listen: train(model, settings, input, hooks=hooks, listener=listen, **options),
+    )
     return _history(history, model)
 
 
 def _train_and_evaluate(
-    estimator: Wire, train_spec: TrainSpec, eval_spec: EvalSpec, listener: Listener = None
+    estimator: Wire,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    listener: Listener = None,
+    page: str | None = None,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    history = train_and_evaluate(model, settings, train_spec, eval_spec, listener=listener)
+    history = train_on_page(
+        page,
+        model.model_dir,
+        listener,
+        lambda listen: train_and_evaluate(model, settings, train_spec, eval_spec, listener=listen),
+    )
     return _history(history, model)
 
 
@@ -302,6 +318,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "training_history": _training_history,
     "variable_names": variable_names,
     "variable_value": variable_value,
+    "view_history": view_history,
+    "view_job": job_page.view_job,
     "write_shards": rows.write_shards,
 }
 

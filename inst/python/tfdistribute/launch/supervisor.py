@@ -16,6 +16,7 @@ from tfdistribute.launch.deadlines import Overdue, find_overdue
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_page import JobPages
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pause_s
 from tfdistribute.launch.setup import JobSetup, set_up
@@ -80,6 +81,7 @@ class Supervisor:
             ports_can_change=not setup.is_private and not isinstance(job.cluster, ClusterSpec),
         )
         self._file = StateFile(os.path.join(job.directory, STATE_FILE))
+        self._pages = JobPages(job.directory)
         self._on_state = on_state
         self._due: dict[TaskProcess, float] = {}
         self._port_attempts = 0
@@ -335,5 +337,6 @@ class Supervisor:
         if at_once or self._file.is_due(now):
             values = self._values()
             self._file.write(values, now)
+            self._pages.write(values, self.progress.losses.rows)
             if self._on_state is not None:
                 self._on_state(values)

@@ -27,6 +27,14 @@ class ProgressBar(Hook, kind="progress_bar"):
         """Return None: the display listens to the history."""
 
 
+@dataclass(frozen=True)
+class ViewMetrics(Hook, kind="view_metrics"):
+    """Show the metrics of training on a page, in R."""
+
+    def session_hook(self, context: HookContext) -> None:
+        """Return None: the page listens to the history."""
+
+
 def record_interval(hooks: Sequence[Any], default: int) -> int:
     """Return the steps between two records of the loss: those of the last ``HistorySaver``, or the default."""
     intervals = [hook.every_n_step for hook in hooks if isinstance(hook, HistorySaver)]

@@ -1,0 +1,84 @@
+# Train in the background of a Shiny app, and show the progress. Run it with
+#   shiny::runApp(system.file("examples", "shiny-training.R", package = "tfdistribute"))
+# The session of the app never waits: the training has processes of its own, and job_state() and job_history() return at
+# once.
+library(shiny)
+library(tfdistribute)
+
+diamonds <- transform(ggplot2::diamonds, price = price / 1000)
+
+describe_model <- function(learning_rate) {
+  dnn_regressor(
+    hidden_units = c(64, 32),
+    feature_columns = feature_columns(price ~ carat + depth + table, diamonds, standardize = TRUE),
+    optimizer = list("adam", learning_rate = learning_rate),
+    model_dir = tempfile("diamonds-")
+  )
+}
+
+ui <- fluidPage(
+  titlePanel("Prices of diamonds"),
+  sidebarLayout(
+    sidebarPanel(
+      selectInput("learning_rate", "Learning rate", c(0.001, 0.01, 0.1), selected = 0.01),
+      numericInput("steps", "Steps", value = 5000, min = 100),
+      actionButton("start", "Train", class = "btn-primary"),
+      actionButton("stop", "Stop"),
+      checkboxInput("smooth", "Smooth the loss", value = TRUE)
+    ),
+    mainPanel(
+      h4(textOutput("state", inline = TRUE)),
+      tableOutput("tasks"),
+      plotOutput("losses", height = 320)
+    )
+  )
+)
+
+server <- function(input, output, session) {
+  job <- reactiveVal()
+
+  observeEvent(input$start, {
+    model <- describe_model(as.numeric(input$learning_rate))
+    job(train(
+      model,
+      price ~ carat + depth + table,
+      data = diamonds,
+      batch_size = 256,
+      num_epochs = NULL,
+      max_steps = input$steps,
+      view = FALSE,
+      background = TRUE
+    ))
+  })
+  observeEvent(input$stop, stop_job(req(job())))
+  # A job ends with the R session, and here also with the browser's.
+  session$onSessionEnded(function() {
+    running <- isolate(job())
+    if (!is.null(running)) stop_job(running)
+  })
+
+  tasks <- reactive({
+    tasks <- job_state(req(job()))
+    is_over <- all(tasks$state %in% c("done", "failed", "stopped"))
+    if (!is_over) {
+      invalidateLater(500)
+    }
+    tasks
+  })
+  output$state <- renderText({
+    if (is.null(job())) {
+      return("Not trained yet")
+    }
+    step <- max(0, tasks()$step, na.rm = TRUE)
+    paste0(tasks()$state[[1]], ", step ", step, " of ", isolate(input$steps))
+  })
+  output$tasks <- renderTable(tasks()[c("task", "state", "step", "examples_per_second")])
+  output$losses <- renderPlot({
+    tasks()
+    history <- job_history(req(job()))
+    req(nrow(history$losses) > 0)
+    plot(history, smooth = input$smooth)
+  })
+}
+
+shinyApp(ui, server)

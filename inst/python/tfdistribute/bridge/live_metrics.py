@@ -1,0 +1,126 @@
+"""Metrics pages for R: of a training in this process, which its progress events feed, and of a history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfdistribute.errors import TfdistributeError
+from tfdistribute.metrics_page import Metrics, MetricsPage, thinned, title_of
+from tfdistribute.training.history import History, Listener
+
+# Losses come ten times a second; a page shows half as many.
+_MOST_LOSSES = 2000
+
+
+class LiveMetrics:
+    """A listener of a training that writes its metrics page and passes the events on.
+
+    Args:
+        directory: Directory of the page.
+        model_dir: Directory of the checkpoints.
+        listener: The next listener; None for none.
+    """
+
+    def __init__(self, directory: str, model_dir: str | None, listener: Listener | None) -> None:
+        self._page = MetricsPage(directory)
+        self._model_dir = model_dir
+        self._listener = listener
+        self._losses: list[tuple[int, float | None]] = []
+        self._evaluations: list[Mapping[str, float]] = []
+        self._last: dict[str, Any] = {}
+        self._first: tuple[int, float] | None = None
+        self._show("starting")
+
+    def __call__(self, event: dict[str, Any]) -> Any:
+        """Take an event of the training."""
+        if event["event"] == "step":
+            self._last = event
+            self._first = self._first or (event["step"], time.monotonic())
+            self._losses.append((event["step"], event["loss"]))
+            if len(self._losses) > _MOST_LOSSES:
+                self._losses = thinned(self._losses)
+        elif event["event"] == "evaluation":
+            self._evaluations.append({name: event[name] for name in event if name != "event"})
+        if self._page.is_due or event["event"] == "evaluation" or len(self._losses) == 1:
+            self._show("training")
+        return None if self._listener is None else self._listener(event)
+
+    def end(self, history: History) -> None:
+        """Show the history, which has more losses of a fast training than were reported."""
+        if len(history.steps) > len(self._losses):
+            self._losses = list(zip(history.steps, history.losses, strict=True))
+        self._show("done")
+
+    def fail(self, error: BaseException) -> None:
+        """Show why the training has ended."""
+        text = error.problem if isinstance(error, TfdistributeError) else str(error)
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        self._show("stopped" if is_interrupt else "failed", text or None)
+
+    def _show(self, state: str, message: str | None = None) -> None:
+        speed = self._last.get("examples_per_second")
+        self._page.write(
+            Metrics(
+                title_of(self._model_dir),
+                state,
+                model_dir=self._model_dir,
+                message=message,
+                step=self._last.get("step"),
+                last_step=self._last.get("last_step"),
+                examples_per_second=speed,
+                seconds_per_step=self._seconds_per_step(),
+                losses=self._losses,
+                evaluations=self._evaluations,
+                is_over=state in ("done", "failed", "stopped"),
+            )
+        )
+
+    def _seconds_per_step(self) -> float | None:
+        if self._first is None or self._last["step"] <= self._first[0]:
+            return None
+        return (time.monotonic() - self._first[1]) / (self._last["step"] - self._first[0])
+
+
+def train_on_page(
+    page: str | None,
+    model_dir: str | None,
+    listener: Listener | None,
+    training: Callable[[Listener | None], History],
+) -> History:
+    """Call a training with a listener, which also writes the metrics page in the directory ``page`` if there is one."""
+    if page is None:
+        return training(listener)
+    metrics = LiveMetrics(page, model_dir, listener)
+    try:
+        history = training(metrics)
+    except BaseException as error:
+        metrics.fail(error)
+        raise
+    metrics.end(history)
+    return history
+
+
+def view_history(
+    directory: str,
+    model_dir: str,
+    steps: tuple[int, ...],
+    losses: tuple[float | None, ...],
+    evaluations: tuple[dict[str, float | None], ...],
+    examples_per_second: float | None = None,
+    stopped_by: str | None = None,
+) -> None:
+    """Write the page of a training that has ended; a missing number is None or NaN."""
+    MetricsPage(directory).write(
+        Metrics(
+            title_of(model_dir),
+            "done" if stopped_by is None else f"stopped by {stopped_by}",
+            model_dir=model_dir,
+            step=steps[-1] if steps else None,
+            examples_per_second=examples_per_second,
+            losses=tuple(zip(steps, losses, strict=True)),
+            evaluations=evaluations,
+            is_over=True,
+        )
+    )
