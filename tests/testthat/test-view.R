@@ -142,7 +142,7 @@ test_that("a browser follows a training while it runs", {
   # The page changed by itself, and more than once, before the training ended.
   expect_gte(length(unique(steps)), 3)
   expect_false(is.unsorted(steps))
-  expect_true(all(startsWith(states[states != ""], "training")))
+  expect_true(all(grepl("^(starting|training|Waiting)", states)))
   wait_for_page(browser, "current.is_over")
   expect_match(text_of_page(browser, "#state"), "^done . step 20 of 20")
   expect_gte(value_in_page(browser, "current.losses.length"), nrow(history$losses))
