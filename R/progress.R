@@ -1,7 +1,8 @@
 # Progress of a training in the console. Python reports a step at most ten times a second.
 
-# The callback for Python, and a function that ends the display. The first event opens the `page` of metrics, if any. A bar in a terminal or RStudio; elsewhere (knitr,
-# Rscript into a file) plain lines; nothing with options(tfdistribute.progress = FALSE).
+# The callback for Python, and a function that ends the display. A bar in a terminal or RStudio; elsewhere (knitr,
+# Rscript into a file) plain lines; nothing with options(tfdistribute.progress = FALSE). The first event opens the
+# `page` of metrics, if there is one.
 new_progress <- function(
   show = getOption("tfdistribute.progress", TRUE),
   dynamic = cli::is_dynamic_tty(),

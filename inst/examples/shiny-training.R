@@ -1,6 +1,5 @@
-# Train in the background of a Shiny app, and show the progress. Run it with
-#   shiny::runApp(system.file("examples", "shiny-training.R", package = "tfdistribute"))
-# The session of the app never waits: the training has processes of its own, and job_state() and job_history() return at
+# Train in the background of a Shiny app, and show the progress. shiny::runApp() runs this file, whose path is that of
+# system.file("examples", "shiny-training.R", package = "tfdistribute"). The session of the app never waits: the training has processes of its own, and job_state() and job_history() return at
 # once.
 library(shiny)
 library(tfdistribute)
