@@ -5,19 +5,28 @@
 #' [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of one machine,
 #' [strategy_mirrored()] is faster.
 #'
-#' @param communication How workers sum their gradients: `"auto"`, `"ring"` (CPUs or GPUs) or `"nccl"` (GPUs).
+#' Workers of one machine without GPUs sum their gradients in memory that they share; it has no name, and is freed with
+#' the processes however they end. Between machines, gradients are sent through the network.
+#'
+#' @param communication How workers sum their gradients: `"ring"` (through the network, CPUs or GPUs), `"nccl"` (GPUs),
+#'   `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight workers
+#'   can use it, and otherwise TensorFlow's choice.
 #' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
 #'   cluster's timeout.
 #' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are
 #'   divided into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
 #'   [strategy_mirrored()].
+#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes: gradients have
+#'   two to three digits then, and so has the equality with one process. `"none"` (default) sends them as they are.
+#'   Nothing is compressed in shared memory, and sums of fewer than 16,384 numbers never are.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or `compression` does not fit
+#'   `communication`.
 #' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
 #' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, `communication` is `"nccl"`
-#'   without GPUs, or a worker's GPUs cannot be divided into groups of `devices_per_replica`.
+#'   without GPUs or `"shared_memory"` with GPUs or on several machines, or a worker's GPUs cannot be divided into groups of `devices_per_replica`.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @seealso [strategies]
@@ -26,20 +35,32 @@
 #' strategy_multi_worker(devices_per_replica = 2)
 #' @export
 strategy_multi_worker <- function(
-  communication = c("auto", "ring", "nccl"),
+  communication = c("auto", "ring", "nccl", "shared_memory"),
   timeout_s = NULL,
   devices_per_replica = 1,
+  compression = c("none", "bfloat16"),
   ...
 ) {
   check_call()
-  communication <- check_default_choice(communication, c("auto", "ring", "nccl"))
+  communication <- check_default_choice(communication, c("auto", "ring", "nccl", "shared_memory"))
+  compression <- check_default_choice(compression, c("none", "bfloat16"))
+  if (compression != "none" && communication %in% c("nccl", "shared_memory")) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`compression = \"{compression}\"` is not supported with `communication = \"{communication}\"`.",
+      remedy = "Use `communication = \"ring\"`, or `compression = \"none\"`.",
+      argument = "compression",
+      value = compression
+    )
+  }
   timeout_s <- check_positive(timeout_s, null = TRUE)
   new_description(
     "strategy",
     "multi_worker",
     communication = communication,
     timeout_s = timeout_s,
-    devices_per_replica = check_per_replica(devices_per_replica)
+    devices_per_replica = check_per_replica(devices_per_replica),
+    compression = compression
   )
 }
 
@@ -49,5 +70,8 @@ format.tfdistribute_multi_worker_strategy <- function(x, ...) {
     paste0(", communication = \"", x$communication, "\"")
   }
   timeout <- if (!is.null(x$timeout_s)) paste0(", waiting ", format(x$timeout_s), " s at most")
-  paste0("multi worker", communication, timeout, format_per_replica(x))
+  # A description that an older version saved has none.
+  compressed <- !identical(x$compression %||% "none", "none")
+  compression <- if (compressed) paste0(", compression = \"", x$compression, "\"")
+  paste0("multi worker", communication, timeout, format_per_replica(x), compression)
 }

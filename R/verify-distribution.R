@@ -14,8 +14,8 @@
 #' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_verification`:
 #' * `agrees`: TRUE if all numbers agree to six digits. (32-bit sums depend on their order, so a correct training cannot
-#'   agree to more.) In mixed precision, to two digits (a difference of 0.01).
-#' * `precision`: that of the model's run configuration.
+#'   agree to more.) In mixed precision, or with compressed gradients, to two digits (a difference of 0.01).
+#' * `precision`, `compression`: those of the model's run configuration and of the cluster's strategy.
 #' * `steps`: the steps that were trained, a count.
 #' * `ended_early`: TRUE if the data ended before `steps`.
 #' * `losses`: a tibble with one row per step and one column per training (`one_process`, `devices`, `processes`).
@@ -61,9 +61,10 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
     processes = train_once("processes", across, cluster)
   )
   is_mixed <- !identical(config$precision, "float32")
+  in_16_bits <- is_mixed || identical(across$compression, "bfloat16")
   differences <- rbind(
     compare_runs(runs, "devices", is_mixed),
-    compare_runs(runs, "processes", is_mixed)
+    compare_runs(runs, "processes", in_16_bits)
   )
   reasons <- if (!all(differences$agrees)) {
     runs$again <- train_once("again", NULL, plain = TRUE)
@@ -86,6 +87,7 @@ verify_distribution <- function(model, input, cluster = local_cluster(2), steps 
       ended_early = trained < steps,
       workers = workers,
       precision = config$precision,
+      compression = across$compression,
       losses = losses_of(compared),
       differences = differences,
       reasons = reasons %||% character()
@@ -178,7 +180,7 @@ format.tfdistribute_verification <- function(x, ...) {
   )
   c(
     interpolate(c(
-      "<verification> the trainings {if (x$agrees) agreement_of(x$precision) else 'differ'} after {x$steps} step{?s}",
+      "<verification> the trainings {if (x$agrees) agreement_of(x) else 'differ'} after {x$steps} step{?s}",
       "{if (x$ended_early) ', where the data ended'}"
     )),
     unname(lines),
@@ -186,6 +188,7 @@ format.tfdistribute_verification <- function(x, ...) {
   )
 }
 
-agreement_of <- function(precision) {
-  if (identical(precision, "float32")) "agree to six digits" else "agree to two digits"
+agreement_of <- function(x) {
+  in_32_bits <- identical(x$precision, "float32") && !identical(x$compression, "bfloat16")
+  if (in_32_bits) "agree to six digits" else "agree to two digits"
 }

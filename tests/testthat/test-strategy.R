@@ -12,6 +12,8 @@ every_strategy <- function() {
     strategy_multi_worker(),
     strategy_multi_worker("ring", timeout_s = 30),
     strategy_multi_worker(devices_per_replica = 2),
+    strategy_multi_worker("shared_memory"),
+    strategy_multi_worker(compression = "bfloat16"),
     strategy_parameter_server(),
     strategy_tpu("grpc://10.0.0.2:8470")
   )
@@ -83,6 +85,7 @@ test_that("a choice that does not exist is refused", {
     strategy_mirrored(2, cross_device = "ring")
     strategy_multi_worker("tcp")
     strategy_multi_worker(timeout_s = 0)
+    strategy_multi_worker("shared_memory", compression = "bfloat16")
     strategy_tpu("")
   })
 })

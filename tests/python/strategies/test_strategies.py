@@ -213,11 +213,20 @@ def test_nccl_on_cpus_is_refused_as_soon_as_it_is_known():
     assert caught.value.remedy == 'Use `cross_device = "auto"`.'
 
 
+def test_shared_memory_on_gpus_is_refused_as_soon_as_they_are_known():
+    strategy = MultiWorker("shared_memory")
+    assert len(strategy.resolve(4, 0)) == 1
+    with pytest.raises(StrategyError, match="sums over CPUs only, and this process sees 2 GPUs"):
+        strategy.resolve(4, 2)
+
+
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
         (lambda: Mirrored(2, "ring"), "cross_device"),
         (lambda: MultiWorker("tcp"), "communication"),
+        (lambda: MultiWorker(compression="gzip"), "compression"),
+        (lambda: MultiWorker("shared_memory", compression="bfloat16"), "compression"),
         (lambda: MultiWorker("ring", 0), "timeout_s"),
         (lambda: MultiWorker(devices_per_replica=0), "devices_per_replica"),
         (lambda: Mirrored(devices_per_replica=-1), "devices_per_replica"),

@@ -289,6 +289,13 @@ def take_many_steps(directory: Path) -> None:
     engine.many_steps.loop.StepLoop.run = noted
 
 
+def compress_small_sums() -> None:
+    """Compress sums that are too small for it by default."""
+    from tfdistribute import engine
+
+    engine.collectives.step_sums._LEAST_COMPRESSED = 1
+
+
 def share_files_within(seconds: float) -> None:
     """Expect less of a network file system than by default."""
     from tfdistribute.training.tasks import agreement, begin
@@ -306,6 +313,8 @@ def main(directory: Path, options: Mapping[str, Any]) -> None:
     options = {**options, **json.loads(os.environ.get("TEST_OPTIONS", "{}"))}
     if options.get("many_steps"):
         take_many_steps(directory)
+    if options.get("compress_all"):
+        compress_small_sums()
     if "share_s" in options:
         share_files_within(options["share_s"])
     for model in options["models"]:

@@ -12,7 +12,7 @@ from tfdistribute.training.verification import Facts, compare_losses, compare_va
 
 @dataclass(frozen=True)
 class TrainingRun(Description):
-    """A training as R describes it: its directory, its losses by step, and whether it was in mixed precision."""
+    """A training as R describes it: its directory, its losses by step, and whether it was in 16 bits somewhere."""
 
     model_dir: str
     steps: tuple[int, ...]

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
-from tfdistribute.errors import ClusterError, ModelDirectoryError, TfdistributeError
+from tfdistribute.errors import (
+    ClusterError,
+    ModelDirectoryError,
+    StrategyError,
+    TfdistributeError,
+)
 from tfdistribute.files import parse_json
 
 _MOST_CHARACTERS = 200
+SHARED_MEMORY = "shared_memory"
+# Each worker adds up the parts of all; a ring of many sends less than they read.
+_MOST_SHARING = 8
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,9 @@ class TaskFacts:
         last_step: Global step at which the training ends.
         model_dir: Directory of the checkpoints.
         mark: Text that the chief has written into model_dir.
+        communication: How workers sum their gradients.
+        machine: Text that tasks have in common if they can share memory.
+        socket: Name of the socket through which the task shares memory; None if it does not.
     """
 
     task: str
@@ -59,6 +70,9 @@ class TaskFacts:
     last_step: int | None = None
     model_dir: str | None = None
     mark: str | None = None
+    communication: str | None = None
+    machine: str | None = None
+    socket: str | None = None
 
     def as_text(self) -> str:
         """Write the facts as text for another task."""
@@ -148,6 +162,37 @@ def difference(one: TaskFacts, other: TaskFacts, in_step: bool) -> TfdistributeE
             value=f"{_shown(first)}, {_shown(second)}",
         )
     return None
+
+
+def shared_sockets(tasks: Sequence[TaskFacts]) -> list[str]:
+    """Decide whether tasks that train in step share memory.
+
+    Args:
+        tasks: Facts of all of them, by rank.
+
+    Returns:
+        The names of their sockets, by rank; empty if they do not share memory.
+
+    Raises:
+        StrategyError: they must, and cannot.
+    """
+    sockets = [task.socket for task in tasks if task.socket is not None]
+    apart = [task for task in tasks if task.machine is None or task.machine != tasks[0].machine]
+    if len(sockets) == len(tasks) and not apart:
+        return sockets if _is_fastest(tasks) else []
+    if tasks[0].communication != SHARED_MEMORY:
+        return []
+    reason = f", and {apart[0].where} cannot share memory with {tasks[0].where}" if apart else ""
+    raise StrategyError(
+        f'`communication = "{SHARED_MEMORY}"` needs all workers on one machine with Linux{reason}.',
+        'Use `communication = "auto"`.',
+        argument="communication",
+        value=SHARED_MEMORY,
+    )
+
+
+def _is_fastest(tasks: Sequence[TaskFacts]) -> bool:
+    return tasks[0].communication == SHARED_MEMORY or len(tasks) <= _MOST_SHARING
 
 
 def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> ClusterError | None:

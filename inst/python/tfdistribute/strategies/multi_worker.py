@@ -16,7 +16,10 @@ from tfdistribute.strategies.device_names import (
     short_names,
 )
 
-COMMUNICATION = ("auto", "ring", "nccl")
+COMMUNICATION = ("auto", "ring", "nccl", "shared_memory")
+COMPRESSION = ("none", "bfloat16")
+
+_IMPLEMENTATIONS = {"ring": "RING", "nccl": "NCCL"}
 
 # On CPUs, gradients are sent while others are still being computed; by default TensorFlow collects all of them
 # first. On GPUs the default is kept.
@@ -28,14 +31,18 @@ class MultiWorker(Strategy, kind="multi_worker"):
     """Synchronous training with several processes, on one machine or many.
 
     Args:
-        communication: How workers sum their gradients: "auto", "ring" (CPUs or GPUs) or "nccl" (GPUs).
+        communication: How workers sum their gradients: "ring" (CPUs or GPUs), "nccl" (GPUs), "shared_memory" (CPUs of
+            one machine) or "auto" for the fastest.
         timeout_s: Seconds to wait for an unresponsive task; None for the timeout of the cluster.
         devices_per_replica: Devices of a worker that share one copy of a model in parts. A worker without GPUs has one
             replica, of as many logical CPUs.
+        compression: How gradients are sent through a network: "none", or "bfloat16" for half of the bytes.
 
     Raises:
-        ArgumentError: an unknown communication, a timeout_s that is not positive, or a devices_per_replica below 1.
-        StrategyError: "nccl" without GPUs, or GPUs that cannot be divided into replicas; raised by ``resolve``.
+        ArgumentError: an unknown communication, a timeout_s that is not positive, a devices_per_replica below 1, or a
+            compression that is unknown or does not fit the communication.
+        StrategyError: "nccl" without GPUs, "shared_memory" with GPUs, or GPUs that cannot be divided into replicas;
+            raised by ``resolve``.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
@@ -44,9 +51,18 @@ class MultiWorker(Strategy, kind="multi_worker"):
     communication: str = "auto"
     timeout_s: float | None = None
     devices_per_replica: int = 1
+    compression: str = "none"
 
     def __post_init__(self) -> None:
         check_choice("communication", self.communication, COMMUNICATION)
+        check_choice("compression", self.compression, COMPRESSION)
+        if self.compression != "none" and self.communication not in ("auto", "ring"):
+            raise ArgumentError(
+                f'`compression = "{self.compression}"` is not supported with `communication = "{self.communication}"`.',
+                'Use `communication = "ring"`, or `compression = "none"`.',
+                argument="compression",
+                value=self.compression,
+            )
         check_per_replica(None, self.devices_per_replica)
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ArgumentError(
@@ -61,6 +77,13 @@ class MultiWorker(Strategy, kind="multi_worker"):
         if self.communication == "nccl" and not gpus:
             raise StrategyError(
                 '`communication = "nccl"` sums over GPUs only, and TensorFlow sees no GPU on this machine.',
+                'Use `communication = "auto"`.',
+                argument="communication",
+                value=self.communication,
+            )
+        if self.communication == "shared_memory" and gpus:
+            raise StrategyError(
+                f'`communication = "shared_memory"` sums over CPUs only, and this process sees {gpus} GPUs.',
                 'Use `communication = "auto"`.',
                 argument="communication",
                 value=self.communication,
@@ -88,7 +111,9 @@ class MultiWorker(Strategy, kind="multi_worker"):
         options = distribute.experimental.CommunicationOptions(
             bytes_per_pack=0 if on_gpus else _BYTES_PER_PACK,
             implementation=getattr(
-                distribute.experimental.CommunicationImplementation, self.communication.upper()
+                distribute.experimental.CommunicationImplementation,
+                # Memory is shared once all workers have agreed to do so.
+                _IMPLEMENTATIONS.get(self.communication, "AUTO"),
             ),
             timeout_seconds=self.timeout_s,
         )

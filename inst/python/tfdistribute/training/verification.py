@@ -77,7 +77,7 @@ def compare_variables(reference: str, other: str, mixed: bool = False) -> list[D
     Args:
         reference: Directory of the one model.
         other: Directory of the other.
-        mixed: Whether one of them was trained in mixed precision.
+        mixed: Whether one of them was trained in mixed precision, or with compressed gradients.
 
     Raises:
         ModelDirectoryError: one of them was not trained.

@@ -14,13 +14,14 @@ import pytest
 from support.fake_peers import FakeServers, fake_servers
 
 from tfdistribute import task_events
-from tfdistribute.cluster.agreement import TaskFacts
+from tfdistribute.cluster.agreement import TaskFacts, shared_sockets
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import (
     ClusterError,
     LostPeerError,
     ModelDirectoryError,
+    StrategyError,
     TfdistributeError,
     TrainingError,
 )
@@ -93,6 +94,63 @@ def test_tasks_that_agree_begin(servers: FakeServers) -> None:
         None,
         None,
     ]
+
+
+def sharing(peers: Peers, **known: Any) -> list[str] | TfdistributeError:
+    """Agree as one task; return the sockets through which tasks share memory, or the error."""
+    own = agreement_of(peers)
+    offered = {"machine": "m", "socket": f"socket of {peers.member.task}"}
+    own.announce(facts_of(peers, **{"communication": "auto", **offered, **known}))
+    try:
+        own.conclude(SHAPES)
+    except TfdistributeError as error:
+        return error
+    return own.sockets
+
+
+def test_workers_of_one_machine_share_memory(servers: FakeServers) -> None:
+    chief, one, two = everyone(servers)
+    found = at_once(lambda: sharing(chief), lambda: sharing(one), lambda: sharing(two))
+    assert found == [["socket of chief 0", "socket of worker 0", "socket of worker 1"]] * 3
+
+
+def test_workers_of_several_machines_do_not(servers: FakeServers) -> None:
+    chief, one, two = everyone(servers)
+    other = {"machine": "another"}
+    assert at_once(lambda: sharing(chief), lambda: sharing(one), lambda: sharing(two, **other)) == [
+        [],
+        [],
+        [],
+    ]
+
+
+def test_workers_that_must_share_memory_and_cannot_are_named(servers: FakeServers) -> None:
+    tasks, must = everyone(servers), {"communication": "shared_memory"}
+    others: list[dict[str, Any]] = [{}, {}, {"machine": "another"}]
+    found = at_once(
+        lambda: sharing(tasks[0], **must, **others[0]),
+        lambda: sharing(tasks[1], **must, **others[1]),
+        lambda: sharing(tasks[2], **must, **others[2]),
+    )
+    for each in found:
+        assert isinstance(each, StrategyError), found
+        assert each.problem == (
+            '`communication = "shared_memory"` needs all workers on one machine with Linux, and worker 1 (on host-c) '
+            "cannot share memory with chief 0 (on host-a)."
+        )
+        assert each.argument == "communication"
+
+
+def test_many_workers_share_memory_only_if_they_must() -> None:
+    for communication, workers, shared in [
+        ("auto", 8, True),
+        ("auto", 9, False),
+        ("shared_memory", 9, True),
+    ]:
+        tasks = [
+            TaskFacts("worker", "here", "p", communication=communication, machine="m", socket="s")
+        ] * workers
+        assert bool(shared_sockets(tasks)) == shared
 
 
 def test_every_task_gets_the_same_error_for_a_difference(servers: FakeServers) -> None:

@@ -20,6 +20,7 @@ from support.cluster_job import Job, job
 from support.sampling import sampled
 
 from tfdistribute import engine, versions
+from tfdistribute.training.verification import MIXED_TOLERANCE
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
 IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
@@ -219,12 +220,30 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
+def test_compressed_gradients_train_nearly_the_same_model(
+    tensorflow: Any, reference: Any, tmp_path: Path
+) -> None:
+    described = {"kind": "multi_worker", "communication": "ring", "compression": "bfloat16"}
+    options = {
+        "models": ["custom"],
+        "config": {"train_distribute": described, **QUIET},
+        "max_steps": 24,
+        "compress_all": True,
+    }
+    with job(tmp_path, options) as running:
+        running.start_all()
+        assert set(running.wait("chief-0", "worker-0").values()) == {0}, running.logs()
+    found, expected = variables(running.model_dir("custom")), reference("custom", 24)["variables"]
+    apart = max(np.max(np.abs(found[name] - value)) for name, value in expected.items())
+    assert 1e-5 < apart < MIXED_TOLERANCE
+
+
 def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],
         "configs": {"normalised": QUIET},
         "config": {
-            **MULTI_WORKER,
+            "train_distribute": {"kind": "multi_worker", "communication": "ring"},
             "save_summary_steps": 5,
             "session_config": {"intra_op_parallelism_threads": 1},
         },

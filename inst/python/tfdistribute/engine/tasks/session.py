@@ -17,6 +17,7 @@ import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
 from tfdistribute.cluster.member import Member
+from tfdistribute.engine.collectives import WorkerSums
 from tfdistribute.engine.many_steps.consensus import CollectiveConsensus
 from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
 from tfdistribute.engine.tasks import collective_savers
@@ -39,6 +40,11 @@ class PeerMonitor(Protocol):
 
     def before_session(self) -> None:
         """Agree with the other tasks before a session is created; raise if they do not appear."""
+
+    @property
+    def sockets(self) -> list[str]:
+        """Names of the sockets through which the tasks share memory, by rank, once they have agreed; or empty."""
+        ...
 
     def before_run(self, steps: int) -> None:
         """Take note of the number of steps that all tasks are about to take in one run."""
@@ -83,6 +89,7 @@ class TaskSession:
         peers: Checks the other tasks.
         observer: Takes the reports.
         steps_per_run: Steps of one run, or "auto"; 1 with parameter servers.
+        sums: Sums over the workers; None with parameter servers.
     """
 
     def __init__(
@@ -92,14 +99,16 @@ class TaskSession:
         peers: PeerMonitor,
         observer: TrainingObserver,
         steps_per_run: StepsPerRun = 1,
+        sums: WorkerSums | None = None,
     ) -> None:
         self._estimator = estimator
         self._member = member
         self._peers = peers
         self._observer = observer
         self._steps_per_run: StepsPerRun = steps_per_run
+        self._sums = sums
         self._abort = AbortOnLostPeer(
-            peers.is_lost, peers.disconnect_servers, until_closed=bool(member.servers)
+            peers.is_lost, self._disconnect, until_closed=bool(member.servers)
         )
 
     @contextlib.contextmanager
@@ -135,7 +144,7 @@ class TaskSession:
             given += spec.training_chief_hooks
         loss = None
         with tf.compat.v1.train.MonitoredSession(
-            session_creator=self._session_creator(spec.scaffold),
+            session_creator=self._session_creator(spec),
             hooks=self._all_hooks(spec, given, saving_listeners),
         ) as session:
             while not session.should_stop():
@@ -189,7 +198,18 @@ class TaskSession:
             hook._listeners.extend([report, *listeners])
         return hooks
 
-    def _session_creator(self, scaffold: Any) -> Any:
+    def _disconnect(self) -> None:
+        """End the waits for other tasks that closing a session would not end."""
+        if self._sums is not None:
+            self._sums.close()
+        self._peers.disconnect_servers()
+
+    def _before_session(self, spec: Any) -> None:
+        self._peers.before_session()
+        if self._sums is not None:
+            self._sums.prepare([spec.train_op, spec.loss], self._peers.sockets)
+
+    def _session_creator(self, spec: Any) -> Any:
         make: Any = (
             functools.partial(
                 cast("Any", _ChiefSessionCreator), checkpoint_dir=self._estimator.model_dir
@@ -198,20 +218,21 @@ class TaskSession:
             else _WorkerSessionCreator
         )
         config = self._estimator._session_config
-        creator = make(scaffold=scaffold, master=self._member.target, config=config)
-        creator.peers, creator.abort = self._peers, self._abort
+        creator = make(scaffold=spec.scaffold, master=self._member.target, config=config)
+        creator.before_session = functools.partial(self._before_session, spec)
+        creator.abort = self._abort
         return creator
 
 
 class _PeerAwareCreator:
     """Mixin for session creators: the other tasks must be reachable when a session is created."""
 
-    peers: PeerMonitor
+    before_session: Callable[[], None]
     abort: AbortOnLostPeer
 
     def create_session(self) -> Any:
         """Create a session once the other tasks are reachable."""
-        self.peers.before_session()
+        self.before_session()
         # Variables are initialised by a step of all tasks, so the session is watched before it is complete.
         with _observe_sessions(self.abort.watch):
             session = super().create_session()  # type: ignore[misc]

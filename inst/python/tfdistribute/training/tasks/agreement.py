@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 from tfdistribute import task_events
 from tfdistribute.cluster import agreement
@@ -49,6 +51,8 @@ class Agreement:
         self._member: Member = peers.member
         self._waiting = waiting
         self.own = peers.facts(model_dir=model_dir)
+        # Names of the sockets through which the tasks share memory, by rank; empty if they do not.
+        self.sockets: list[str] = []
 
     def announce(self, facts: TaskFacts) -> None:
         """Let the others know what this task is about to do."""
@@ -100,11 +104,24 @@ class Agreement:
         if not self._member.is_chief:
             self.compare(self.facts_of_chief())
             if self._member.in_step:
-                self._wait(others, self._peers.agreed)
+                (text,) = self._wait(others, self._peers.agreed)
+                self.sockets = json.loads(text)
             return
-        for facts in self._facts_of(others, complete=True).values():
+        found = self._facts_of(others, complete=True)
+        for facts in found.values():
             self.compare(facts)
-        self._peers.publish(self._peers.agreed, "yes")
+        if self._member.in_step:
+            self.sockets = self._shared_sockets({**found, self._member.task: self.own})
+        self._peers.publish(self._peers.agreed, json.dumps(self.sockets))
+
+    def _shared_sockets(self, found: dict[Task, TaskFacts]) -> list[str]:
+        """Decide, as the chief, whether the tasks share memory."""
+        try:
+            return agreement.shared_sockets(
+                [found[task] for task, _ in self._member.training_tasks]
+            )
+        except TfdistributeError as error:
+            self._refuse(error)
 
     def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
         """Wait until tasks answer, and return those that do not in time."""
@@ -152,12 +169,17 @@ class Agreement:
         self._wait_until(is_there, tasks)
         return found
 
-    def _wait(self, tasks: TasksWithAddresses, key: str) -> None:
+    def _wait(self, tasks: TasksWithAddresses, key: str) -> list[str]:
+        """Wait for a record of each task."""
+        found: dict[Task, str] = {}
+
         def is_there(task: Task, address: str) -> bool | None:
             text = self._peers.read(task, address, key)
+            found[task] = text or ""
             return None if text is None else bool(text)
 
         self._wait_until(is_there, tasks)
+        return [found[task] for task, _ in tasks]
 
     def _wait_until(
         self, is_there: Callable[[Task, str], bool | None], tasks: TasksWithAddresses
@@ -200,7 +222,7 @@ class Agreement:
         if report is not None:
             raise report
 
-    def _refuse(self, error: TfdistributeError, in_any_training: bool = False) -> None:
+    def _refuse(self, error: TfdistributeError, in_any_training: bool = False) -> NoReturn:
         self._peers.tell(error, is_shared=True, in_any_training=in_any_training)
         raise error
 

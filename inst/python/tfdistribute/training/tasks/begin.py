@@ -68,6 +68,7 @@ def complete(
         rows=facts.rows,
         seed=run_seed(settings, assignment.member.job_name),
         last_step=last_step,
+        communication=getattr(strategy, "communication", None),
     )
 
 

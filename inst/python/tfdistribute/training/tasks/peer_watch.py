@@ -73,6 +73,11 @@ class PeerWatch:
         # Returns the error of a lease on model_dir that another job has taken.
         self.lease_loss: Callable[[], TfdistributeError | None] = lambda: None
 
+    @property
+    def sockets(self) -> list[str]:
+        """Names of the sockets through which the tasks share memory, by rank, once they have agreed; or empty."""
+        return self._agreement.sockets
+
     def after_step(self, step: int) -> None:
         """Note a step of this task."""
         self.step = step
@@ -172,8 +177,8 @@ class PeerWatch:
             return self.verdict
         errors = engine.tf.errors
         broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
-        # TensorFlow's text for collectives over tasks, whatever the class of the error.
-        broken = broken or "Collective ops is aborted" in str(error)
+        # Texts of sums over tasks, whatever the class of the error.
+        broken = broken or any(text in str(error) for text in _broken_sums())
         late = isinstance(error, errors.DeadlineExceededError)
         if not self._member.needed or not (broken or late or _is_possible_after_loss(error)):
             return None
@@ -280,6 +285,11 @@ def _ran_out_of_data(task: Task, step: int | None) -> InputError:
         argument="input",
         value=str(task),
     )
+
+
+def _broken_sums() -> tuple[str, str]:
+    """Return texts in errors of sums that another task has broken: TensorFlow's, and those in shared memory."""
+    return ("Collective ops is aborted", engine.collectives.BROKEN)
 
 
 def _is_possible_after_loss(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import socket
@@ -12,10 +13,11 @@ from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.addresses import without_proxy
-from tfdistribute.cluster.agreement import TaskFacts
+from tfdistribute.cluster.agreement import SHARED_MEMORY, TaskFacts
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
+from tfdistribute.run_config import flattened
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
@@ -50,7 +52,10 @@ def perform(assignment: TaskAssignment) -> History:
     """
     member = assignment.member
     task_events.dump_stacks_on_signal()
-    with without_proxy(itertools.chain.from_iterable(member.cluster.values())):
+    with (
+        without_proxy(itertools.chain.from_iterable(member.cluster.values())),
+        contextlib.ExitStack() as ending,
+    ):
         peers = Peers(member)
         try:
             _check(assignment)
@@ -60,7 +65,7 @@ def perform(assignment: TaskAssignment) -> History:
                 history = evaluate_checkpoints(assignment, peers)
             else:
                 with _lease(assignment) as lease:
-                    history = _train(assignment, peers, lease)
+                    history = _train(assignment, peers, lease, ending)
         except BaseException as error:
             if isinstance(error, Exception):
                 task_events.emit_failure(error)
@@ -114,7 +119,12 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     return leased(assignment.model.model_dir, job)
 
 
-def _train(assignment: TaskAssignment, peers: Peers, lease: Lease | None) -> History:
+def _train(
+    assignment: TaskAssignment,
+    peers: Peers,
+    lease: Lease | None,
+    ending: contextlib.ExitStack,
+) -> History:
     member, spec = assignment.member, assignment.train
     model_dir = assignment.model.model_dir
     with translate_errors(assignment.verb, model_dir):
@@ -131,13 +141,16 @@ def _train(assignment: TaskAssignment, peers: Peers, lease: Lease | None) -> His
         suppress_nan_error(spec.hooks),
     ):
         start_server(member, prepared.estimator.config)
-        begin, history, watch = _agree(assignment, prepared, peers, known, stop)
+        sums = _sums(assignment, prepared)
+        # The others find out that this task is gone only after it has told them why.
+        ending.callback(sums.close)
+        begin, history, watch = _agree(assignment, prepared, peers, known, stop, sums)
         if lease is not None:
             watch.lease_loss = lease.loss
         outermost.enter_context(history.saved())
         with translate_losses(watch):
             session = engine.tasks.TaskSession(
-                prepared.estimator, member, watch, history, prepared.settings.steps_per_run
+                prepared.estimator, member, watch, history, prepared.settings.steps_per_run, sums
             )
             with session.in_place():
                 prepared.estimator.train(
@@ -157,6 +170,7 @@ def _agree(
     peers: Peers,
     known: TaskFacts | None,
     stop: StopRequest,
+    sums: Any,
 ) -> tuple[TaskFacts, TaskHistory, PeerWatch]:
     """Find out where the training begins, and let the others know; they agree when the session is created."""
     model_dir, start_timeout_s = prepared.model.model_dir, assignment.start_timeout_s
@@ -164,12 +178,26 @@ def _agree(
     begin = known or learn_from_chief(assignment, prepared, agreement)
     history = _history(assignment, prepared, begin.first_step or 0)
     if not assignment.member.is_alone:
-        agreement.announce(complete(begin, assignment, prepared, history.last_step))
+        facts = complete(begin, assignment, prepared, history.last_step)
+        agreement.announce(dataclasses.replace(facts, machine=sums.machine, socket=sums.socket))
     stall_timeout_s, last_step = assignment.stall_timeout_s, history.last_step
     watch = PeerWatch(
         peers, agreement, model_dir, start_timeout_s, stall_timeout_s, stop, last_step
     )
     return begin, history, watch
+
+
+def _sums(assignment: TaskAssignment, prepared: Prepared) -> Any:
+    """Prepare the sums over the workers of a training."""
+    member, strategy = assignment.member, prepared.settings.train_distribute
+    on_cpus = not any("GPU" in device for device in flattened(prepared.devices.train))
+    communication = getattr(strategy, "communication", None)
+    return engine.collectives.WorkerSums(
+        member.rank,
+        len(member.training_tasks),
+        member.in_step and on_cpus and communication in ("auto", SHARED_MEMORY),
+        member.in_step and getattr(strategy, "compression", "none") == "bfloat16",
+    )
 
 
 def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) -> TaskHistory:

@@ -1,0 +1,153 @@
+"""Sums over the workers of one machine, through memory that they share.
+
+Each worker writes its part of a sum into its own memory, which the others can read, and tells them so. Then it adds up
+all parts in the order of ranks, so that all workers get the same bits. Writing never waits: there are two places for
+each part, used in turn, and no worker can be more than one step ahead of another.
+
+The memory has no name. Its descriptor is passed to the other workers, and it is freed with the last process that has
+it, however that process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfdistribute.engine.collectives.connections import Connections
+
+# TensorFlow takes an array without copying it if it begins at a multiple of this.
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tensors of one type that are summed together.
+
+    Args:
+        dtype: Name of the type, such as "float32".
+        sizes: How many numbers each tensor has.
+    """
+
+    dtype: str
+    sizes: tuple[int, ...]
+
+    @property
+    def ranges(self) -> list[slice]:
+        """Place of each tensor in an array of ``length`` numbers."""
+        found: list[slice] = []
+        begin = 0
+        for size in self.sizes:
+            found.append(slice(begin, begin + size))
+            begin += self._room(size)
+        return found
+
+    @property
+    def length(self) -> int:
+        """Numbers in an array with room for all tensors."""
+        return max(1, sum(self._room(size) for size in self.sizes))
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of this array; a multiple of the alignment."""
+        item_bytes = np.dtype(self.dtype).itemsize
+        return -(-self.length * item_bytes // _ALIGNMENT) * _ALIGNMENT
+
+    def _room(self, size: int) -> int:
+        unit = _ALIGNMENT // np.dtype(self.dtype).itemsize
+        return -(-size // unit) * unit
+
+
+class SharedSums:
+    """Sums over the workers of one machine.
+
+    Args:
+        connections: Connections to the other workers.
+        rank: Number of this worker.
+        layouts: What is summed in each step, the same in all workers.
+
+    Raises:
+        BrokenExchangeError: another worker has ended or does not come.
+        ClusterError: another worker has other layouts.
+    """
+
+    def __init__(self, connections: Connections, rank: int, layouts: Sequence[Layout]) -> None:
+        self._connections = connections
+        self._layouts = list(layouts)
+        self._ranges = [layout.ranges for layout in layouts]
+        self._size = max(1, 2 * sum(layout.size_bytes for layout in layouts))
+        digest = hashlib.sha256(repr(self._layouts).encode()).digest()
+        with contextlib.ExitStack() as opened:
+            own = _memory(self._size)
+            opened.callback(os.close, own)
+            others = connections.exchange(own, digest)
+            for descriptor in others.values():
+                opened.callback(os.close, descriptor)
+            parts = {rank: self._mapped(own, mmap.PROT_READ | mmap.PROT_WRITE)}
+            parts |= {peer: self._mapped(each, mmap.PROT_READ) for peer, each in others.items()}
+        self._own = parts[rank]
+        self._parts = [part for _, part in sorted(parts.items())]
+        self._totals = [_private(layout) for layout in layouts]
+        # How often each sum was written and read, and how often each of the others has written it.
+        self._written, self._read = [0] * len(layouts), [0] * len(layouts)
+        self._heard = {peer: [0] * len(layouts) for peer in others}
+
+    def write(self, number: int, arrays: Iterable[Any]) -> None:
+        """Write this worker's part of a sum, and tell the others."""
+        place = self._own[number][self._written[number] % 2]
+        for where, array in zip(self._ranges[number], arrays, strict=True):
+            np.copyto(place[where], array.reshape(-1))
+        self._written[number] += 1
+        self._connections.tell(number)
+
+    def read(self, number: int) -> list[Any]:
+        """Wait for all parts of a sum, and return the sums as flat arrays. Only one thread may read at a time."""
+        before = self._read[number]
+        for peer, heard in self._heard.items():
+            while heard[number] <= before:
+                for each in self._connections.hear(peer):
+                    heard[each] += 1
+        self._read[number] = before + 1
+        first, second, *others = (part[number][before % 2] for part in self._parts)
+        total = self._total(number)
+        np.add(first, second, out=total)
+        for part in others:
+            np.add(total, part, out=total)
+        return [total[where] for where in self._ranges[number]]
+
+    def _total(self, number: int) -> Any:
+        """Return the array for a sum: the same in each step, unless a tensor of an earlier one is still in use."""
+        # The list, and the call.
+        if sys.getrefcount(self._totals[number]) > 2:
+            self._totals[number] = _private(self._layouts[number])
+        return self._totals[number]
+
+    def _mapped(self, descriptor: int, access: int) -> list[list[Any]]:
+        """Return the two places of each sum in the memory of a worker."""
+        memory = mmap.mmap(descriptor, self._size, prot=access)
+        found: list[list[Any]] = []
+        begin = 0
+        for layout in self._layouts:
+            begins = (begin, begin + layout.size_bytes)
+            found.append([np.frombuffer(memory, layout.dtype, layout.length, at) for at in begins])
+            begin += 2 * layout.size_bytes
+        return found
+
+
+def _memory(size: int) -> int:
+    """Make memory without a name; return its descriptor."""
+    descriptor = os.memfd_create("tfdistribute")
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
+def _private(layout: Layout) -> Any:
+    """Make an array that begins at a page, as the alignment requires."""
+    return np.frombuffer(mmap.mmap(-1, layout.size_bytes), layout.dtype, layout.length)

@@ -1,0 +1,173 @@
+"""Sums over all workers in the graph of a training step, and their replacements.
+
+TensorFlow makes them for gradients, losses and statistics of batches alike. They are found in the complete graph, so it
+does not matter which optimizer or layer has made them. All workers build the same graph, and so replace the same sums.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.collectives.shared_memory import Layout
+
+_SUM = "CollectiveReduceV2"
+# Numbers that NumPy adds as TensorFlow does.
+_DTYPES = (tf.float32, tf.float64, tf.int32, tf.int64)
+# Smaller sums, such as losses and statistics, are not compressed: the time is that of a message.
+_LEAST_COMPRESSED = 2**14
+
+
+@dataclass(frozen=True)
+class StepSum:
+    """A sum over all workers.
+
+    Args:
+        operation: TensorFlow's operation.
+        inputs: This worker's part: one tensor or several of the same type.
+        outputs: The sums, with the numbers of the inputs.
+    """
+
+    operation: Any
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, operation: Any) -> StepSum:
+        """Return the tensors that an operation sums; TensorFlow joins and splits several of them around it."""
+        before = operation.inputs[0].op
+        (value,) = operation.outputs
+        after = value.consumers()
+        parts = (operation.inputs[0],)
+        if len(after) == 1 and after[0].type == "SplitV":
+            joined = tuple(before.inputs)[:-1] if before.type == "ConcatV2" else parts
+            if len(joined) == len(after[0].outputs):
+                return cls(operation, joined, tuple(after[0].outputs))
+        return cls(operation, parts, (value,))
+
+    @property
+    def layout(self) -> Layout:
+        """The type and the sizes of the tensors."""
+        sizes = tuple(each.shape.num_elements() for each in self.inputs)
+        return Layout(self.inputs[0].dtype.name, sizes)
+
+    def replace(self, sums: Iterable[Any]) -> None:
+        """Let the operations that use the sums use these tensors instead."""
+        for old, new in zip(self.outputs, sums, strict=True):
+            for consumer in old.consumers():
+                for index, tensor in enumerate(consumer.inputs):
+                    if tensor is old:
+                        consumer._update_input(index, new)
+
+
+def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
+    """List the sums over all tasks that a step needs, in the order in which they were added to the graph.
+
+    Args:
+        targets: What a step computes: its training operation and its loss.
+        tasks: Number of tasks.
+
+    Returns:
+        Sums on CPUs of a shape that is known, outside loops and conditions.
+    """
+    found: set[Any] = set()
+    waiting = [getattr(each, "op", each) for each in targets]
+    while waiting:
+        operation = waiting.pop()
+        if operation not in found:
+            found.add(operation)
+            waiting += [*(each.op for each in operation.inputs), *operation.control_inputs]
+    sums = [each for each in found if each.type == _SUM and _is_replaceable(each, tasks)]
+    return [StepSum.of(each) for each in sorted(sums, key=lambda each: each._id)]
+
+
+def share(
+    sums: Sequence[StepSum],
+    write: Callable[..., Any],
+    read: Callable[[int], Any],
+) -> None:
+    """Let a step sum in memory that workers share.
+
+    Parts are written as soon as they are known, while others are still being computed. Only one sum at a time waits for
+    other workers, because it occupies a thread. The order of the graph is one in which no sum waits for a later one.
+
+    Args:
+        sums: The sums.
+        write: Called with the number of a sum and this worker's parts.
+        read: Called with the number of a sum; returns flat arrays.
+    """
+    last: list[Any] = []
+    for number, each in enumerate(sums):
+        with _beside(each):
+            written = tf.numpy_function(
+                functools.partial(_write, write, number), list(each.inputs), []
+            )
+            with tf.control_dependencies([written, *last]):
+                values = tf.numpy_function(
+                    functools.partial(read, number), [], [part.dtype for part in each.inputs]
+                )
+            last = [values[0].op]
+            each.replace(
+                tf.reshape(value, output.shape if output.shape.rank != 1 else part.shape)
+                for value, output, part in zip(values, each.outputs, each.inputs, strict=True)
+            )
+
+
+def compress(sums: Iterable[StepSum]) -> None:
+    """Let a step send large sums as bfloat16: half of the bytes, and two to three digits."""
+    for each in sums:
+        operation = each.operation
+        value = operation.inputs[0]
+        if value.dtype != tf.float32 or sum(each.layout.sizes) < _LEAST_COMPRESSED:
+            continue
+        with _beside(each):
+            attributes = {
+                name: operation.get_attr(name)
+                for name in ("merge_op", "final_op", "communication_hint", "timeout_seconds")
+            }
+            _, *keys = operation.inputs
+            summed = tf.raw_ops.CollectiveReduceV2(
+                input=tf.cast(value, tf.bfloat16),
+                group_size=keys[0],
+                group_key=keys[1],
+                instance_key=keys[2],
+                ordering_token=keys[3:],
+                **attributes,
+            )
+            total = tf.cast(summed, tf.float32)
+        StepSum(operation, (value,), tuple(operation.outputs)).replace([total])
+
+
+def _write(write: Callable[..., Any], number: int, *parts: Any) -> list[Any]:
+    write(number, parts)
+    return []
+
+
+def _beside(each: StepSum) -> Any:
+    """Add operations beside a sum: on its device, and independent of anything else."""
+    stack = contextlib.ExitStack()
+    operation = each.operation
+    stack.enter_context(operation.graph.as_default())
+    stack.enter_context(tf.device(operation.device))
+    stack.enter_context(tf.control_dependencies(None))
+    stack.enter_context(tf.name_scope(f"{operation.name}/shared/"))
+    return stack
+
+
+def _is_replaceable(operation: Any, tasks: int) -> bool:
+    value = operation.inputs[0]
+    parts = StepSum.of(operation).inputs
+    return (
+        operation.get_attr("merge_op") == b"Add"
+        and operation.get_attr("final_op") == b"Id"
+        and tf.get_static_value(operation.inputs[1]) == tasks
+        and value.dtype in _DTYPES
+        and all(each.shape.is_fully_defined() for each in parts)
+        and tf.DeviceSpec.from_string(operation.device).device_type in (None, "CPU")
+        and operation._get_control_flow_context() is None
+    )
