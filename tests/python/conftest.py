@@ -114,9 +114,9 @@ def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     taken: list[int] = []
     run = step_loop.run
 
-    def noted(self: Any, session: Any, steps: int) -> Any:
+    def noted(self: Any, session: Any, steps: int, *others: Any) -> Any:
         taken.append(steps)
-        return run(self, session, steps)
+        return run(self, session, steps, *others)
 
     monkeypatch.setattr(step_loop, "run", noted)
     return taken

@@ -281,10 +281,10 @@ def take_many_steps(directory: Path) -> None:
     engine.many_steps.runs.WORTH_AFTER_S, engine.many_steps.runs.RUN_S = 0.0, 1000.0
     run = engine.many_steps.loop.StepLoop.run
 
-    def noted(self: Any, session: Any, steps: int) -> Any:
+    def noted(self: Any, session: Any, steps: int, *others: Any) -> Any:
         with (directory / f"runs-{task_name()}.txt").open("a") as file:
             file.write(f"{steps}\n")
-        return run(self, session, steps)
+        return run(self, session, steps, *others)
 
     engine.many_steps.loop.StepLoop.run = noted
 

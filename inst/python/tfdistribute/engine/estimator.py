@@ -4,7 +4,7 @@ TensorFlow refuses subclasses that override methods when they are constructed, s
 existing Estimator. ``EstimatorOptions`` holds what differs between models. Things happen in this order:
 
 ``train``
-    The session is the one that ``train_with()`` names, or TensorFlow's.
+    Rows in memory are gathered by the steps; the session is the one that ``train_with()`` names, or TensorFlow's.
 ``evaluate``
     The mean loss over batches becomes the mean over rows; a process that evaluates a shard of the rows exchanges the
     states of metrics; then the observer gets the metrics.
@@ -37,9 +37,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
-from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
 from tfdistribute.engine import losses, metrics, model_graphs, model_inputs
+from tfdistribute.engine.many_steps.gathering_estimator import GatheringEstimator
 from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
 from tfdistribute.engine.repairs import custom_gradients, keras_classes, replicated_variables
 
@@ -99,7 +99,7 @@ class EstimatorOptions:
     turns: SplitOptions = SplitOptions()
 
 
-class DistributedEstimator(estimator_lib.Estimator):
+class DistributedEstimator(GatheringEstimator):
     """An Estimator of any class after ``adopt()``."""
 
     options: EstimatorOptions

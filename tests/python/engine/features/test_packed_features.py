@@ -221,7 +221,7 @@ def operations_of_a_step(
     estimator = prepare_training("train", described, SETTINGS, given).estimator
     with tf.Graph().as_default():
         tf.compat.v1.train.create_global_step()
-        dataset = given.input_fn("train", packed=True)()
+        dataset = given.input_fn("train", packed=True)().as_dataset()
         batch = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()
         spec = estimator._call_model_fn(*batch, "train", estimator.config)
         found: set[Any] = set()

@@ -2,21 +2,25 @@
 
 On small models Python and the start of ``session.run`` take most of a step's time. The operations of a step are copied
 into the body of a loop in the same graph. State (variables, iterators, tables) is shared with the originals, so a step
-in the loop is like any other.
+in the loop is like any other. Steps that gather their rows in memory do so in the loop, and their copy is made for full
+batches.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops
 
+from tfdistribute.engine.many_steps import row_checks, static_batch, step_graph
+from tfdistribute.engine.many_steps.resident_rows import RowReader
 from tfdistribute.engine.repairs import replicated_variables
 
+v1 = tf.compat.v1
 raw = tf.raw_ops
 
 # Maximum number of losses kept until the end of a run.
@@ -32,6 +36,12 @@ _REFUSED = {
 }
 
 
+# TensorFlow's number of the thread that calls ``session.run``.
+_CALLING_THREAD = -1
+# Types of operations that wait for other threads or tasks begin with these.
+_WAITING = ("Collective", "Recv", "_Recv", "PyFunc", "EagerPyFunc", "Iterator", "Queue", "Barrier")
+
+
 class NotRepeatableError(Exception):
     """The graph has an operation that cannot be repeated inside one run; the text names it."""
 
@@ -43,40 +53,71 @@ class Step:
         NotRepeatableError: one of them cannot be repeated inside one run.
     """
 
-    def __init__(self, train_op: Any, loss: Any) -> None:
+    def __init__(self, train_op: Any, loss: Any, reader: RowReader | None = None) -> None:
         self.train_op = getattr(train_op, "op", train_op)
         self.loss = loss
         self.graph = loss.graph
-        self.operations, self.owners = _collect([self.train_op, loss.op])
+        self.reader = reader
+        given = set() if reader is None else {reader.batch[0].op.name}
+        self.operations, self.owners = _collect([self.train_op, loss.op], given)
         for operation in self.operations:
             reason = _REFUSED.get(operation.type, _old_reference(operation))
             if reason is not None:
                 raise NotRepeatableError(f"{operation.type} {operation.name!r} {reason}")
 
-    def copy(self) -> Any:
-        """Copy the operations into the current context of the graph; return the training operation and the loss."""
-        shared = {tensor.name: tensor for owner in self.owners for tensor in owner.outputs}
+    def copy(self, batch: Sequence[Any] = ()) -> Any:
+        """Copy the operations into the current context of the graph; return the training operation and the loss.
+
+        Args:
+            batch: Tensors of a full batch in place of those that the reader gives to a step.
+        """
+        definition = self._definition()
+        inputs = {tensor.name: tensor for owner in self.owners for tensor in owner.outputs}
+        if self.reader is not None:
+            inputs |= zip((each.name for each in self.reader.batch), batch, strict=True)
         return tf.import_graph_def(
-            self._definition(),
-            input_map=shared,
+            definition,
+            input_map=step_graph.only_read(inputs, definition),
             return_elements=[self.train_op.name, self.loss.name],
             name="steps",
         )
 
     def _definition(self) -> Any:
-        definition = tf.compat.v1.GraphDef()
+        definition = v1.GraphDef()
         definition.versions.CopyFrom(self.graph.graph_def_versions)
-        owners = {f"^{owner.name}" for owner in self.owners}
-        for operation in self.operations:
+        for operation in [*self.owners, *self.operations]:
             node = definition.node.add()
             node.CopyFrom(operation.node_def)
-            kept = [name for name in node.input if name not in owners]
-            del node.input[:]
-            node.input.extend(kept)
             # Operations are colocated with the resources that they read; other originals are not in the copy.
             node.attr.pop("_class", None)
-        # The graph has the functions already, by name.
-        return definition
+        if self.reader is not None:
+            definition = self._with_full_batches(definition, self.reader)
+        # The graph has the resources and functions already, by name.
+        owners = {owner.name for owner in self.owners}
+        copied = v1.GraphDef(versions=definition.versions)
+        for node in definition.node:
+            if node.name not in owners:
+                copied.node.add().CopyFrom(node)
+        for node in copied.node:
+            kept = [
+                name for name in node.input if name.lstrip("^") == name or name[1:] not in owners
+            ]
+            del node.input[:]
+            node.input.extend(kept)
+        return copied
+
+    def _with_full_batches(self, definition: Any, reader: RowReader) -> Any:
+        """Leave out what a step needs for batches of other sizes, and checks that all rows pass."""
+        rows = reader.rows
+        for function in self.graph._functions.values():
+            definition.library.function.add().CopyFrom(function.cached_definition)
+        given = {
+            tensor.name: (tensor.dtype, [rows.batch_size, tensor.shape[1]])
+            for tensor in reader.batch
+        }
+        passing = row_checks.passing(self.operations, given, rows.matrices)
+        fetches = [self.train_op.name, self.loss.op.name]
+        return static_batch.simplified(definition, fetches, given, passing)
 
 
 class StepLoop:
@@ -92,13 +133,18 @@ class StepLoop:
             tf.device("/cpu:0"),
             tf.name_scope("many_steps"),
         ):
-            self._wanted = tf.compat.v1.placeholder(tf.int32, [], "wanted")
+            self._wanted = v1.placeholder(tf.int32, [], "wanted")
             self._kept = raw.VarHandleOp(
                 dtype=tf.float64, shape=[MAX_STEPS], shared_name=f"{graph.unique_name('losses')}"
             )
             self._empty = raw.AssignVariableOp(
                 resource=self._kept, value=tf.zeros([MAX_STEPS], tf.float64)
             )
+            self._reader = step.reader
+            self.never_waits = step.reader is not None and not any(
+                operation.type.startswith(_WAITING) for operation in step.operations
+            )
+            self._numbers = [] if step.reader is None else step.reader.placeholders()
             done = self._loop(step)
             with tf.control_dependencies([done]):
                 self._after = {
@@ -116,9 +162,10 @@ class StepLoop:
 
         def body(done: Any, loss: Any) -> Any:
             del loss
+            batch = [] if self._reader is None else self._reader.gather(self._numbers, done)
             # An operation without a device stays without one: TensorFlow places it as it places the original.
             with tf.device(None):
-                trained, new = step.copy()
+                trained, new = step.copy(batch)
             with tf.device("/cpu:0"):
                 new = tf.cast(tf.reshape(new, []), tf.float64)
                 kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
@@ -138,9 +185,21 @@ class StepLoop:
         """Initialise the losses in a session."""
         session.run(self._empty)
 
-    def run(self, session: Any, steps: int) -> tuple[int, Any]:
-        """Take steps until a loss is NaN; return the global step and the losses."""
-        values = session.run(self._after, {self._wanted: steps})
+    def run(self, session: Any, steps: int, in_this_thread: bool = False) -> tuple[int, Any]:
+        """Take steps until a loss is NaN; return the global step and the losses.
+
+        Args:
+            session: The session of the training.
+            steps: Maximum number of steps; with a reader, at most as many as it has full batches for.
+            in_this_thread: Whether the operations run in the calling thread, if they are on one device.
+        """
+        fed: dict[Any, Any] = {self._wanted: steps}
+        if self._reader is not None:
+            fed |= zip(self._numbers, self._reader.cursor.show(steps), strict=True)
+        options = v1.RunOptions(inter_op_thread_pool=_CALLING_THREAD) if in_this_thread else None
+        values = session.run(self._after, fed, options=options)
+        if self._reader is not None:
+            self._reader.cursor.advance(len(values["losses"]))
         return int(values["step"]), values["losses"]
 
     def interrupted(self, session: Any, begun_at: int) -> tuple[int, Any]:
@@ -163,14 +222,17 @@ def _unfinalized(graph: Any) -> Iterator[None]:
             graph.finalize()
 
 
-def _collect(targets: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """List the operations that the targets depend on, and separately those that only name a resource."""
+def _collect(targets: Iterable[Any], given: set[str]) -> tuple[list[Any], list[Any]]:
+    """List the operations that the targets depend on, and separately those that only name a resource.
+
+    Operations that are given are left out.
+    """
     found: dict[str, Any] = {}
     owners: dict[str, Any] = {}
     waiting = list(targets)
     while waiting:
         operation = waiting.pop()
-        if operation.name in found or operation.name in owners:
+        if operation.name in found or operation.name in owners or operation.name in given:
             continue
         if _is_owner(operation):
             owners[operation.name] = operation

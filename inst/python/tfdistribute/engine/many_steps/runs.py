@@ -15,6 +15,7 @@ from tfdistribute.engine.hooks.step_requirements import StepRequirements
 from tfdistribute.engine.many_steps import loop, random_state
 from tfdistribute.engine.many_steps.consensus import NEVER, CollectiveConsensus, LocalDecision
 from tfdistribute.engine.many_steps.loop import NotRepeatableError, Step, StepLoop
+from tfdistribute.engine.many_steps.resident_rows import RowReader
 
 v1 = tf.compat.v1
 StepsPerRun = int | str
@@ -23,6 +24,8 @@ StepsPerRun = int | str
 RUN_S = 0.05
 # A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
+# Timed runs with each choice of threads.
+_TRIALS = 5
 
 
 @contextlib.contextmanager
@@ -108,6 +111,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         consensus: LocalDecision | CollectiveConsensus | None = None,
     ) -> None:
         self._tuner = StepsPerRunTuner(steps_per_run)
+        self._threads = ThreadChoice()
         self._spec = spec
         self._hooks = hooks
         self._note = note
@@ -115,6 +119,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         self._loop: StepLoop | None = None
         self._requirements: list[StepRequirements] = []
         self._counters: list[Any] = []
+        self._reader: RowReader | None = None
         self._possible = False
 
     def begin(self) -> None:
@@ -130,7 +135,8 @@ class StepRuns(tf.estimator.SessionRunHook):
                 self._disable(f"{step_requirements.hook_name(hook)} looks at every step")
                 return
         try:
-            step = Step(self._spec.train_op, self._spec.loss)
+            self._reader = next((hook for hook in hooks if isinstance(hook, RowReader)), None)
+            step = Step(self._spec.train_op, self._spec.loss, self._reader)
             random_state.check_shareable(step.operations, step.graph)
         except NotRepeatableError as error:
             self._disable(str(error))
@@ -179,22 +185,26 @@ class StepRuns(tf.estimator.SessionRunHook):
         if self._loop is None and int(session.run(self._global_step)) != self._step:
             self._disable("the global step does not count the steps one by one")
             return NEVER
-        return int(min(skippable, self._tuner.steps()))
+        steps = int(min(skippable, self._tuner.steps()))
+        return steps if self._reader is None else self._reader.cursor.full_steps(steps)
 
     def _take(self, steps: int, run_context: Any) -> None:
         session = run_context.session
         if self._loop is None:
-            self._loop = StepLoop(Step(self._spec.train_op, self._spec.loss), self._global_step)
+            self._loop = StepLoop(
+                Step(self._spec.train_op, self._spec.loss, self._reader), self._global_step
+            )
             self._loop.prepare(session)
+        in_this_thread = self._threads.next_in_this_thread() if self._loop.never_waits else False
         self._tuner.begin_run()
         try:
-            step, losses = self._loop.run(session, steps)
+            step, losses = self._loop.run(session, steps, in_this_thread)
         except tf.errors.OpError:
             # The input or another task has ended. The steps until then have changed the weights.
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
                 self._note_skipped(*self._loop.interrupted(session, self._step))
             raise
-        self._tuner.end_run(len(losses))
+        self._threads.note_run(in_this_thread, self._tuner.end_run(len(losses)))
         self._note_skipped(step, losses)
         if len(losses) and np.isnan(losses[-1]):
             for each in self._requirements:
@@ -262,9 +272,35 @@ class StepsPerRunTuner:
         """Start to time a run."""
         self._begun = self._clock()
 
-    def end_run(self, steps: int) -> None:
-        """Stop the timer."""
-        if self._steps > 0 and steps > 0:
-            self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
+    def end_run(self, steps: int) -> float | None:
+        """Stop the timer; return the seconds per step, or None if they are not known."""
         # The first run includes the start of the loop, so it is not timed.
+        timed = self._steps > 0 and steps > 0
+        if timed:
+            self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
         self._steps = max(1, steps)
+        return self._step_s if timed else None
+
+
+class ThreadChoice:
+    """Chooses between the calling thread and TensorFlow's threads for the operations of a run.
+
+    TensorFlow hands most operations over to another thread, which takes longer than a small operation does. Only its
+    own threads compute independent operations at the same time. Both are tried in turn, and the faster one is kept.
+    """
+
+    def __init__(self) -> None:
+        self._step_s: dict[bool, list[float]] = {True: [], False: []}
+
+    def next_in_this_thread(self) -> bool:
+        """Return whether the next run takes the calling thread."""
+        here, there = self._step_s[True], self._step_s[False]
+        if min(len(here), len(there)) < _TRIALS:
+            return len(here) <= len(there)
+        return min(here) <= min(there)
+
+    def note_run(self, in_this_thread: bool, step_s: float | None) -> None:
+        """Note the seconds per step of a run; None if they are not known."""
+        times = self._step_s[in_this_thread]
+        if step_s is not None and len(times) < _TRIALS:
+            times.append(step_s)

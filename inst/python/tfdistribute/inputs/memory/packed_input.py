@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
@@ -14,6 +18,9 @@ from tfdistribute.inputs.packed.layout import Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
+
+# Row numbers that are looked up at once.
+ROW_NUMBERS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +60,21 @@ class PackedInput(RowInput):
         def packed_input(input_context: InputContext | None = None) -> Any:
             plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(input_context))
             unpack = make_unpack(columns.layout, order.label, order.dropped, packed)
-            return dataset_of_chunks(columns.layout, _chunks(columns, plan, order.seed), unpack)
+
+            def dataset() -> Any:
+                return dataset_of_chunks(columns.layout, _chunks(columns, plan, order.seed), unpack)
+
+            if not packed or purpose != "train":
+                return dataset()
+            return engine.many_steps.ResidentRows(
+                columns.matrices,
+                tuple(columns.layout.tables.values()),
+                unpack,
+                _row_numbers(columns.rows, plan, order.seed),
+                plan.replica_batch_size,
+                len(plan.shard.own_replicas),
+                dataset,
+            )
 
         return packed_input
 
@@ -69,3 +90,17 @@ def _chunks(
             yield columns.gather(order.at(positions))
 
     return chunks
+
+
+def _row_numbers(
+    rows: int, plan: BatchPlan, seed: int | None
+) -> Callable[[], Iterator[npt.NDArray[np.integer[Any]]]]:
+    batches = max(1, ROW_NUMBERS // plan.replica_batch_size)
+    dtype = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
+
+    def row_numbers() -> Iterator[npt.NDArray[np.integer[Any]]]:
+        order = RowOrder(rows, seed)
+        for positions in plan.chunks(batches):
+            yield order.at(positions).astype(dtype, copy=False)
+
+    return row_numbers

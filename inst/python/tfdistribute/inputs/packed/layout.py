@@ -19,6 +19,9 @@ from tfdistribute.columns import ColumnFacts
 Matrices = tuple[npt.NDArray[Any], ...]
 Tables = Mapping[str, npt.NDArray[np.object_]]
 
+# TensorFlow reads memory in place if it begins at a multiple of as many bytes.
+_ALIGNMENT = 64
+
 # Overhead of a TensorFlow string in bytes.
 _STRING_BYTES = 24
 
@@ -99,9 +102,18 @@ class Layout:
     def empty(self, rows: int) -> Matrices:
         """Allocate uninitialised matrices."""
         return tuple(
-            np.empty((rows, width), dtype)
+            _aligned(rows, width, dtype)
             for dtype, width in zip(self.dtypes, self.widths, strict=True)
         )
+
+
+def _aligned(rows: int, width: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if dtype.hasobject:
+        return np.empty((rows, width), dtype)
+    size = rows * width * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    first = -memory.ctypes.data % _ALIGNMENT
+    return memory[first : first + size].view(dtype).reshape(rows, width)
 
 
 def _dtype(column: ColumnFacts, as_codes: bool) -> np.dtype[Any]:

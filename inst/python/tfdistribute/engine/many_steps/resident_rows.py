@@ -1,0 +1,218 @@
+"""Rows in memory that training steps gather by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tfdistribute.engine.hooks import step_requirements
+
+raw = tf.raw_ops
+
+RowNumbers = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidentRows:
+    """What an input function returns in place of a dataset if all rows are in memory.
+
+    Args:
+        matrices: Arrays of shape [rows, columns], which TensorFlow reads where they are.
+        tables: The strings behind codes.
+        unpack: TensorFlow function of (matrices, tables) of one batch that returns (features, labels) or features.
+        row_numbers: Starts an iterator over the row numbers of this pipeline's batches: arrays of shape
+            [batches, examples] and of type ``numbers_dtype``.
+        batch_size: Examples of a full batch.
+        replicas: Batches of one step.
+        dataset: Makes a ``tf.data.Dataset`` of the same batches.
+        skipped: Batches left out at the beginning.
+    """
+
+    matrices: Sequence[npt.NDArray[Any]]
+    tables: Sequence[npt.NDArray[np.object_]]
+    unpack: Callable[..., Any]
+    row_numbers: Callable[[], Iterator[RowNumbers]]
+    batch_size: int
+    replicas: int
+    dataset: Callable[[], Any]
+    skipped: int = 0
+
+    @property
+    def numbers_dtype(self) -> Any:
+        """Data type of row numbers."""
+        return np.int32 if len(self.matrices[0]) <= np.iinfo(np.int32).max else np.int64
+
+    def skip(self, batches: int) -> ResidentRows:
+        """Leave out further batches, as ``tf.data.Dataset.skip`` does."""
+        return replace(self, skipped=self.skipped + batches)
+
+    def as_dataset(self) -> Any:
+        """Return a ``tf.data.Dataset`` of the same batches."""
+        dataset = self.dataset()
+        return dataset.skip(self.skipped) if self.skipped else dataset
+
+
+class BatchCursor:
+    """Row numbers of the steps that are still to come."""
+
+    def __init__(self, rows: ResidentRows) -> None:
+        self._rows = rows
+        self._replicas = rows.replicas
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with the first step."""
+        self._chunks = self._rows.row_numbers()
+        self._ahead: list[RowNumbers] = []
+        skipped = self._rows.skipped
+        while skipped > 0:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return
+            if len(chunk) > skipped:
+                self._ahead.append(chunk[skipped:])
+            skipped -= len(chunk)
+
+    def next_step(self) -> list[RowNumbers]:
+        """Return the row numbers of the next step, by replica.
+
+        Raises:
+            StopIteration: no rows are left.
+        """
+        return [self._next_batch() for _ in range(self._replicas)]
+
+    def full_steps(self, most: int) -> int:
+        """Return how many steps of full batches come next, at most ``most``."""
+        found = 0
+        for chunk in self._ahead:
+            if not self._is_full(chunk):
+                return found
+            found += len(chunk) // self._replicas
+        while found < most:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._ahead.append(chunk)
+            if not self._is_full(chunk):
+                break
+            found += len(chunk) // self._replicas
+        return min(found, most)
+
+    def show(self, steps: int) -> list[RowNumbers]:
+        """Return the row numbers of as many full steps, of shape [steps, examples], by replica."""
+        wanted, parts = steps * self._replicas, list[RowNumbers]()
+        for chunk in self._ahead:
+            if wanted > 0:
+                parts.append(chunk[:wanted])
+                wanted -= len(chunk)
+        batches = np.concatenate(parts)
+        return [batches[replica :: self._replicas] for replica in range(self._replicas)]
+
+    def advance(self, steps: int) -> None:
+        """Leave out as many full steps, which have been taken."""
+        batches = steps * self._replicas
+        while batches > 0:
+            chunk = self._ahead.pop(0)
+            if len(chunk) > batches:
+                self._ahead.insert(0, chunk[batches:])
+            batches -= len(chunk)
+
+    def _next_batch(self) -> RowNumbers:
+        chunk = self._ahead.pop(0) if self._ahead else next(self._chunks)
+        if len(chunk) > 1:
+            self._ahead.insert(0, chunk[1:])
+        return chunk[0]
+
+    def _is_full(self, chunk: RowNumbers) -> bool:
+        return chunk.shape[1] == self._rows.batch_size and len(chunk) % self._replicas == 0
+
+
+class RowReader(tf.estimator.SessionRunHook):
+    """The batch of a step in the graph, read by one operation, and the same rows for a loop of many steps.
+
+    Every evaluation of the batch takes the rows of the next step.
+
+    Attributes:
+        rows: The rows.
+        cursor: Row numbers of the next steps.
+        batch: Tensors of the matrices of a batch, those of each replica in turn.
+    """
+
+    required_steps = step_requirements.no_steps_required
+
+    def __init__(self, rows: ResidentRows) -> None:
+        self.rows = rows
+        self.cursor = BatchCursor(rows)
+        with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
+            self._tables = [_Resident(table) for table in rows.tables]
+            self._matrices = [_Resident(matrix) for matrix in rows.matrices]
+            self.batch = tf.numpy_function(
+                self._next_batch, [], [each.dtype for each in self._matrices] * rows.replicas
+            )
+        count = len(rows.matrices)
+        batches = [self.batch[first : first + count] for first in range(0, len(self.batch), count)]
+        for batch in batches:
+            for tensor, matrix in zip(batch, rows.matrices, strict=True):
+                tensor.set_shape([None, matrix.shape[1]])
+        self._unread = iter(batches)
+
+    def next_element(self) -> Any:
+        """Return what the unpacking function returns, for the first replica, then for the second, and so on."""
+        with tf.device("/cpu:0"):
+            tables = tuple(each.value() for each in self._tables)
+            return self.rows.unpack(next(self._unread), tables)
+
+    def placeholders(self) -> list[Any]:
+        """Return placeholders for the row numbers of a run, of shape [steps, examples], by replica."""
+        shape = [None, self.rows.batch_size]
+        return [
+            tf.compat.v1.placeholder(self.rows.numbers_dtype, shape)
+            for _ in range(self.rows.replicas)
+        ]
+
+    def gather(self, numbers: Sequence[Any], step: Any) -> list[Any]:
+        """Return what ``batch`` is in one step of a run."""
+        matrices = [each.value() for each in self._matrices]
+        chosen = [tf.gather(each, step) for each in numbers]
+        return [tf.gather(matrix, each) for each in chosen for matrix in matrices]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Give the rows to the session, and begin with the first step."""
+        del coord
+        for each in [*self._tables, *self._matrices]:
+            each.provide(session)
+        self.cursor.restart()
+
+    def _next_batch(self) -> list[npt.NDArray[Any]]:
+        return [
+            np.take(matrix, numbers, axis=0)
+            for numbers in self.cursor.next_step()
+            for matrix in self.rows.matrices
+        ]
+
+
+class _Resident:
+    """A variable of a session that holds an array without a copy of it."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self._array = array
+        self.dtype = tf.string if array.dtype == object else tf.dtypes.as_dtype(array.dtype)
+        # No variable of a model has such a name.
+        name = f"tfdistribute/{tf.compat.v1.get_default_graph().unique_name('resident')}"
+        self._variable = raw.VarHandleOp(dtype=self.dtype, shape=array.shape, shared_name=name)
+        # TensorFlow shares the memory of arrays that are fed, if they are aligned.
+        self._fed = tf.compat.v1.placeholder(self.dtype, array.shape)
+        self._provided = raw.AssignVariableOp(resource=self._variable, value=self._fed)
+
+    def provide(self, session: Any) -> None:
+        session.run(self._provided, {self._fed: self._array})
+
+    def value(self) -> Any:
+        value = raw.ReadVariableOp(resource=self._variable, dtype=self.dtype)
+        value.set_shape(self._array.shape)
+        return value
