@@ -51,6 +51,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Compute the metrics of a model in this process; every row counts once.
 
+    Metrics that do not depend on the batches are computed in large ones, unless ``steps`` or hooks count batches.
+
     ``loss`` is the mean of the batches' losses, in which each batch counts by its rows: the mean over all rows if the
     model's loss is a mean over the rows of its batch.
 
@@ -82,6 +84,8 @@ def evaluate(
     if steps is None:
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
+    if steps is None and not hooks and _counts_rows(prepared):
+        source = source.in_large_batches(1 if shard is None else len(shard.member.training_tasks))
     progress = BatchProgress("evaluate", listener, source.facts(), steps)
     with translate_errors("evaluate", model.model_dir), source.serving(), _sharded(prepared, shard):
         metrics = prepared.estimator.evaluate(
@@ -99,6 +103,16 @@ def evaluate(
     if name is None and shard is None:
         history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
     return values
+
+
+def _counts_rows(prepared: Prepared) -> bool:
+    """Return whether all metrics are the same whatever the batches: sums or means over rows."""
+    options = prepared.estimator.options
+    means = options.row_loss is not None and not options.sums_loss
+    # Functions for metrics may compute anything of a batch, and replicas divide batches.
+    return (
+        means and not prepared.model.has_callbacks() and prepared.devices.replicas("evaluate") == 1
+    )
 
 
 def _input_fn(prepared: Prepared, source: Input, shard: EvaluationShard | None) -> Any:
