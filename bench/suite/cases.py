@@ -81,6 +81,7 @@ _ESTIMATOR, _COLUMNS = "Estimator", "Estimator, 20 columns"
 _FROM_R, _FROM_R_COLUMNS = "tfdistribute from R", "tfdistribute from R, data frame of 20 columns"
 _FROM_PYTHON, _KERAS = "tfdistribute from Python", "Keras fit(), 100 steps per execution"
 _FUNCTION = "tf.function of 100 steps, iterator"
+_RESIDENT = "tf.function of 100 steps, data resident"
 # Keras is fastest with one of these.
 _STEPS_PER_EXECUTION = (10, 100, 1000)
 _OLD, _NEW = "TensorFlow 2.15", "TensorFlow 2.21"
@@ -91,6 +92,49 @@ _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
 _TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
 _FLOAT32, _BFLOAT16, _IN_TURNS = "float32", "mixed_bfloat16", "4 micro-batches"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
+_PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
+# Steps of each turn: Estimator, this package, Keras.
+_TABLES = {
+    "crosses": ("a linear model of a cross of 10^6 buckets", (600, 4000, 1500)),
+    "embedding": ("an embedding of 10^5 levels in 32 numbers", (300, 2000, 1000)),
+    "hashed": ("a linear model of strings, hashed", (600, 4000, 1500)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 1000, 500)),
+    "200": ("200 numeric columns", (200, 3000, 1500)),
+    "2000": ("2,000 numeric columns", (20, 600, 300)),
+}
+
+
+def _of_all_rows(verb: str) -> Case:
+    return Case(
+        verb,
+        f"{verb}() of a million rows of 20 columns",
+        "rows per second",
+        (
+            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 1),
+            Way(_FROM_R, ("many-rows/package.R", verb), 2),
+            Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
+        ),
+        (Goal(_FROM_R, _KERAS_2, 1.0), Goal(_FROM_R, _ESTIMATOR, 3)),
+        repeats=3,
+    )
+
+
+def _of_table(kind: str) -> Case:
+    title, (estimator, package, keras) = _TABLES[kind]
+    name = f"columns-{kind}" if kind.isdigit() else kind
+    return Case(
+        name,
+        f"Training of {title}, batch of 256",
+        "examples per second",
+        (
+            Way(_ESTIMATOR, ("wide-and-sparse/estimator.py", kind), estimator),
+            Way(_PACKAGE, ("wide-and-sparse/package.py", kind), package),
+            Way(_KERAS_2, ("wide-and-sparse/keras_fit.py", kind), keras),
+        ),
+        (Goal(_PACKAGE, _KERAS_2, 1.0), Goal(_PACKAGE, _ESTIMATOR, 2)),
+        repeats=3,
+    )
+
 
 CASES = (
     Case(
@@ -106,22 +150,23 @@ CASES = (
             Way(_KERAS, (_SMALL + "keras_fit.py",), 4000),
             Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 4000, environment=PEERS),
             Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 6000),
-            Way(
-                "tf.function of 100 steps, data resident",
-                (_SMALL + "tf_function.py", "resident"),
-                6000,
-            ),
+            Way(_RESIDENT, (_SMALL + "tf_function.py", "resident"), 6000),
         ),
         (
             Goal(_FROM_R, _ESTIMATOR, 2.5),
             Goal(_FROM_R, _KERAS, 1.5),
             Goal(_FROM_R, _FUNCTION, 0.9),
+            Goal(_FROM_R, _RESIDENT, 0.95),
+            Goal(_FROM_R_COLUMNS, _RESIDENT, 0.92),
             Goal(_FROM_R_COLUMNS, _COLUMNS, 6),
             Goal(_FROM_R_COLUMNS, _FROM_R, 0.8),
             Goal(_FROM_R, _FROM_PYTHON, 0.97),
         ),
         quick=3,
     ),
+    _of_all_rows("predict"),
+    _of_all_rows("evaluate"),
+    *(_of_table(kind) for kind in _TABLES),
     Case(
         "keras-3",
         "The small model in Keras 3, with TensorFlow 2.21",
@@ -279,6 +324,7 @@ SCRIPTS_BY_NAME = (
     ("memory.R",),
     ("memory_of_inputs.py",),
     ("model-in-parts/overlap.py",),
+    ("scale/curves.py",),
     ("served_calls.py",),
     ("steps_per_run.py",),
 )

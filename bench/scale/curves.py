@@ -1,0 +1,116 @@
+"""Curves of cost against size: rows of a file, columns, tasks of a job, and workers.
+
+    tools/env python bench/scale/curves.py [--full] [rows] [columns] [tasks] [workers]
+
+Each point is measured in a process of its own. Costs are seconds of processor time, which other work on the machine
+changes little; of tasks and workers, seconds of time. The cost of the smallest size, which is that of starting, is
+subtracted. A curve's exponent is the slope of its line through the larger half of the sizes, on logarithmic axes: 1 is
+linear. Pictures are written to ``runs/bench/scale``. ``--full`` goes on to 10^8 rows, 8 workers and 64 tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+RESULTS = ROOT / "runs" / "bench" / "scale"
+PEERS = ROOT / ".environment" / "bench" / "bin" / "python"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Sizes, and what is measured of each.
+
+    Args:
+        sizes: From small to large; the first is subtracted from the others.
+        full: Further sizes, with ``--full``.
+        script: Script that prints the costs of a size as JSON, by name.
+    """
+
+    sizes: tuple[int, ...]
+    full: tuple[int, ...]
+    script: str
+
+
+CURVES = {
+    "rows": Curve((1, 10**5, 10**6, 10**7), (10**8,), "points.py"),
+    "columns": Curve((1, 10, 100, 500, 1000, 2000), (), "points.py"),
+    "tasks": Curve((1, 2, 4, 8, 16), (32, 64), "points.py"),
+    "workers": Curve((1, 2, 4), (8,), "workers.R"),
+}
+# More than linear, by more than measurements vary.
+MOST = 1.15
+
+Points = dict[str, list[tuple[int, float]]]
+
+
+def point(name: str, size: int) -> dict[str, float]:
+    """Measure one size of a curve in a process of its own."""
+    script = HERE / CURVES[name].script
+    program = "Rscript" if script.suffix == ".R" else sys.executable
+    path = os.pathsep.join(str(ROOT / each) for each in ("inst/python", "tests/python"))
+    done = subprocess.run(
+        [program, str(script), name, str(size)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=3600,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measured(name: str, sizes: Sequence[int]) -> Points:
+    """Return the costs of all sizes beyond the first, by what they are costs of."""
+    least = point(name, sizes[0])
+    points: Points = {cost: [] for cost in least}
+    for size in sizes[1:]:
+        for cost, value in point(name, size).items():
+            points[cost].append((size, max(value - least[cost], 1e-3)))
+    return points
+
+
+def exponent(points: Sequence[tuple[int, float]]) -> float:
+    """Return the slope of the larger half of the sizes on logarithmic axes."""
+    logs = [(math.log(size), math.log(value)) for size, value in points[len(points) // 2 - 1 :]]
+    x = sum(one for one, _ in logs) / len(logs)
+    y = sum(other for _, other in logs) / len(logs)
+    return sum((one - x) * (other - y) for one, other in logs) / sum(
+        (one - x) ** 2 for one, _ in logs
+    )
+
+
+def main() -> None:
+    """Measure, print a table of exponents and plot; exit with 1 if a curve rises faster than its size."""
+    asked = argparse.ArgumentParser(description="Curves of cost against size.")
+    asked.add_argument("--full", action="store_true", help="10^8 rows, 8 workers and 64 tasks")
+    asked.add_argument("names", nargs="*", help=f"of {', '.join(CURVES)}; all without")
+    given = asked.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    too_steep = False
+    print(f"{'cost':44}{'smallest':>18}{'largest':>18}{'exponent':>10}")
+    for name in given.names or CURVES:
+        curve = CURVES[name]
+        points = measured(name, curve.sizes + (curve.full if given.full else ()))
+        (RESULTS / f"{name}.json").write_text(json.dumps(points), encoding="utf-8")
+        for cost, found in points.items():
+            slope = exponent(found)
+            too_steep |= slope > MOST
+            ends = [f"{size:,}: {value:.3g}" for size, value in (found[0], found[-1])]
+            print(f"{f'{name}: {cost}':44}{ends[0]:>18}{ends[1]:>18}{slope:>10.2f}", flush=True)
+        if PEERS.exists():
+            subprocess.run([PEERS, HERE / "plot.py", RESULTS / f"{name}.json"], check=True)
+    sys.exit(1 if too_steep else 0)
+
+
+if __name__ == "__main__":
+    main()

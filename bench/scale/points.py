@@ -1,0 +1,93 @@
+"""Costs of one size, as JSON: ``points.py rows|columns|tasks SIZE``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support.job_fakes import run_job
+
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Column, InMemory, Input
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
+
+WIDTH, BATCH, STEPS = 20, 4096, 1000
+
+
+def processor_s(perform: Callable[[], Any]) -> float:
+    started = time.process_time()
+    perform()
+    return time.process_time() - started
+
+
+def rows(count: int, folder: str) -> dict[str, float]:
+    """Train on all rows of a file once. It is sparse: rows of zeros take no space."""
+    with open(f"{folder}/data.bin", "wb") as file:
+        file.truncate(count * 4 * (WIDTH + 1))
+    source = {
+        "kind": "fixed_length",
+        "paths": f"{folder}/data.bin",
+        "columns": {"y": "float32", "x": f"float32[{WIDTH}]"},
+        "response": "y",
+        "batch_size": BATCH,
+    }
+    model = {
+        "kind": "linear_regressor",
+        "model_dir": f"{folder}/model",
+        "feature_columns": [{"kind": "numeric", "key": "x", "shape": [WIDTH]}],
+    }
+    spent = processor_s(lambda: train(read(Model, model), RunSettings(), read(Input, source)))
+    return {"seconds of an epoch": spent}
+
+
+def columns(count: int, folder: str) -> dict[str, float]:
+    """Train one step, and many."""
+    names = [f"x{index}" for index in range(count)]
+    values = np.random.default_rng(1).random((count, 4096), np.float32)
+    described = [
+        Column(name, "float", lambda row=row: row) for name, row in zip(names, values, strict=True)
+    ]
+    label = Column("y", "float", lambda: values[0])
+    source = InMemory((*described, label), response="y", batch_size=128, num_epochs=None)
+
+    def spent(steps: int) -> float:
+        model = {
+            "kind": "dnn_regressor",
+            "hidden_units": [64, 32],
+            "model_dir": f"{folder}/{steps}",
+            "feature_columns": [{"kind": "numeric", "key": name} for name in names],
+        }
+        return processor_s(lambda: train(read(Model, model), RunSettings(), source, steps=steps))
+
+    spent(2)
+    first = spent(1)
+    return {
+        "seconds to the first step": first,
+        f"seconds of {STEPS} steps": max(0.0, spent(STEPS) - first),
+    }
+
+
+def tasks(count: int, folder: str) -> dict[str, float]:
+    """Supervise a job of fake tasks, which start, report three steps and end."""
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    started = time.perf_counter()
+    state = run_job(Path(folder), {}, workers=count, evaluator=False)
+    assert state["state"] == "done", state
+    return {"seconds of a job": time.perf_counter() - started}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as directory:
+        found = {"rows": rows, "columns": columns, "tasks": tasks}[sys.argv[1]](
+            int(sys.argv[2]), directory
+        )
+    print(json.dumps(found))
