@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+from tfdistribute.engine.many_steps import calling_thread
 from tfdistribute.engine.many_steps.loop import Step, StepLoop
+from tfdistribute.engine.many_steps.runs import ThreadChoice
 
 v1 = tf.compat.v1
 
@@ -27,3 +30,28 @@ def test_operations_in_the_loop_keep_their_device_or_have_none():
     placed = {original: devices[copy] for original, copy in copies.items() if original in devices}
     assert placed == {original: devices[original] for original in placed}
     assert {"", "/device:CPU:1"} <= set(placed.values())
+
+
+@pytest.mark.skipif(not calling_thread.is_possible(), reason="Only on Linux, on x86-64.")
+def test_the_calling_thread_computes_the_bits_of_tensorflows_threads():
+    with tf.Graph().as_default(), v1.Session() as session:
+        small = v1.placeholder(tf.float32, [2])
+        smaller = small * 1e-3
+        # The product is too small for full precision.
+        fed = {small: [1e-37, 1.0]}
+        there = session.run(smaller, fed)
+        with calling_thread.run_options() as options:
+            here = session.run(smaller, fed, options=options)
+        assert here.tobytes() == there.tobytes()
+        assert there[0] == 0
+    assert np.float32(1e-37) * np.float32(1e-3) > 0
+
+
+def test_the_faster_threads_are_kept():
+    choice, chosen = ThreadChoice(), list[bool]()
+    seconds = {True: 0.001, False: 0.002}
+    for _ in range(20):
+        chosen.append(choice.next_in_this_thread())
+        choice.note_run(chosen[-1], seconds[chosen[-1]])
+    assert chosen.count(False) == 5
+    assert all(chosen[-8:])

@@ -20,8 +20,7 @@ class GatheringEstimator(estimator_lib.Estimator):
         returned = super()._call_input_fn(input_fn, mode, input_context)
         if not isinstance(returned, ResidentRows):
             return returned
-        # Parameter servers would hold the rows, because TensorFlow keeps them as variables.
-        if mode != tf.estimator.ModeKeys.TRAIN or self._config.num_ps_replicas:
+        if mode != tf.estimator.ModeKeys.TRAIN or not self._can_gather():
             return returned.as_dataset()
         self._reader = RowReader(returned)
         # TensorFlow's strategies call it once for each replica.
@@ -37,6 +36,11 @@ class GatheringEstimator(estimator_lib.Estimator):
     def _get_iterator_from_input_fn(self, *args: Any, **kwargs: Any) -> Any:
         iterator, hooks = super()._get_iterator_from_input_fn(*args, **kwargs)
         return iterator, hooks + self._reader_hooks()
+
+    def _can_gather(self) -> bool:
+        # Parameter servers would hold the rows, because TensorFlow keeps them as variables; TPUs are fed by datasets.
+        on_tpus = "TPU" in type(self._config.train_distribute).__name__
+        return self._config.num_ps_replicas == 0 and not on_tpus
 
     def _reader_hooks(self) -> list[Any]:
         hooks = [] if self._reader is None else [self._reader]

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops
 
-from tfdistribute.engine.many_steps import row_checks, static_batch, step_graph
+from tfdistribute.engine.many_steps import calling_thread, row_checks, static_batch, step_graph
 from tfdistribute.engine.many_steps.resident_rows import RowReader
 from tfdistribute.engine.repairs import replicated_variables
 
@@ -36,8 +36,6 @@ _REFUSED = {
 }
 
 
-# TensorFlow's number of the thread that calls ``session.run``.
-_CALLING_THREAD = -1
 # Types of operations that wait for other threads or tasks begin with these.
 _WAITING = ("Collective", "Recv", "_Recv", "PyFunc", "EagerPyFunc", "Iterator", "Queue", "Barrier")
 
@@ -141,8 +139,10 @@ class StepLoop:
                 resource=self._kept, value=tf.zeros([MAX_STEPS], tf.float64)
             )
             self._reader = step.reader
-            self.never_waits = step.reader is not None and not any(
-                operation.type.startswith(_WAITING) for operation in step.operations
+            self.can_run_here = (
+                step.reader is not None
+                and calling_thread.is_possible()
+                and not any(operation.type.startswith(_WAITING) for operation in step.operations)
             )
             self._numbers = [] if step.reader is None else step.reader.placeholders()
             done = self._loop(step)
@@ -196,8 +196,9 @@ class StepLoop:
         fed: dict[Any, Any] = {self._wanted: steps}
         if self._reader is not None:
             fed |= zip(self._numbers, self._reader.cursor.show(steps), strict=True)
-        options = v1.RunOptions(inter_op_thread_pool=_CALLING_THREAD) if in_this_thread else None
-        values = session.run(self._after, fed, options=options)
+        context = calling_thread.run_options() if in_this_thread else contextlib.nullcontext()
+        with context as options:
+            values = session.run(self._after, fed, options=options)
         if self._reader is not None:
             self._reader.cursor.advance(len(values["losses"]))
         return int(values["step"]), values["losses"]

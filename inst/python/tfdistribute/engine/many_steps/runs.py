@@ -195,7 +195,7 @@ class StepRuns(tf.estimator.SessionRunHook):
                 Step(self._spec.train_op, self._spec.loss, self._reader), self._global_step
             )
             self._loop.prepare(session)
-        in_this_thread = self._threads.next_in_this_thread() if self._loop.never_waits else False
+        in_this_thread = self._loop.can_run_here and self._threads.next_in_this_thread()
         self._tuner.begin_run()
         try:
             step, losses = self._loop.run(session, steps, in_this_thread)
