@@ -19,7 +19,14 @@ history <- train(model, input, steps = 400)
 whole <- as.numeric(Sys.time()) - started
 unlink(model_dir(model), recursive = TRUE)
 steps <- max(history$losses$seconds) - min(history$losses$seconds)
-cat(jsonlite::toJSON(list(
-  `seconds to start` = whole - steps,
-  `seconds of 400 steps` = steps
-), auto_unbox = TRUE, digits = 6), "\n")
+cat(
+  jsonlite::toJSON(
+    list(
+      `seconds to start` = whole - steps,
+      `seconds of 400 steps` = steps
+    ),
+    auto_unbox = TRUE,
+    digits = 6
+  ),
+  "\n"
+)

@@ -61,7 +61,9 @@ def show_script(script: tuple[str, ...], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         print("  left out: not done after 15 minutes", flush=True)
         return
-    (folder / f"{script[0].replace('/', '-')}.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+    (folder / f"{script[0].replace('/', '-')}.txt").write_text(
+        done.stdout + done.stderr, encoding="utf-8"
+    )
     print(done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-1000:], flush=True)
 
 

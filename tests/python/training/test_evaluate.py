@@ -13,7 +13,7 @@ from support.inputs import in_memory
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ShardingError
-from tfdistribute.inputs import Input
+from tfdistribute.inputs import Input, description
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenated, history, predict, train
@@ -57,6 +57,8 @@ def test_metrics_are_those_of_all_rows(
     events: list[dict[str, Any]] = []
     monkeypatch.setattr(history, "FIRST_REPORT_S", 0)
     monkeypatch.setattr(history, "REPORT_EVERY_S", 0)
+    # Evaluations read batches of five rows.
+    monkeypatch.setattr(description, "PREDICTED_ROWS", 5)
     fields = {
         "kind": "linear_classifier",
         "feature_columns": [{"kind": "numeric", "key": "x"}],
@@ -78,7 +80,7 @@ def test_metrics_are_those_of_all_rows(
         assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
     told = [(event["verb"], event["step"], event["last_step"]) for event in events]
     assert told[:4] == [("predict", step, 4) for step in (1, 2, 3, 4)]
-    assert told[4:8] == [("evaluate", step, 4) for step in (1, 2, 3, 4)]
+    assert told[4:7] == [("evaluate", step, 3) for step in (1, 2, 3)]
     # TensorFlow might or might not count the last batch.
     with pytest.raises(ShardingError, match="counts an odd last batch wrongly"):
         evaluate(model, ON_TWO, csv(tmp_path, 13))
@@ -113,3 +115,37 @@ def test_ctrl_c_ends_an_evaluation_of_a_training_and_its_metrics_are_dropped(
     assert not any(event["event"] == "evaluation" for event in events)
     # Nothing is lost, and the next call works.
     assert evaluate(model, RunSettings(), rows_in_memory(12))["global_step"] == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "hooks", "batches"),
+    [
+        ({}, False, 1),
+        # A hook sees every batch.
+        ({}, True, 4),
+        # The loss is a sum over the rows of a batch.
+        ({"loss_reduction": "sum"}, False, 4),
+    ],
+)
+def test_batches_are_large_unless_they_matter(
+    tmp_path: Path, tensorflow: Any, fields: dict[str, Any], hooks: bool, batches: int
+):
+    class Count(tensorflow.estimator.SessionRunHook):
+        seen = 0
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            Count.seen += 1
+
+    described = {
+        "kind": "linear_classifier",
+        "feature_columns": [{"kind": "numeric", "key": "x"}],
+        "model_dir": str(tmp_path / "model"),
+        **fields,
+    }
+    model = read(Model, described)
+    train(model, RunSettings(), rows_in_memory(13), steps=1)
+    events: list[dict[str, Any]] = []
+    given = [Count()] if hooks else []
+    evaluate(model, RunSettings(), rows_in_memory(13), hooks=given, listener=events.append)
+    assert [each["last_step"] for each in events[-1:]] == [batches]
+    assert Count.seen == (batches if hooks else 0)
