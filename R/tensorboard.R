@@ -2,8 +2,8 @@
 #'
 #' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`: the run
 #' `train` is the training, and `train/eval` its evaluations. It waits until TensorBoard answers, which takes a while on
-#' a busy machine; Ctrl-C ends the attempt. TensorBoard listens on this machine only, unless you name another host, and
-#' ends with the R session.
+#' a busy machine; Ctrl-C ends the attempt. The page that it opens has the loss of all runs on top. TensorBoard listens
+#' on this machine only, unless you name another host, and ends with the R session.
 #'
 #' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not
 #'   needed with `action = "stop"`, which stops every TensorBoard of this session.
@@ -12,7 +12,7 @@
 #'   everything below `log_dir`.
 #' @param port Port to listen on, a count; `"auto"` for a free one.
 #' @param launch_browser TRUE to open the Viewer of RStudio or VS Code, or else the browser; FALSE not to; or a function
-#'   that is called with the URL.
+#'   that is called with the URL of the page.
 #' @param reload_interval Seconds between checks of the files, a number.
 #' @param purge_orphaned_data TRUE to hide what a training wrote after the checkpoint from which it was continued.
 #' @param ... Must be empty.
@@ -59,12 +59,18 @@ tensorboard <- function(
   )
   url <- start_tensorboard(arguments)
   if (is.function(launch_browser)) {
-    launch_browser(url)
+    launch_browser(at_the_loss(url))
   } else if (check_flag(launch_browser)) {
-    open_url(url)
+    open_url(at_the_loss(url))
   }
   cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
   invisible(url)
+}
+
+# TensorBoard shows its cards by name, so that those of the layers would be above the loss: it is pinned on top.
+at_the_loss <- function(url) {
+  pinned <- "[{\"plugin\":\"scalars\",\"tag\":\"loss\"}]"
+  paste0(url, "?pinnedCards=", utils::URLencode(pinned, reserved = TRUE), "#timeseries")
 }
 
 # In the Viewer of RStudio or VS Code, or else in the browser.
@@ -81,13 +87,25 @@ log_arguments <- function(log_dir) {
     abort_argument(log_dir, "one or more directories or estimators")
   }
   paths <- vapply(log_dir, log_path, "", USE.NAMES = FALSE)
-  # These characters separate names and paths.
-  if (length(paths) == 1 && is.null(names(log_dir)) && grepl("[,:]", paths)) {
-    return(c("--logdir", paths))
+  names <- names(log_dir) %||% rep("", length(paths))
+  own <- if (length(paths) == 1) "train" else basename(paths)
+  names <- make.unique(ifelse(nzchar(names), names, own), sep = "-")
+  if (any(is_remote_path(paths))) {
+    c("--logdir_spec", paste0(names, ":", paths, collapse = ","))
+  } else {
+    c("--logdir", linked_directory(names, paths))
   }
-  names <- names(log_dir) %||% if (length(paths) == 1) "train" else rep("", length(paths))
-  named <- ifelse(nzchar(names), paste0(names, ":", paths), paths)
-  c("--logdir_spec", paste(named, collapse = ","))
+}
+
+# A directory with a link to each path. TensorBoard names runs by directories, and those of --logdir_spec "train/.".
+linked_directory <- function(names, paths) {
+  folder <- tempfile("tensorboard-")
+  links <- file.path(folder, names)
+  for (link in links) {
+    dir.create(dirname(link), recursive = TRUE, showWarnings = FALSE)
+  }
+  file.symlink(vapply(paths, absolute_path, ""), links)
+  folder
 }
 
 estimator_classes <- c("tfdistribute_estimator", "tf_estimator")

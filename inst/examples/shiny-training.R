@@ -1,6 +1,6 @@
 # Train in the background of a Shiny app, and show the progress. shiny::runApp() runs this file, whose path is that of
-# system.file("examples", "shiny-training.R", package = "tfdistribute"). The session of the app never waits: the training has processes of its own, and job_state() and job_history() return at
-# once.
+# system.file("examples", "shiny-training.R", package = "tfdistribute"). The session of the app never waits: the
+# training has processes of its own, and job_state() and job_history() return at once.
 library(shiny)
 library(tfdistribute)
 
@@ -16,6 +16,8 @@ describe_model <- function(learning_rate) {
 }
 
 ui <- fluidPage(
+  # Otherwise the plot pales whenever it is drawn anew.
+  tags$style(".recalculating { opacity: 1 !important; }"),
   titlePanel("Prices of diamonds"),
   sidebarLayout(
     sidebarPanel(
@@ -71,7 +73,10 @@ server <- function(input, output, session) {
     step <- max(0, tasks()$step, na.rm = TRUE)
     paste0(tasks()$state[[1]], ", step ", step, " of ", isolate(input$steps))
   })
-  output$tasks <- renderTable(tasks()[c("task", "state", "step", "examples_per_second")])
+  output$tasks <- renderTable(
+    tasks()[c("task", "state", "step", "examples_per_second")],
+    digits = 0
+  )
   output$losses <- renderPlot({
     tasks()
     history <- job_history(req(job()))

@@ -108,6 +108,60 @@ test_that("a fitted classifier survives saveRDS() and another session, with its 
   expect_lte(length(setdiff(list.files(tempdir(), "^tfdistribute-model-"), before)), 1)
 })
 
+# What tune_grid() does; tools/tidymodels.R runs the real one.
+if (checks_all()) {
+  test_that("units are tuned over three folds on two devices", {
+    skip_if_no_tensorflow()
+    local_parsnip()
+    withr::local_seed(3)
+    data <- data.frame(x = seq(-2, 2, length.out = 240))
+    data$y <- data$x^2
+    folds <- rep_len(1:3, nrow(data))
+    error <- function(hidden_units, fold) {
+      fitted <- parsnip::fit_engine(
+        "mlp",
+        "regression",
+        list(hidden_units = hidden_units, epochs = 30L, learn_rate = 0.05),
+        list(strategy = strategy_mirrored(devices = 2), batch_size = 40),
+        data[folds != fold, "x", drop = FALSE],
+        data$y[folds != fold]
+      )
+      test <- data[folds == fold, ]
+      sqrt(mean((parsnip::predict_engine(fitted, test, "numeric") - test$y)^2))
+    }
+    errors <- outer(c(1L, 16L), 1:3, Vectorize(error))
+    # One unit is a ramp, and cannot bend into a parabola.
+    expect_true(all(errors[1, ] > 0.4))
+    expect_true(all(errors[2, ] < 0.2))
+  })
+}
+
+test_that("an engine with a cluster of two workers fits as one process does", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  fit <- function(...) {
+    fitted <- parsnip::fit_engine(
+      "linear_reg",
+      "regression",
+      list(),
+      list(epochs = 40, batch_size = 16, seed = 1, ...),
+      mtcars[c("wt", "hp")],
+      mtcars$mpg
+    )
+    parsnip::predict_engine(fitted, mtcars, "numeric")
+  }
+  two <- suppressMessages(fit(
+    strategy = strategy_multi_worker(),
+    cluster = local_cluster(workers = 2)
+  ))
+  expected <- stats::predict(stats::lm(mpg ~ wt + hp, mtcars))
+  expect_equal(
+    sqrt(mean((two - mtcars$mpg)^2)),
+    sqrt(mean((expected - mtcars$mpg)^2)),
+    tolerance = 0.05
+  )
+})
+
 test_that("set.seed() decides the weights, and each fit has a directory of its own", {
   skip_if_no_tensorflow()
   folder <- withr::local_tempdir()

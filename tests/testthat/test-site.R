@@ -55,3 +55,23 @@ test_that("every vignette is in exactly one group of the articles", {
   listed <- contents_of(read_site()$articles)
   expect_identical(sort(listed), sort(sub("[.]Rmd$", "", vignettes)))
 })
+
+test_that("the cheat sheet names functions that exist, and each strategy", {
+  sheet <- readLines(file.path(source_root(), "man", "figures", "cheat-sheet.svg"))
+  code <- sub(".*>(.*)</text>", "\\1", grep("class=\"code\"", sheet, value = TRUE))
+  named <- unique(unlist(regmatches(code, gregexpr("[A-Za-z_.]+(?=[(])", code, perl = TRUE))))
+  exports <- getNamespaceExports("tfdistribute")
+  of_others <- c("augment", "autoplot", "glance", "set_engine", "tidy")
+  of_r <- c("coef", "conditionMessage", "plot", "predict", "summary", "tryCatch")
+  expect_identical(setdiff(named, c(exports, of_others, of_r)), character())
+  strategies <- grep("^strategy_", exports, value = TRUE)
+  expect_identical(
+    setdiff(strategies, c(named, "strategy_one_device", "strategy_tpu")),
+    character()
+  )
+  # Drawn anew, it is the same.
+  withr::local_dir(withr::local_tempdir())
+  dir.create("man")
+  source(file.path(source_root(), "tools", "cheat-sheet.R"), local = new.env())
+  expect_identical(readLines("man/figures/cheat-sheet.svg"), sheet)
+})

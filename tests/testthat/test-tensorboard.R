@@ -8,7 +8,9 @@ test_that("TensorBoard shows a model_dir on this machine only, until it is stopp
   ))
   withr::defer(tensorboard(action = "stop"))
   expect_match(url, "^http://127[.]0[.]0[.]1:[0-9]+/$")
-  expect_identical(opened, url)
+  # It opens with the loss on top.
+  expect_true(startsWith(opened, paste0(url, "?pinnedCards=")))
+  expect_match(utils::URLdecode(opened), "\"tag\":\"loss\"", fixed = TRUE)
   expect_match(paste(readLines(url, warn = FALSE), collapse = ""), "<html|tb-relative-root")
   port <- as.integer(gsub("^.*:|/$", "", url))
   # Its own words say why it does not start.
@@ -56,9 +58,19 @@ test_that("TensorBoard is waited for as long as it lives, and its runs are named
     "it ended with status 3 and no message",
     class = "tfdistribute_backend_error"
   )
-  expect_identical(log_arguments("/runs/a"), c("--logdir_spec", "train:/runs/a"))
-  expect_identical(log_arguments(c(a = "/a", "/b")), c("--logdir_spec", "a:/a,/b"))
-  expect_identical(log_arguments("/runs/a:b"), c("--logdir", "/runs/a:b"))
+  runs <- function(log_dir) {
+    arguments <- log_arguments(log_dir)
+    expect_identical(arguments[[1]], "--logdir")
+    links <- list.files(arguments[[2]])
+    rlang::set_names(Sys.readlink(file.path(arguments[[2]], links)), links)
+  }
+  expect_identical(runs("/runs/a:b"), c(train = "/runs/a:b"))
+  expect_identical(runs("a"), c(train = file.path(getwd(), "a")))
+  expect_identical(runs(c(one = "/a", "/b", "/c/b")), c(b = "/b", "b-1" = "/c/b", one = "/a"))
+  expect_identical(
+    log_arguments(c("gs://runs/a", "gs://runs/b")),
+    c("--logdir_spec", "a:gs://runs/a,b:gs://runs/b")
+  )
 })
 
 test_that("TensorBoard opens in the Viewer where there is one", {
