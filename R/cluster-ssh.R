@@ -101,6 +101,11 @@ ssh_cluster <- function(
   )
 }
 
+# Whether the tasks run on other hosts and are started there by this package.
+is_on_hosts <- function(cluster) {
+  inherits(cluster, c("tfdistribute_ssh_cluster", "tfdistribute_slurm_cluster"))
+}
+
 # As in cluster/ssh.py: nothing that ssh or a shell would interpret.
 host_pattern <- paste0(
   "^([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",

@@ -26,10 +26,10 @@ as_tf_config <- function(cluster, task = NULL, ...) {
   if (inherits(cluster, "tfdistribute_local_cluster")) {
     cluster <- with_free_ports(cluster, task)
   }
-  if (inherits(cluster, "tfdistribute_ssh_cluster")) {
+  if (is_on_hosts(cluster)) {
     abort_tfdistribute(
       "cluster",
-      problem = "The addresses of an ssh_cluster() are not known before its tasks are started.",
+      problem = "The addresses of {cluster$kind}_cluster() are not known before its tasks are started.",
       remedy = "Describe hosts whose tasks you start yourself by cluster().",
       argument = "cluster"
     )

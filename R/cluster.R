@@ -158,7 +158,7 @@ check_cluster_argument <- function(cluster, null = FALSE) {
   check_class(
     cluster,
     "tfdistribute_cluster",
-    "a cluster(), local_cluster() or ssh_cluster()",
+    "a cluster(), local_cluster(), ssh_cluster() or slurm_cluster()",
     null
   )
 }
@@ -198,7 +198,7 @@ show_task <- function(task) {
 
 #' @export
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
-  constructor <- switch(x$kind, local = "local_cluster", ssh = "ssh_cluster", "cluster")
+  constructor <- if (x$kind == "addresses") "cluster" else paste0(x$kind, "_cluster")
   changed <- change_field(unclass_list(x), name, value, constructor)
   if ("source" %in% names(x)) {
     changed["source"] <- x["source"]

@@ -76,7 +76,11 @@ show_progress <- function(state, seen, progress) {
     return(invisible())
   }
   step <- state$global_step
-  phase <- if (is.null(step) && is.null(state$ended)) phase_text(state$tasks)
+  phase <- if (identical(state$state, "queued")) {
+    state$message
+  } else if (is.null(step) && is.null(state$ended)) {
+    phase_text(state$tasks)
+  }
   if (!is.null(phase) && !identical(phase, seen$phase)) {
     seen$phase <- phase
     progress$listener(list(event = "phase", text = phase))

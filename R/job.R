@@ -3,14 +3,18 @@
 #' Control jobs that train in the background
 #'
 #' `launch(wait = FALSE)` returns a handle of the job that it started. The handle is a plain R value; printing it shows
-#' what each task is doing. The job ends with the R session that started it.
+#' what each task is doing. The job ends with the R session that started it, unless it is one of a [slurm_cluster()].
+#'
+#' `find_job()` returns the handle of a job that was started elsewhere: a job that trains in `model_dir`, or waits for
+#' nodes of Slurm, or the last one that ended there.
 #'
 #' `wait_for()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
 #' `stop_job()` lets the chief write a checkpoint and ends all processes; a later training continues from there.
 #' `job_state()` returns the table of tasks, `job_history()` the history so far, and `job_logs()` the output of the
 #' processes. They return at once, so that a Shiny app can ask again and again; [view()] shows a page with all of it.
 #'
-#' @param job,x A handle from [launch()].
+#' @param job,x A handle from [launch()] or `find_job()`.
+#' @param model_dir Directory of the model, a string, or its estimator.
 #' @param timeout_s Longest time to wait in seconds, a number; NULL waits until the job ends.
 #' @param task One task, such as `"worker 1"`; NULL for all, with the task at the start of each line.
 #' @param level Lowest level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
@@ -18,6 +22,7 @@
 #' @returns
 #' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job still runs after `timeout_s`.
 #' * `stop_job()`: the handle, invisibly.
+#' * `find_job()`: a handle; NULL without a job.
 #' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
 #'   `seconds_since_step`, `log`.
@@ -47,11 +52,12 @@ new_job <- function(handle, max_steps, tasks) {
   structure(
     list(
       id = handle$id,
-      pid = as.integer(handle$pid),
+      pid = as.integer(handle$pid %||% NA),
       directory = handle$directory,
       model_dir = handle$model_dir,
       logs = handle$logs,
       verb = handle$verb,
+      slurm_id = handle$slurm_id,
       max_steps = max_steps,
       tasks = tasks
     ),
@@ -62,7 +68,7 @@ new_job <- function(handle, max_steps, tasks) {
 # The part of a handle that Python reads.
 job_wire <- function(job) {
   check_class(job, "tfdistribute_job", "a job from launch()")
-  unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb")]
+  unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb", "slurm_id", "max_steps")]
 }
 
 read_job <- function(job) {
@@ -84,6 +90,17 @@ stop_job <- function(job, ...) {
   check_call()
   call_backend("stop_job", job = job_wire(job))
   invisible(job)
+}
+
+#' @rdname jobs
+#' @export
+find_job <- function(model_dir, ...) {
+  check_call()
+  if (inherits(model_dir, "tfdistribute_estimator")) {
+    model_dir <- model_dir$model_dir
+  }
+  handle <- call_backend("last_job", name = absolute_path(check_string(model_dir)))
+  if (!is.null(handle)) new_job(handle, handle$max_steps, NULL)
 }
 
 #' @rdname jobs
@@ -131,6 +148,7 @@ format.tfdistribute_job <- function(x, ...) {
   }
   c(
     paste0("<job> ", x$id, ": ", state$state, step),
+    if (identical(state$state, "queued")) paste0("  ", state$message),
     format_tasks(task_table(state$tasks)),
     if (length(state$notes) > 0) paste0("  ! ", unlist(state$notes)),
     paste0("  model_dir: ", x$model_dir),

@@ -31,7 +31,7 @@ task_command <- function(cluster = NULL) {
 task_environment <- function(cluster = NULL) {
   libraries <- if (length(cluster$libraries) > 0) cluster$libraries else .libPaths()
   variables <- as.list(cluster$environment)
-  if (inherits(cluster, "tfdistribute_ssh_cluster")) {
+  if (is_on_hosts(cluster)) {
     # A login without a terminal often has no locale, in which R would not print all characters.
     variables$LANG <- variables$LANG %||% "C.UTF-8"
   }

@@ -3,7 +3,7 @@
 #' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
 #' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for
 #' an estimator with a cluster in its [run_config()]. This session is never one of the processes. They are started on
-#' this machine, or on the hosts of an [ssh_cluster()].
+#' this machine, on the hosts of an [ssh_cluster()], or on the nodes of a [slurm_cluster()].
 #'
 #' @section What the processes get:
 #' The description of the model, its functions with the variables that they use, the attached packages, the state of the
@@ -12,7 +12,7 @@
 #' pointers cannot be sent: a function must create its own. Python modules are imported again.
 #' @section While it trains:
 #' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes end within ten seconds. The job also
-#' ends with this session. RStudio shows a job with `wait = FALSE` among its background jobs. Every process has a log in
+#' ends with this session, unless it is one of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its background jobs. Every process has a log in
 #' the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are restarted as described in
 #' [local_cluster()], and the history records it.
 #' @section One process or several:
@@ -212,8 +212,11 @@ show_processes <- function(cluster, verb) {
   ))
 }
 
-# "this machine", or "2 hosts".
+# "this machine", "2 hosts" or "2 nodes of Slurm".
 show_hosts <- function(cluster) {
+  if (inherits(cluster, "tfdistribute_slurm_cluster")) {
+    return(paste(several(cluster$nodes, "node"), "of Slurm"))
+  }
   hosts <- length(unique(cluster$hosts))
   if (hosts == 0) "this machine" else several(hosts, "host")
 }

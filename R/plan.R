@@ -3,13 +3,13 @@
 #' Shows every task of a cluster before anything is started: its host, its role, which part of the data it reads, its
 #' batches, where it writes, and the command that starts it. It reads no data. It starts Python, but not TensorFlow.
 #'
-#' The tasks of a [local_cluster()] or an [ssh_cluster()] are started by [launch()] and the verbs that train. Those of a
-#' [cluster()] on several machines all run the same script, each with its own `TF_CONFIG`.
+#' The tasks of a [local_cluster()], an [ssh_cluster()] or a [slurm_cluster()] are started by [launch()] and the verbs
+#' that train. Those of a [cluster()] on several machines all run the same script, each with its own `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.
 #' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL if not known yet.
-#' @param cluster A [cluster()], [local_cluster()] or [ssh_cluster()]; by default that of the estimator's
+#' @param cluster A [cluster()], [local_cluster()], [ssh_cluster()] or [slurm_cluster()]; by default that of the estimator's
 #'   [run_config()]. NULL for this process alone.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say. Without a cluster,
 #'   a strategy determines the number of devices.
@@ -133,7 +133,9 @@ print.tfdistribute_plan <- function(x, ...) {
     writeLines(c(
       "! TensorFlow's servers listen on every network interface, without password or encryption.",
       "  Anyone who can connect can run code.",
-      if (any(x$host[is.na(x$port) & listening] != "localhost")) {
+      if (all(grepl("^node [0-9]+$", x$host[listening]))) {
+        "  Whoever can log in to the nodes of Slurm, or shares their network, can connect."
+      } else if (any(x$host[is.na(x$port) & listening] != "localhost")) {
         firewall_rules(unique(x$host[listening]))
       } else if (anyNA(x$port[listening])) {
         "  With a private network, only the processes of the job can connect."

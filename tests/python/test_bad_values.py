@@ -37,6 +37,7 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "cluster": (Cluster, "addresses", {"chief": "a:1"}),
     "local_cluster": (Cluster, "local", {"workers": 2}),
     "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),
+    "slurm_cluster": (Cluster, "slurm", {"nodes": 2, "workers": 2}),
     "run_config": (RunSettings, "", {}),
     "dnn_regressor": (
         Model,

@@ -9,6 +9,7 @@ valid_arguments <- function(name) {
     cluster = list(chief = "a:1"),
     local_cluster = list(workers = 2),
     ssh_cluster = list(hosts = "a"),
+    slurm_cluster = list(nodes = 2, workers = 2),
     dnn_regressor = list(hidden_units = 4, feature_columns = column_numeric("x")),
     dnn_linear_combined_regressor = list(
       dnn_hidden_units = 4,

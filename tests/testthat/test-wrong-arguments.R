@@ -120,6 +120,7 @@ needed_values <- function(name) {
     name,
     cluster = list(chief = "a:1"),
     ssh_cluster = list(hosts = "a"),
+    slurm_cluster = list(nodes = 2),
     dnn_linear_combined_classifier = ,
     dnn_linear_combined_regressor = list(linear_feature_columns = column_numeric("wt")),
     hook_checkpoint_saver = ,

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import Address, parse_address
+from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
@@ -14,7 +15,6 @@ from tfdistribute.cluster.spec import (
     Task,
     chief_of,
 )
-from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.descriptions import Description
 from tfdistribute.sharding import Shard, replica_batch_size
@@ -162,7 +162,7 @@ def _logical_devices(rows: Rows, named: object) -> tuple[str, ...]:
 
 
 def _command(cluster: Cluster | None, workload: Workload) -> str:
-    started_by_verb = isinstance(cluster, (LocalCluster, SshCluster)) and workload.script is None
+    started_by_verb = isinstance(cluster, (LocalCluster, HostsCluster)) and workload.script is None
     what = (
         ["-e", "tfdistribute:::run_task()"] if started_by_verb else [workload.script or "train.R"]
     )
@@ -193,7 +193,7 @@ def _task(
 
 
 def _host(cluster: Cluster, task: Task, address: Address | None) -> str:
-    if isinstance(cluster, SshCluster):
+    if isinstance(cluster, HostsCluster):
         return cluster.host_of(task)
     return address.host if address else "localhost"
 

@@ -33,17 +33,17 @@ from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
 )
 def test_a_hostile_host_name_is_refused(host: str):
     with pytest.raises(ClusterError, match=r"not the name of a host") as caught:
-        SshCluster(("node-a", host), workers=2)
+        SshCluster(hosts=("node-a", host), workers=2)
     assert caught.value.argument == "hosts"
 
 
 def test_names_aliases_and_users_are_hosts():
     hosts = ("node-a", "me@node_b.example", "10.0.0.1", "A")
-    assert SshCluster(hosts, workers=2).hosts == hosts
+    assert SshCluster(hosts=hosts, workers=2).hosts == hosts
 
 
 def test_tasks_are_dealt_to_the_hosts_in_turn_and_the_evaluator_is_beside_the_chief():
-    cluster = SshCluster(("a", "b"), workers=3, ps=2)
+    cluster = SshCluster(hosts=("a", "b"), workers=3, ps=2)
     assert {str(task): cluster.host_of(task) for task in cluster.tasks} == {
         "chief 0": "a",
         "worker 0": "b",
@@ -52,7 +52,7 @@ def test_tasks_are_dealt_to_the_hosts_in_turn_and_the_evaluator_is_beside_the_ch
         "ps 1": "b",
         "evaluator 0": "a",
     }
-    slots = SshCluster(("a", "a", "b"), workers=3)
+    slots = SshCluster(hosts=("a", "a", "b"), workers=3)
     assert slots.host_of(Task("worker", 0)) == "a"
     assert slots.host_of(Task("worker", 1)) == "b"
 

@@ -9,12 +9,16 @@ from typing import Any
 
 from tfdistribute import engine, plan, versions
 from tfdistribute.cluster.checks import check, check_tf_configs
+from tfdistribute.cluster.cluster_spec import read_cluster_spec
 from tfdistribute.cluster.facts import facts_of_cluster
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.slurm_environment import read_slurm
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.places import check_ssh_cluster
+from tfdistribute.launch.slurm.queued import check_slurm_cluster
 from tfdistribute.run_config import check_strategy_of_cluster
 from tfdistribute.strategies import Strategy
 
@@ -30,6 +34,8 @@ def check_cluster(
     found = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
     if isinstance(cluster, SshCluster):
         found += check_ssh_cluster(cluster, environment or {}, versions.tensorflow())
+    if isinstance(cluster, SlurmCluster):
+        found += check_slurm_cluster(cluster)
     return _as_rows(found)
 
 
@@ -44,10 +50,18 @@ def check_tf_config(
     return _as_rows(check_tf_configs(texts, devices_per_worker, batch_size, late))
 
 
-def read_cluster(text: str) -> dict[str, Any] | None:
-    """Parse TF_CONFIG for cluster_from_environment()."""
-    found = read_tf_config({"TF_CONFIG": text})
-    return None if found is None else dataclasses.asdict(found)
+def read_cluster(environment: dict[str, str]) -> dict[str, Any] | None:
+    """Read the cluster of this process for cluster_from_environment(): the first that a variable describes."""
+    readers = {
+        "TF_CONFIG": read_tf_config,
+        "SLURM_JOB_ID": read_slurm,
+        "CLUSTER_SPEC": read_cluster_spec,
+    }
+    for source, read in readers.items():
+        found = read(environment)
+        if found is not None:
+            return {**dataclasses.asdict(found), "source": source}
+    return None
 
 
 def plan_tasks(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.files import is_remote
@@ -14,6 +15,8 @@ from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import Job, must_launch
+from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.slurm.queued import submit_job
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import check_strategy_of_cluster
 from tfdistribute.strategies import Strategy
@@ -44,7 +47,7 @@ def prepare_job(
         check_access(workload.model_dir)
         check_free(workload.model_dir)
     return {
-        "directory": private_directory.new_directory(),
+        "directory": _new_directory(cluster, workload.model_dir),
         "max_steps": None if steps is None else newest_step(workload.model_dir) + steps,
     }
 
@@ -67,7 +70,19 @@ def start_job(directory: str, task_file: str, **fields: Any) -> dict[str, Any]:
         "digest": private_directory.digest_of(task_file),
         "tensorflow": versions.tensorflow(),
     }
-    return start_supervisor(read(Job, {**fields, **own}))
+    job = read(Job, {**fields, **own})
+    return submit_job(job) if isinstance(job.cluster, SlurmCluster) else start_supervisor(job)
+
+
+def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
+    """Return the script that sbatch would get."""
+    return queued.script_of(cluster, model_dir)
+
+
+def _new_directory(cluster: Cluster, model_dir: str | None) -> str:
+    if isinstance(cluster, SlurmCluster):
+        return queued.new_directory(model_dir, os.getcwd())
+    return private_directory.new_directory()
 
 
 def task_event(event: str, fields: dict[str, Any] | None = None) -> None:

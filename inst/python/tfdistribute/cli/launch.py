@@ -19,8 +19,7 @@ from tfdistribute.files import absolute_path
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import LEVELS
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.start import CODES
-from tfdistribute.launch.supervisor import supervise
+from tfdistribute.launch.start import CODES, supervise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

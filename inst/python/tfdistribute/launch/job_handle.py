@@ -14,15 +14,16 @@ from tfdistribute.errors import ArgumentError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
-from tfdistribute.launch.host.logs import LogReader, fallback_directory
-from tfdistribute.launch.state import RESULT_FILE, STATE_FILE
+from tfdistribute.launch.host.logs import LogReader
+from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.state import RESULT_FILE, STATE_FILE, read_json, result_of
 
 _TICK_S = 0.02
 
 # How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
 
-_HANDLE = ("id", "pid", "logs", "model_dir", "verb")
+_HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "max_steps")
 
 Handle = Mapping[str, Any]
 
@@ -48,12 +49,16 @@ def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
 
 
 def is_running(job: Handle) -> bool:
-    """Return whether the supervisor of a job is running."""
+    """Return whether the supervisor of a job is running, or will be."""
+    if job.get("slurm_id"):
+        return job_state(job)["ended"] is None
     return private_directory.is_locked(str(job["directory"]))
 
 
 def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
+    if job.get("slurm_id"):
+        return queued.state_of(job)
     reap_supervisors()
     directory = str(job["directory"])
     running = private_directory.is_locked(directory)
@@ -68,20 +73,6 @@ def job_state(job: Handle) -> dict[str, Any]:
         time.sleep(_TICK_S)
         reap_supervisors()
     return result or result_of(job) or _gone(job, state or {})
-
-
-def result_of(job: Handle) -> dict[str, Any] | None:
-    """Read the result of a job that has ended."""
-    fallback = fallback_directory(str(job["id"]))
-    for directory in (job.get("logs"), fallback):
-        if directory is None:
-            continue
-        if directory == fallback and not private_directory.is_private(fallback):
-            continue
-        found = read_json(os.path.join(str(directory), RESULT_FILE))
-        if found is not None and found.get("id") == job["id"]:
-            return found
-    return None
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
@@ -139,6 +130,8 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
 
     With ``wait_s=0`` the request is only sent.
     """
+    if job.get("slurm_id"):
+        return queued.stop(job, wait_s)
     pid = int(job["pid"])
     if is_running(job):
         os.kill(pid, signal.SIGTERM)
@@ -162,7 +155,10 @@ def running_jobs() -> Iterator[dict[str, Any]]:
 
 
 def find_job(name: str) -> dict[str, Any] | None:
-    """Find a running job by its id, its model_dir or its log directory; return its handle or None."""
+    """Find a running or waiting job by its id, its model_dir or its log directory; return its handle or None."""
+    found = queued.find(name)
+    if found is not None:
+        return found
     path = files.canonical_path(name)
     for job in running_jobs():
         directories = [job["model_dir"], job["logs"]]
@@ -174,13 +170,14 @@ def find_job(name: str) -> dict[str, Any] | None:
     return next((job for job in running_jobs() if job["pid"] == holder), None)
 
 
-def read_json(path: str) -> dict[str, Any] | None:
-    """Read one JSON object from a file; None if there is none."""
-    try:
-        found = files.read_json(path)
-    except (OSError, ValueError):
-        return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+def last_job(name: str) -> dict[str, Any] | None:
+    """Find a job as ``find_job``, or the last one that ended in a model_dir; return its handle or None."""
+    found = find_job(name)
+    if found is not None or files.is_remote(name):
+        return found
+    logs = os.path.join(files.canonical_path(name), "logs")
+    result = read_json(os.path.join(logs, RESULT_FILE))
+    return None if result is None or "id" not in result else handle_of(result, logs)
 
 
 def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from tfdistribute.history_file import COLUMNS, LossRows
@@ -59,6 +60,23 @@ class Progress:
             self.global_step = step if step is not None else self.global_step
             stopped_by = event.get("stopped_by")
             self.stopped_by = None if stopped_by is None else str(stopped_by)
+
+    def as_values(self) -> dict[str, Any]:
+        """Return everything as plain values, for ``restore``."""
+        return {**asdict(self), "evaluations": self.evaluation_rows}
+
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Take over what another supervisor of the job had."""
+        for name in ("global_step", "last_step", "checkpoint"):
+            setattr(self, name, whole_number(values.get(name)))
+        self.steps_lost = whole_number(values.get("steps_lost")) or 0
+        losses: dict[str, Any] = values.get("losses") or {}
+        for row in losses.get("rows") or ():
+            self.losses.take({name: number(row.get(name)) for name in COLUMNS})
+        for row in values.get("evaluations") or ():
+            step = whole_number(row.get("global_step"))
+            if step is not None:
+                self.evaluations[step] = {str(name): number(each) for name, each in row.items()}
 
     def _take_session(self, event: dict[str, Any], step: int) -> None:
         self.last_step = whole_number(event.get("last_step"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfdistribute.checkpoints.leftovers import tidy
-from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
@@ -63,7 +63,7 @@ def set_up(job: Job) -> JobSetup:
 
 def _enter_network(job: Job) -> tuple[bool, list[str]]:
     """Enter a private network if wanted and possible; return whether, and notes for the user."""
-    if isinstance(job.cluster, SshCluster):
+    if isinstance(job.cluster, HostsCluster):
         return False, [network.HOSTS_RISK]
     wanted = job.cluster.supervision.network
     if wanted == "open":

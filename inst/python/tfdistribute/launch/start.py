@@ -1,4 +1,4 @@
-"""Start of the supervisor as a process, and its entry point."""
+"""Supervision of a job in this process, and the start of a process for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from typing import Any
 
 from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError, from_values
 from tfdistribute.launch import failures
-from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.allocation import Allocation
+from tfdistribute.launch.host import private_directory, processes
+from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job, read_job, write_job
-from tfdistribute.launch.job_handle import adopt, handle_of, read_json, reap_supervisors, result_of
-from tfdistribute.launch.state import STATE_FILE, replace
-from tfdistribute.launch.supervisor import supervise
+from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
+from tfdistribute.launch.setup import set_up
+from tfdistribute.launch.state import QUEUED, STATE_FILE, read_json, replace, result_of
+from tfdistribute.launch.supervisor import OnState, Supervisor
 
 # How long the supervisor may take to start.
 START_S = 20.0
@@ -35,6 +38,35 @@ _CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from tfdistribute.launch.start import main; sys.exit(main(sys.argv[1:]))"
 )
+
+
+def supervise(
+    job: Job, on_state: OnState | None = None, allocation: Allocation | None = None
+) -> dict[str, Any]:
+    """Run a job to its end: start its tasks, restart lost ones, and end them all. Return the job's last state.
+
+    All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
+    with the state at most ten times a second.
+
+    Raises:
+        TfdistributeError: nothing could be started; see ``setup.set_up``.
+    """
+    private_directory.lock(job.directory)
+    allocation = allocation or Allocation()
+    values: dict[str, Any] = {}
+    with StopRequests(allocation.signals) as stops:
+        setup = set_up(job)
+        processes.adopt_orphans()
+        try:
+            values = Supervisor(job, setup, stops, on_state, allocation).run()
+        finally:
+            processes.kill_children()
+            setup.release()
+            if values.get("state") == QUEUED:
+                private_directory.release(job.directory)
+            else:
+                private_directory.remove(job.directory)
+    return values
 
 
 def start_supervisor(job: Job) -> dict[str, Any]:

@@ -7,11 +7,13 @@ import json
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from tfdistribute.launch.host.logs import is_usable
+from tfdistribute import files
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.task_process import TaskProcess
@@ -19,7 +21,9 @@ from tfdistribute.launch.task_process import TaskProcess
 STATE_FILE = "state.json"
 RESULT_FILE = "result.json"
 
-ENDED = ("done", "failed", "stopped")
+# The end of a supervisor that will be started again.
+QUEUED = "queued"
+ENDED = ("done", "failed", "stopped", QUEUED)
 
 # Intervals between two writes, with news and without.
 _NEWS_INTERVAL_S = 0.1
@@ -32,13 +36,14 @@ class JobState:
 
     Args:
         state: "starting", "training", "evaluating", "predicting", "restarting", "stopping", "done", "failed" or
-            "stopped".
+            "stopped"; "queued" while it waits for a scheduler.
         message: The state as a sentence.
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".
         failure: The root cause; None without a failure.
         started: Epoch seconds.
         ended: Epoch seconds; None before the end.
+        slurm_id: Its number in Slurm; None elsewhere.
     """
 
     job: Job
@@ -51,6 +56,7 @@ class JobState:
     failure: dict[str, Any] | None = None
     started: float = field(default_factory=time.time)
     ended: float | None = None
+    slurm_id: str | None = None
 
     def note(self, text: str) -> None:
         """Add a note for the user, once."""
@@ -65,6 +71,7 @@ class JobState:
             "id": self.job.id,
             "pid": os.getpid(),
             "host": socket.gethostname(),
+            "slurm_id": self.slurm_id,
             "verb": self.job.verb,
             "started": self.started,
             "ended": self.ended,
@@ -118,6 +125,29 @@ def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
             with contextlib.suppress(OSError):
                 replace(os.path.join(directory, RESULT_FILE), values)
                 return
+
+
+def result_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read the result of a job that has ended, given its handle."""
+    fallback = fallback_directory(str(job["id"]))
+    for directory in (job.get("logs"), fallback):
+        if directory is None:
+            continue
+        if directory == fallback and not private_directory.is_private(fallback):
+            continue
+        found = read_json(os.path.join(str(directory), RESULT_FILE))
+        if found is not None and found.get("id") == job["id"]:
+            return found
+    return None
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """Read one JSON object from a file; None if there is none."""
+    try:
+        found = files.read_json(path)
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def replace(path: str, values: dict[str, Any]) -> None:

@@ -12,23 +12,23 @@ from typing import Any
 from tfdistribute.cluster.spec import PS, START_PATIENCE, ClusterSpec
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.launch import diagnosis, failures
+from tfdistribute.launch.allocation import Allocation
 from tfdistribute.launch.deadlines import Overdue, find_overdue
-from tfdistribute.launch.host import private_directory, processes
+from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_page import JobPages
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pause_s
-from tfdistribute.launch.setup import JobSetup, set_up
-from tfdistribute.launch.state import ENDED, STATE_FILE, JobState, StateFile, write_result
+from tfdistribute.launch.setup import JobSetup
+from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, StateFile, write_result
 from tfdistribute.launch.task_group import TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
 
 TICK_S = 0.03
 
-# How long the chief may take to save a checkpoint, and a task to end after SIGTERM.
-SAVE_S = 4.0
+# How long a task may take to end after SIGTERM.
 TERM_S = 2.0
 
 # How long Python may take to write its stacks, R to write its calls, and a failed task to write its log.
@@ -40,35 +40,20 @@ LAST_LOG_S = 1.0
 OnState = Callable[[dict[str, Any]], None]
 
 
-def supervise(job: Job, on_state: OnState | None = None) -> dict[str, Any]:
-    """Run a job to its end: start its tasks, restart lost ones, and end them all. Return the job's last state.
-
-    All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
-    with the state at most ten times a second.
-
-    Raises:
-        TfdistributeError: nothing could be started; see ``setup.set_up``.
-    """
-    private_directory.lock(job.directory)
-    with StopRequests() as stops:
-        setup = set_up(job)
-        processes.adopt_orphans()
-        try:
-            return Supervisor(job, setup, stops, on_state).run()
-        finally:
-            processes.kill_children()
-            setup.release()
-            private_directory.remove(job.directory)
-
-
 class Supervisor:
     """The supervisor of one job."""
 
     def __init__(
-        self, job: Job, setup: JobSetup, stops: StopRequests, on_state: OnState | None = None
+        self,
+        job: Job,
+        setup: JobSetup,
+        stops: StopRequests,
+        on_state: OnState | None,
+        allocation: Allocation,
     ) -> None:
         self.job = job
         self.setup = setup
+        self._allocation = allocation
         self.tasks = TaskGroup(setup)
         self.progress = Progress()
         network = "private" if setup.is_private else "open"
@@ -89,6 +74,7 @@ class Supervisor:
         self._chief_done_at: float | None = None
         self._stops = stops
         self._parent = None if job.parent_pid is None else processes.start_time(job.parent_pid)
+        allocation.resume(self.state, self.progress)
 
     def run(self) -> dict[str, Any]:
         """Supervise until the end, write the result, and return the last state."""
@@ -98,7 +84,7 @@ class Supervisor:
             for note in notes or ():
                 self.state.note(note)
             if notes is not None:
-                self.tasks.start(self.tasks, 0)
+                self.tasks.start(self.tasks, self._attempt)
             while self.state.state not in ENDED:
                 self._tick()
                 time.sleep(TICK_S)
@@ -111,11 +97,11 @@ class Supervisor:
         self.tasks.kill()
         self._poll()
         self.tasks.close()
-        self.state.ended = time.time()
-        values = self._values()
-        write_result(values, self.setup.result_directories)
+        if self.state.state != QUEUED:
+            self.state.ended = time.time()
+            write_result(self._values(), self.setup.result_directories)
         self._write(at_once=True)
-        return values
+        return self._values()
 
     def _tick(self) -> None:
         self._poll()
@@ -139,6 +125,8 @@ class Supervisor:
             for event in task.take_events():
                 self._file.mark_news()
                 self.progress.take(event, task.task == self.policy.chief)
+                if event["event"] in ("checkpoint", "evaluation"):
+                    self._allocation.keep(self.progress)
             while task.view.notes:
                 self.state.note(f"{task.name}: {task.view.notes.pop(0)}")
         self._update_phase()
@@ -164,6 +152,10 @@ class Supervisor:
 
     def _is_over(self) -> bool:
         return self._stops.count > 0 or self._parent_is_gone()
+
+    @property
+    def _attempt(self) -> int:
+        return self.state.restarts + self._allocation.starts_before
 
     def _views(self) -> list[TaskView]:
         return [task.view for task in self.tasks if task not in self._due]
@@ -225,7 +217,7 @@ class Supervisor:
         due = [task for task, moment in self._due.items() if moment <= now]
         for task in due:
             del self._due[task]
-        self.tasks.start(due, self.state.restarts)
+        self.tasks.start(due, self._attempt)
 
     # Deadlines ------------------------------------------------------------------------------------
 
@@ -293,6 +285,10 @@ class Supervisor:
     # End ------------------------------------------------------------------------------------------
 
     def _fail_by(self, task: TaskProcess) -> None:
+        elsewhere = self._allocation.why_elsewhere(task.view, self.progress)
+        if elsewhere is not None:
+            self._queue(elsewhere)
+            return
         self.tasks.kill(each for each in self.tasks if each is not task)
         # A task that reported its failure may still be writing its log.
         self._wait(lambda: not task.view.is_running, LAST_LOG_S)
@@ -310,16 +306,26 @@ class Supervisor:
         has_trained = self.job.trains and chief.view.stepped_at is not None
         if is_requested and has_trained and chief.view.is_running:
             chief.request_end(signal.SIGINT, whole_group=False)
-            self._wait(lambda: not chief.view.is_running, SAVE_S)
+            self._wait(lambda: not chief.view.is_running, self._allocation.save_s(self._stops))
         for task in self.tasks:
             task.request_end(signal.SIGTERM)
         self._wait(lambda: self.tasks.has_ended, TERM_S)
-        step = self.progress.checkpoint
-        saved = "" if step is None else f" Its last checkpoint is of step {step}."
+        again = self._allocation.why_again(self._stops)
+        if again is not None:
+            self._queue(again)
+            return
         why = (
             "The job was stopped." if is_requested else "The session that started the job is gone."
         )
-        self.state.state, self.state.message = "stopped", f"{why}{saved}"
+        self.state.state, self.state.message = "stopped", f"{why}{self._saved()}"
+
+    def _queue(self, why: str) -> None:
+        self.state.state, self.state.message = QUEUED, f"{why}{self._saved()} The job continues."
+        self.state.note(self.state.message)
+
+    def _saved(self) -> str:
+        step = self.progress.checkpoint
+        return "" if step is None else f" Its last checkpoint is of step {step}."
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:
         """Keep polling and writing; a second request to stop ends the wait."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from tfdistribute import task_events
+from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
-from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
 from tfdistribute.launch.host import hardware
@@ -61,7 +61,7 @@ class TaskGroup:
             training = [task for task in tasks if task.trains]
             cores = hardware.assign_cores(place.cores(), len(training))
             self._cores.update(zip(training, cores, strict=True))
-            if isinstance(self.job.cluster, (LocalCluster, SshCluster)):
+            if isinstance(self.job.cluster, (LocalCluster, HostsCluster)):
                 gpus = place.gpus(self.job.environment)
                 per_worker = self.job.cluster.devices_per_worker
                 self._gpus.update(hardware.assign_gpus(gpus, tasks, per_worker))

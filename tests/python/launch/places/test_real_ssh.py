@@ -19,6 +19,7 @@ from tfdistribute.launch.start import start_supervisor
 
 pytestmark = [
     pytest.mark.jobs,
+    pytest.mark.cluster,
     pytest.mark.skipif(not has_sshd(), reason="needs ssh and sshd"),
 ]
 

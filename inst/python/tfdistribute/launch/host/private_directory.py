@@ -31,10 +31,14 @@ _MACHINE_ID = Path("/etc/machine-id")
 _locks: dict[str, int] = {}
 
 
-def new_directory() -> str:
-    """Create and lock a directory for a job, and remove the directories of jobs whose processes were killed."""
-    remove_abandoned()
-    made = tempfile.mkdtemp(prefix=_UNFINISHED)
+def new_directory(parent: str | None = None) -> str:
+    """Create and lock a directory for a job.
+
+    Without a ``parent`` it is a temporary one, and those of jobs whose processes were killed are removed.
+    """
+    if parent is None:
+        remove_abandoned()
+    made = tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent)
     # Locked before it gets its final name, so that no other process takes it for abandoned.
     directory = os.path.join(os.path.dirname(made), _PREFIX + made.rpartition(_UNFINISHED)[2])
     lock(made)
@@ -175,9 +179,9 @@ def is_locked(directory: str) -> bool:
     return False
 
 
-def own_directories() -> Iterator[str]:
-    """Iterate over the private directories of this user's jobs."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def own_directories(parent: str | None = None) -> Iterator[str]:
+    """Iterate over the private directories of this user's jobs in a directory, by default that for temporary files."""
+    for path in Path(parent or tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if is_private(str(path)):
             yield str(path)
 

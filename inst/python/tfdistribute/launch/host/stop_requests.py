@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,14 +14,19 @@ class StopRequests:
     """Counter of stop signals within a ``with`` block.
 
     The first signal requests a checkpoint and the end; the second ends without waiting.
+
+    Args:
+        names: Names of the signals.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str] = SIGNALS) -> None:
         self.count = 0
+        self.first: int | None = None
+        self._names = names
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequests:
-        for number in (getattr(signal, name) for name in SIGNALS):
+        for number in (getattr(signal, name) for name in self._names):
             self._before[number] = signal.signal(number, self._increment)
         return self
 
@@ -33,5 +39,6 @@ class StopRequests:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _increment(self, *_: object) -> None:
+    def _increment(self, number: int, _: object) -> None:
+        self.first = number if self.first is None else self.first
         self.count += 1

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.spec import Cluster, Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.places import srun, ssh
 from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.places.opening import PYTHON, connect, open_hosts
 from tfdistribute.launch.places.place import Place
 from tfdistribute.launch.places.preflight import Needs, check_hosts
-from tfdistribute.launch.places.remote import RemotePlace
-from tfdistribute.launch.places.ssh import transport_to
+from tfdistribute.launch.places.remote import RemotePlace, Transport
 from tfdistribute.rules import Finding
 
 # How long an agent that started nothing may take to end.
@@ -27,7 +29,7 @@ def check_ssh_cluster(
     """List what is wrong with the hosts of a cluster whose tasks are R, without starting any."""
     together: list[RemotePlace] = []
     for host in dict.fromkeys(cluster.hosts):
-        RemotePlace(host, transport_to(host, cluster), "", together)
+        RemotePlace(host, ssh.transport_to(host, cluster), "", together)
     needs = Needs(
         rscript=cluster.rscript,
         python=environment.get(PYTHON),
@@ -48,15 +50,22 @@ def check_ssh_cluster(
 def places_of(job: Job, is_private: bool) -> Mapping[Task, Place]:
     """Return the place of each task of a job."""
     cluster = job.cluster
-    if not isinstance(cluster, SshCluster):
+    if not isinstance(cluster, HostsCluster):
         return dict.fromkeys(job.tasks, LocalPlace(job.directory, is_private))
     hosts = {task: cluster.host_of(task) for task in job.tasks}
     together: list[RemotePlace] = []
     places = {
-        host: RemotePlace(host, transport_to(host, cluster), job.directory, together)
+        host: RemotePlace(host, _transport_to(host, cluster), job.directory, together)
         for host in dict.fromkeys(hosts.values())
     }
     return {task: places[host] for task, host in hosts.items()}
+
+
+def _transport_to(host: str, cluster: Cluster) -> Transport:
+    if isinstance(cluster, SshCluster):
+        return ssh.transport_to(host, cluster)
+    assert isinstance(cluster, SlurmCluster)
+    return srun.transport_to(host, cluster)
 
 
 def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) -> list[str] | None:

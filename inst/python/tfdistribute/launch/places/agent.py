@@ -126,6 +126,8 @@ class Process:
 
         def prepare() -> None:
             die_with_parent(parent, signal.SIGKILL)
+            if not message["ignores_end"]:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
             if cores and sys.platform == "linux":
                 os.sched_setaffinity(0, cores)
 
@@ -202,8 +204,7 @@ class Agent:
         hello = {"pid": os.getpid(), "executable": sys.executable, "directory": self.directory}
         self._send({"op": "hello", "time": time.time(), **hello})
         while time.monotonic() - self.heard < self.lease_s:
-            writers = [self.output] if self.waiting else []
-            wait_s = TICK_S if self.processes else 0.25
+            writers, wait_s = [self.output][: len(self.waiting)], TICK_S if self.processes else 0.25
             if select.select([0], writers, [], wait_s)[0] and not self._receive():
                 return
             for number, process in list(self.processes.items()):
@@ -215,8 +216,7 @@ class Agent:
     def _receive(self) -> bool:
         """Obey the frames that have arrived; return False at the end of the input."""
         data = os.read(0, 1 << 18)
-        self.incoming += data
-        self.heard = time.monotonic()
+        self.incoming, self.heard = self.incoming + data, time.monotonic()
         while len(self.incoming) >= 8:
             length, head = struct.unpack(">II", self.incoming[:8])
             if len(self.incoming) < 4 + length:
@@ -270,10 +270,9 @@ class Agent:
 
 def serve(directory: str, lease_s: float, guard: int) -> None:
     """Be the agent: a child of the guard, which ends with it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
-        die_with_parent(guard, signal.SIGTERM)
+        die_with_parent(guard, signal.SIGHUP)
         call_kernel(ADOPT_ORPHANS, 1)
         Agent(directory, lease_s).run()
     finally:
@@ -283,6 +282,7 @@ def serve(directory: str, lease_s: float, guard: int) -> None:
 
 def main() -> None:
     """Be the guard: wait for the end of the agent, and end what it has left."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Slurm sends it to every process of a job.
     call_kernel(ADOPT_ORPHANS, 1)
     directory, guard = make_directory(sys.argv[2]), os.getpid()
     agent = os.fork()

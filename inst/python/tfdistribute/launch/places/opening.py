@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.preflight import Needs, check_hosts
@@ -17,14 +17,17 @@ PYTHON = "RETICULATE_PYTHON"
 # Mistakes that one error lists.
 _MOST_LINES = 8
 # What this machine keeps in a job's private directory for itself.
-_OWN = ("lock", "job.json", "state.json", "supervisor.log", "events", "tmp")
+_OWN = (
+    *("lock", "job.json", "state.json", "supervisor.log", "events", "tmp"),
+    *("submission.json", "progress.json"),
+)
 
 
 def open_hosts(
     hosts: Sequence[RemotePlace], job: Job, is_over: Callable[[], bool]
 ) -> list[str] | None:
     """Connect, check and send the job's files; as ``places.open_places``."""
-    assert isinstance(job.cluster, SshCluster)
+    assert isinstance(job.cluster, HostsCluster)
     files = list(_files_to_send(job.directory))
     found = connect(hosts, is_over)
     connected = [host for host in hosts if host.is_connected]
@@ -63,11 +66,11 @@ def _finding(error: ClusterError) -> Finding:
     return Finding(error.argument or "hosts", error.problem, error.remedy or "")
 
 
-def _needs(job: Job, cluster: SshCluster, files: Sequence[str]) -> Needs:
+def _needs(job: Job, cluster: HostsCluster, files: Sequence[str]) -> Needs:
     is_r = job.digest is not None
     training = {
         host: sum(cluster.host_of(task) == host for task in job.tasks if task.trains)
-        for host in cluster.hosts
+        for host in cluster.names_of_hosts
     }
     return Needs(
         model_dir=job.local_model_dir,
@@ -76,7 +79,7 @@ def _needs(job: Job, cluster: SshCluster, files: Sequence[str]) -> Needs:
         python=job.environment.get(PYTHON) if is_r else None,
         environment=job.environment,
         tensorflow=job.tensorflow,
-        host_addresses=cluster.host_addresses,
+        host_addresses=cluster.given_addresses,
         bytes=sum(os.path.getsize(path) for path in files),
         devices={host: count * cluster.devices_per_worker for host, count in training.items()},
     )

@@ -35,12 +35,20 @@ class Transport:
         explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
         python: Python of the agent.
         lease_s: Seconds without a sign of life after which each end gives up the other.
+        argument: The argument of the cluster that names the host.
+        subject: The host as the subject of a relative clause.
+        check: What to do when the reason for a loss is not known.
+        ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
     """
 
     command: Callable[[Sequence[str]], Sequence[str]]
     explain: Callable[[str], tuple[str, str] | None] = field(default=lambda said: None)
     python: str = "python3"
     lease_s: float = 30.0
+    argument: str = "hosts"
+    subject: str = "This host"
+    check: str = "Check that the host runs."
+    ignores_end: bool = False
 
 
 class RemotePlace(Place):
@@ -85,9 +93,9 @@ class RemotePlace(Place):
             self.connection = Connection(command, self._transport.lease_s, self._take)
         except OSError as error:
             raise ClusterError(
-                f'`ssh` is "{command[0]}", which cannot be run: {error.strerror}.',
-                "Install an ssh client, or give its path.",
-                argument="ssh",
+                f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
+                f"Install {os.path.basename(command[0])}, or give its path.",
+                argument=self._transport.argument,
                 value=command[0],
             ) from error
 
@@ -114,15 +122,15 @@ class RemotePlace(Place):
             return explained
         last = f" ({said.splitlines()[-1]})" if said else ""
         why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
-        return f"{why}{last}", "Check that the host runs and that ssh works without a question."
+        return f"{why}{last}", self._transport.check
 
     def problem(self) -> ClusterError:
         """Describe why the host is out of reach."""
         why, remedy = self.why_lost()
         return ClusterError(
-            f'`hosts` holds "{self.host}", which cannot be used: {why}.',
+            f"{self._transport.subject} cannot be used: {why}.",
             remedy,
-            argument="hosts",
+            argument=self._transport.argument,
             value=self.host,
         )
 
@@ -296,6 +304,7 @@ class RemotePlace(Place):
                 "environment": dict(environment or {}),
                 "directory": directory,
                 "cores": list(cores),
+                "ignores_end": self._transport.ignores_end,
                 "log": f"logs/{number}",
                 "events": f"events/{number}" if events is None else events,
             }

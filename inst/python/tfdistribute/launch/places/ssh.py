@@ -69,6 +69,8 @@ def transport_to(host: str, cluster: SshCluster) -> Transport:
         explain=lambda said: explain(said, host, python),
         python=python,
         lease_s=cluster.lease_s,
+        subject=f'`hosts` holds "{host}", which',
+        check="Check that the host runs and that ssh works without a question.",
     )
 
 

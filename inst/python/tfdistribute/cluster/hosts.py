@@ -1,0 +1,106 @@
+"""Clusters whose tasks run on several hosts, and are started there by this package."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tfdistribute.cluster.spec import (
+    EVALUATOR,
+    MOST_PROCESSES,
+    STALL_TIMEOUT_S,
+    Cluster,
+    Supervision,
+    Task,
+    unknown_addresses,
+)
+from tfdistribute.descriptions import check_maximum, check_minimum
+from tfdistribute.errors import ArgumentError
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_MINIMUM = {
+    "workers": 1,
+    "ps": 0,
+    "devices_per_worker": 1,
+    "lease_s": 5,
+    "start_timeout_s": 1,
+    "stall_timeout_s": 1,
+    "restarts": 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsCluster(Cluster):
+    """Processes on hosts; addresses and ports are found when they are started.
+
+    Args:
+        workers: Processes that train: a chief, and the workers 0, 1, ...
+        ps: Parameter servers.
+        evaluator: Whether another process evaluates, on the host of the chief.
+        devices_per_worker: Devices of each process that trains.
+        rscript: Rscript on the hosts.
+        python: Python of the tasks on the hosts; None for that of the session.
+        libraries: Package libraries of R on the hosts; none for those of the session.
+        environment: Environment variables of every task.
+        lease_s: Seconds without a sign of life after which a host counts as lost, and ends its tasks.
+        start_timeout_s: As for a local cluster.
+        stall_timeout_s: As for a local cluster.
+        restarts: As for a local cluster.
+
+    Raises:
+        ArgumentError: a count, a timeout or a variable is out of range.
+    """
+
+    workers: int
+    ps: int = 0
+    evaluator: bool = True
+    devices_per_worker: int = 1
+    rscript: str = "Rscript"
+    python: str | None = None
+    libraries: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    lease_s: float = 30.0
+    start_timeout_s: float = 120.0
+    stall_timeout_s: float = STALL_TIMEOUT_S
+    restarts: int = 3
+
+    def __post_init__(self) -> None:
+        """Check counts, timeouts and variables."""
+        for name, minimum in _MINIMUM.items():
+            check_minimum(name, getattr(self, name), minimum)
+        for name in ("workers", "ps"):
+            check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        for name in self.environment:
+            if _VARIABLE.fullmatch(name) is None:
+                raise ArgumentError(
+                    f"`environment` holds {name!r}, which is not the name of a variable.",
+                    argument="environment",
+                    value=name,
+                )
+
+    @property
+    def names_of_hosts(self) -> tuple[str, ...]:
+        """The hosts, in the order in which they get tasks."""
+        raise NotImplementedError
+
+    @property
+    def given_addresses(self) -> dict[str, str]:
+        """Addresses by host at which the tasks reach each other; those of other hosts are found."""
+        return {}
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Empty text for every task: addresses are not known yet."""
+        return unknown_addresses(self.workers, self.ps, self.evaluator)
+
+    @property
+    def supervision(self) -> Supervision:
+        """Its deadlines and restarts, on an open network."""
+        return Supervision(self.start_timeout_s, self.stall_timeout_s, self.restarts, "open")
+
+    def host_of(self, task: Task) -> str:
+        """Return the host of a task: those that train in turn, servers likewise, the evaluator beside the chief."""
+        number = task.index + (task.type == "worker")
+        hosts = self.names_of_hosts
+        return hosts[0 if task.type == EVALUATOR else number % len(hosts)]

@@ -1,0 +1,163 @@
+"""Clusters on nodes that Slurm allocates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.descriptions import check_maximum, check_minimum
+from tfdistribute.errors import ArgumentError
+
+# Slurm sends its signal up to a minute early, and accepts no larger number of seconds.
+EARLY_S = 60
+_MOST_SIGNAL_S = 65535
+
+_OPTION = re.compile(r"--?([A-Za-z][A-Za-z0-9-]*)([= ][^\n]*)?")
+_MINUTES = re.compile(r"(\d+)(?::(\d+))?")
+_HOURS = re.compile(r"(\d+):(\d+):(\d+)")
+_DAYS = re.compile(r"(\d+)-(\d+)(?::(\d+))?(?::(\d+))?")
+
+# Options of sbatch that follow from arguments, and those with which a job could not work.
+_ARGUMENTS = {
+    "nodes": "nodes",
+    "N": "nodes",
+    "time": "time_limit",
+    "t": "time_limit",
+    "partition": "partition",
+    "p": "partition",
+    "account": "account",
+    "A": "account",
+    "signal": "stop_signal_s",
+    "requeue": "requeue",
+    "no-requeue": "requeue",
+    "ntasks": "workers",
+    "n": "workers",
+    "ntasks-per-node": "workers",
+    "export": "environment",
+}
+_REFUSED = {
+    "array": "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
+    "a": "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
+    "chdir": "Call setwd() before launch(): the job starts in the working directory of this session.",
+    "D": "Call setwd() before launch(): the job starts in the working directory of this session.",
+    "output": "Read the logs by job_logs().",
+    "o": "Read the logs by job_logs().",
+    "error": "Read the logs by job_logs().",
+    "e": "Read the logs by job_logs().",
+    "open-mode": "The package sets it.",
+    "wrap": "The package writes the script.",
+    "wait": "Use launch(wait = TRUE).",
+    "W": "Use launch(wait = TRUE).",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmCluster(HostsCluster, kind="slurm"):
+    """Processes on nodes that Slurm allocates; the supervisor runs on the first of them.
+
+    Args:
+        nodes: Number of nodes.
+        time_limit: As sbatch takes it, such as "04:00:00"; None for that of the partition.
+        partition: Partition; None for Slurm's default.
+        account: Account; None for Slurm's default.
+        options: More options of sbatch, such as "--cpus-per-task=8".
+        setup: Lines of shell that run before the supervisor.
+        stop_signal_s: Seconds before the time limit at which the training is saved.
+        requeue: Whether the job queues again when its time is up, it was preempted, or a node was lost.
+        hosts: Names of the nodes; none before Slurm has allocated them.
+
+    Raises:
+        ArgumentError: as for all clusters of hosts; or an option, a time or a text that sbatch would not take.
+    """
+
+    nodes: int
+    time_limit: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    options: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    stop_signal_s: int = 120
+    requeue: bool = True
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check counts, times and options."""
+        super().__post_init__()
+        check_minimum("nodes", self.nodes, 1)
+        check_minimum("stop_signal_s", self.stop_signal_s, 10)
+        check_maximum("stop_signal_s", self.stop_signal_s, _MOST_SIGNAL_S)
+        check_maximum("nodes", self.nodes, self.workers + self.ps)
+        for name in ("partition", "account"):
+            text = getattr(self, name)
+            if text is not None and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,@-]*", text) is None:
+                raise ArgumentError(
+                    f"`{name}` is {text!r}, which is not a name in Slurm.",
+                    argument=name,
+                    value=text,
+                )
+        self._check_time()
+        for option in self.options:
+            _check_option(option)
+
+    def _check_time(self) -> None:
+        if self.time_limit is None:
+            return
+        seconds = seconds_of(self.time_limit)
+        if seconds is None:
+            raise ArgumentError(
+                f"`time_limit` is {self.time_limit!r}, which Slurm does not read as a time.",
+                'Write "hours:minutes:seconds" or "days-hours", such as "04:00:00" or "2-12".',
+                argument="time_limit",
+                value=self.time_limit,
+            )
+        if seconds <= self.stop_signal_s + EARLY_S:
+            raise ArgumentError(
+                f"`stop_signal_s` is {self.stop_signal_s}, which leaves no time to train within `time_limit` = "
+                f'"{self.time_limit}": Slurm sends its signal up to {EARLY_S} seconds early.',
+                "Use a longer `time_limit` or a smaller `stop_signal_s`.",
+                argument="stop_signal_s",
+                value=str(self.stop_signal_s),
+            )
+
+    @property
+    def names_of_hosts(self) -> tuple[str, ...]:
+        """The nodes, by number before Slurm has allocated them."""
+        return self.hosts or tuple(f"node {number + 1}" for number in range(self.nodes))
+
+
+def seconds_of(time_limit: str) -> int | None:
+    """Return the seconds of a time as Slurm writes it; None if it is not one, or has no end."""
+    text = time_limit.strip()
+    days = hours = minutes = seconds = "0"
+    if found := _MINUTES.fullmatch(text):
+        minutes, seconds = found[1], found[2] or "0"
+    elif found := _HOURS.fullmatch(text):
+        hours, minutes, seconds = found.groups()
+    elif found := _DAYS.fullmatch(text):
+        days, hours, minutes, seconds = (each or "0" for each in found.groups())
+    else:
+        return None
+    return ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
+
+
+def _check_option(option: str) -> None:
+    found = _OPTION.fullmatch(option)
+    if found is None:
+        raise ArgumentError(
+            f"`options` holds {option!r}, which is not an option of sbatch.",
+            'Write each one as a string, such as "--cpus-per-task=8".',
+            argument="options",
+            value=option,
+        )
+    name = found[1] if option.startswith("--") else found[1][0]
+    remedy = _REFUSED.get(name)
+    if name in _ARGUMENTS:
+        remedy = f"Use the argument `{_ARGUMENTS[name]}`."
+    if remedy is not None:
+        raise ArgumentError(
+            f"`options` holds {option!r}, which is not supported there.",
+            remedy,
+            argument="options",
+            value=option,
+        )

@@ -1,0 +1,65 @@
+"""Access to the nodes of a Slurm allocation by srun."""
+
+from __future__ import annotations
+
+import re
+
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.places.remote import Transport
+
+# A step beside others, with all cores, memory and GPUs of the job on its node. It waits only this long for its start.
+_START_S = 20
+_OPTIONS = (
+    "--overlap",
+    "--unbuffered",
+    "--quiet",
+    "--nodes=1",
+    "--ntasks=1",
+    "--input=0",
+    "--cpu-bind=none",
+    "--mpi=none",
+    # The variables of the supervisor, which are those of a login on its node.
+    "--export=ALL",
+    "--kill-on-bad-exit=1",
+    f"--immediate={_START_S}",
+)
+
+# What srun writes, what it means, and what to do.
+_AGAIN = "Train again to continue from the newest checkpoint; Slurm chooses other nodes for it."
+_EXPLANATIONS = (
+    (r"execve\(\)", "it has no {python}", "Give the path of its Python as `python`."),
+    (
+        r"Required node not available|not responding|Communication connection failure|Node failure",
+        "Slurm cannot reach it",
+        _AGAIN,
+    ),
+    (
+        r"Unable to create step|Unable to allocate resources|temporarily disabled",
+        "Slurm starts nothing there",
+        _AGAIN,
+    ),
+)
+
+
+def transport_to(node: str, cluster: SlurmCluster) -> Transport:
+    """Return how a node of this allocation is reached."""
+    python = cluster.python or "python3"
+    return Transport(
+        command=lambda command: ["srun", *_OPTIONS, f"--nodelist={node}", *command],
+        explain=lambda said: explain(said, python),
+        python=python,
+        lease_s=cluster.lease_s,
+        argument="nodes",
+        subject=f"The node {node} of this job",
+        check="See `sinfo` for the state of the node.",
+        # scancel and a preemption send it to all processes, before the chief could save a checkpoint.
+        ignores_end=True,
+    )
+
+
+def explain(said: str, python: str) -> tuple[str, str] | None:
+    """Return the problem and the remedy behind what srun wrote; None if it is not known."""
+    for pattern, problem, remedy in _EXPLANATIONS:
+        if re.search(pattern, said):
+            return problem.format(python=python), remedy
+    return None

@@ -1,0 +1,1 @@
+"""Jobs in the queue of Slurm."""

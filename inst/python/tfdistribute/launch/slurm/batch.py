@@ -1,0 +1,155 @@
+"""Supervisor as the script of a Slurm job, on the first of its nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.slurm_environment import expand_nodes
+from tfdistribute.errors import TfdistributeError
+from tfdistribute.launch import failures
+from tfdistribute.launch.allocation import SAVE_S, Allocation
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.stop_requests import SIGNALS, StopRequests
+from tfdistribute.launch.job import FILE, Job, read_job
+from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.slurm import scheduler
+from tfdistribute.launch.start import CODES, supervise
+from tfdistribute.launch.state import (
+    QUEUED,
+    STATE_FILE,
+    JobState,
+    read_json,
+    replace,
+    write_result,
+)
+from tfdistribute.launch.task_view import TaskView
+
+PROGRESS_FILE = "progress.json"
+
+# How long Slurm may take to end a job that it queues again, and the interval between two writes of the progress.
+_REQUEUE_S = 60.0
+_KEEP_INTERVAL_S = 5.0
+
+
+class SlurmAllocation(Allocation):
+    """The nodes of a Slurm job, which may be taken back and given again.
+
+    Args:
+        job: The job.
+        cluster: Its cluster.
+        slurm_id: Its number in Slurm.
+        starts_before: How often Slurm has started it before.
+    """
+
+    signals = (*SIGNALS, "SIGUSR1")
+
+    def __init__(self, job: Job, cluster: SlurmCluster, slurm_id: str, starts_before: int) -> None:
+        self.starts_before = starts_before
+        self.slurm_id = slurm_id
+        self._cluster = cluster
+        self._home = job.directory
+        self._first_step: int | None = None
+        self._kept_at = 0.0
+
+    def resume(self, state: JobState, progress: Progress) -> None:
+        """Take over the history, the restarts and the notes of the former start."""
+        state.slurm_id = self.slurm_id
+        former = read_json(os.path.join(self._home, STATE_FILE)) or {}
+        kept = read_json(os.path.join(self._home, PROGRESS_FILE))
+        if self.starts_before > 0 and former:
+            state.restarts = int(former.get("restarts") or 0)
+            state.started = float(former.get("started") or state.started)
+            for note in former.get("notes") or ():
+                state.note(str(note))
+        if self.starts_before > 0 and kept is not None:
+            progress.restore(kept)
+            state.message = f"Slurm has started job {self.slurm_id} again."
+        self._first_step = progress.checkpoint
+
+    def keep(self, progress: Progress) -> None:
+        """Write the history beside the state."""
+        now = time.monotonic()
+        if now - self._kept_at > _KEEP_INTERVAL_S or self._kept_at == 0.0:
+            self._kept_at = now
+            try:
+                replace(os.path.join(self._home, PROGRESS_FILE), progress.as_values())
+            except OSError:
+                # A full disk must not end the job; the history then begins later.
+                self._kept_at = 0.0
+
+    def save_s(self, stops: StopRequests) -> float:
+        """Return half of the time that Slurm leaves before the time limit; less after scancel."""
+        has_time = stops.first == signal.SIGUSR1
+        return max(SAVE_S, self._cluster.stop_signal_s / 2) if has_time else SAVE_S
+
+    def why_again(self, stops: StopRequests) -> str | None:
+        """Say why Slurm will start the job again."""
+        if not self._cluster.requeue:
+            return None
+        if stops.first == signal.SIGUSR1:
+            return "The time limit is near, so the job queues again."
+        if scheduler.is_requeued(self.slurm_id, self.starts_before):
+            return "Slurm took back the nodes and queues the job again."
+        return None
+
+    def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
+        """Say why the job queues again: a node is lost for good, and the job trained on it."""
+        has_trained = progress.checkpoint is not None and progress.checkpoint != self._first_step
+        if lost.loss is None or not self._cluster.requeue or not has_trained:
+            return None
+        return f"The node {lost.host} was lost ({lost.loss}), so the job queues again."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run as the supervisor, given the job's private directory; return one of ``CODES``."""
+    directory = arguments[0]
+    private_directory.check_private(directory)
+    job = read_job(os.path.join(directory, FILE))
+    assert isinstance(job.cluster, SlurmCluster)
+    hosts = tuple(expand_nodes(os.environ["SLURM_JOB_NODELIST"]))
+    cluster = dataclasses.replace(job.cluster, hosts=hosts)
+    job = dataclasses.replace(job, cluster=cluster)
+    # What the tasks told a former start is part of the progress.
+    shutil.rmtree(os.path.join(directory, "events"), ignore_errors=True)
+    starts_before = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
+    allocation = SlurmAllocation(job, cluster, os.environ["SLURM_JOB_ID"], starts_before)
+    try:
+        values = supervise(job, allocation=allocation)
+    except TfdistributeError as error:
+        failure = {**failures.error_failure(error), "log_tail": None}
+        state = JobState(job, "failed", error.problem, failure=failure)
+        allocation.resume(state, Progress())
+        values = _end(job, state.as_values((), Progress(), time.monotonic()))
+    if values["state"] == QUEUED:
+        values = _queue_again(job, allocation, values)
+    with contextlib.suppress(OSError):
+        # The directory of all jobs, if this was the last one.
+        os.rmdir(os.path.dirname(directory))
+    return CODES[values["state"]]
+
+
+def _queue_again(job: Job, allocation: SlurmAllocation, values: dict[str, Any]) -> dict[str, Any]:
+    """Let Slurm queue the job again, which ends this process; return the result if Slurm refuses."""
+    if not scheduler.is_requeued(allocation.slurm_id, allocation.starts_before):
+        refused = scheduler.requeue(allocation.slurm_id)
+        if refused is not None:
+            message = f"Slurm does not queue the job again: {refused}"
+            return _end(job, {**values, "state": "stopped", "message": message})
+        # Until Slurm ends this process, its end would be that of the job.
+        time.sleep(_REQUEUE_S)
+    return {**values, "state": "stopped"}
+
+
+def _end(job: Job, values: dict[str, Any]) -> dict[str, Any]:
+    ended = {**values, "ended": time.time()}
+    write_result(ended, job.log_directories)
+    private_directory.remove(job.directory)
+    return ended

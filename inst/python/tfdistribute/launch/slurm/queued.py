@@ -1,0 +1,286 @@
+"""Jobs of Slurm from outside: submission, state, end. The job's directory is on a file system that all share."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tfdistribute import files
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.errors import ModelDirectoryError, TrainingError
+from tfdistribute.launch import failures
+from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.logs import log_directories, tail
+from tfdistribute.launch.job import Job, write_job
+from tfdistribute.launch.slurm import scheduler
+from tfdistribute.launch.slurm.scheduler import QueueEntry
+from tfdistribute.launch.slurm.script import JOBS, OUTPUT, job_script
+from tfdistribute.launch.state import (
+    QUEUED,
+    STATE_FILE,
+    read_json,
+    replace,
+    result_of,
+    write_result,
+)
+from tfdistribute.rules import Finding
+
+SUBMISSION_FILE = "submission.json"
+
+# A state that was written within this time is that of a running supervisor. Slurm is asked at most this often.
+_FRESH_S = 5.0
+# How long a file may take to be seen on another host, and a job to end after scancel.
+_VISIBLE_S = 12.0
+_END_S = 90.0
+_TICK_S = 0.2
+# How old a directory may be without having been submitted.
+_MOST_AGE_S = 3600.0
+
+_ENDED = (
+    *("", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
+    *("OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
+)
+
+Handle = Mapping[str, Any]
+
+# The last answer of Slurm by job, with its time.
+_answers: dict[str, tuple[float, QueueEntry | None]] = {}
+
+
+def jobs_directory(model_dir: str | None, working_directory: str) -> str:
+    """Return where the private directories of jobs are: below model_dir, or the working directory if it is remote."""
+    is_local = model_dir is not None and not files.is_remote(model_dir)
+    return os.path.join(model_dir if is_local and model_dir else working_directory, JOBS)
+
+
+def new_directory(model_dir: str | None, working_directory: str) -> str:
+    """Make the private directory of a job that is to be submitted.
+
+    Raises:
+        BackendError: this machine has no sbatch.
+        ModelDirectoryError: another job of Slurm trains in model_dir or will do so, or it cannot be written.
+    """
+    scheduler.check_available()
+    parent = jobs_directory(model_dir, working_directory)
+    for job in _jobs_in(parent):
+        if job["model_dir"] == model_dir and state_of(job)["ended"] is None:
+            raise ModelDirectoryError(
+                f'`model_dir` "{model_dir}" is in use by another job: number {job["slurm_id"]} of Slurm.',
+                "Wait until it has ended, stop it by stop_job(find_job(model_dir)), or use another `model_dir`.",
+                argument="model_dir",
+                value=model_dir,
+            )
+    try:
+        os.makedirs(parent, exist_ok=True)
+        return private_directory.new_directory(parent)
+    except OSError as error:
+        raise ModelDirectoryError(
+            f'`model_dir` "{model_dir}" cannot be used by a job of Slurm: "{parent}" cannot be written '
+            f"({error.strerror}).",
+            "Choose a directory that this machine and the nodes share, with space on its disk.",
+            argument="model_dir",
+            value=model_dir,
+        ) from error
+
+
+def check_slurm_cluster(cluster: SlurmCluster) -> list[Finding]:
+    """Let Slurm check a cluster, without a job."""
+    refused = scheduler.try_submission(script_of(cluster, None))
+    return [] if refused is None else [Finding("cluster", refused.problem, refused.remedy or "")]
+
+
+def script_of(cluster: SlurmCluster, model_dir: str | None) -> str:
+    """Return the script of a job that would be submitted now."""
+    working_directory = os.getcwd()
+    directory = os.path.join(jobs_directory(model_dir, working_directory), "tfdistribute-job-ID")
+    logs = log_directories("ID", model_dir, working_directory)[0]
+    return job_script(cluster, directory, logs, working_directory, _name(model_dir))
+
+
+def _name(model_dir: str | None) -> str:
+    return os.path.basename((model_dir or "").rstrip("/")) or "job"
+
+
+def submit_job(job: Job) -> dict[str, Any]:
+    """Submit a job whose files are in its private directory, and return its handle.
+
+    Raises:
+        TfdistributeError: Slurm does not accept it. The private directory is removed.
+    """
+    # The job survives the session.
+    job = dataclasses.replace(job, parent_pid=None)
+    try:
+        cluster = job.cluster
+        assert isinstance(cluster, SlurmCluster)
+        logs = job.log_directories[0]
+        os.makedirs(logs, exist_ok=True)
+        write_job(job)
+        script = job_script(
+            cluster, job.directory, logs, job.working_directory, _name(job.model_dir)
+        )
+        slurm_id = scheduler.submit(script)
+        handle = {
+            "id": job.id,
+            "pid": None,
+            "slurm_id": slurm_id,
+            "logs": logs,
+            "model_dir": job.model_dir,
+            "verb": job.verb,
+            "max_steps": job.max_steps,
+            "directory": job.directory,
+        }
+        replace(os.path.join(job.directory, SUBMISSION_FILE), handle)
+    except BaseException:
+        _remove(job.directory)
+        raise
+    private_directory.release(job.directory)
+    return handle
+
+
+def find(name: str) -> dict[str, Any] | None:
+    """Find a job that runs or waits by its id, its number in Slurm, its model_dir or its log directory."""
+    path = files.canonical_path(name)
+    parents = [os.getcwd()] if files.is_remote(path) else [path, os.path.dirname(path), os.getcwd()]
+    for parent in dict.fromkeys(parents):
+        for job in _jobs_in(os.path.join(parent, JOBS)):
+            directories = [
+                files.canonical_path(job[each]) for each in ("model_dir", "logs") if job[each]
+            ]
+            is_named = name in (job["id"], job["slurm_id"]) or path in directories
+            if is_named and state_of(job)["ended"] is None:
+                return job
+    return None
+
+
+def state_of(job: Handle) -> dict[str, Any]:
+    """Read the state of a job, or its result; "failed" if it is gone without a result."""
+    result = result_of(job)
+    if result is not None:
+        return result
+    path = os.path.join(str(job["directory"]), STATE_FILE)
+    state = read_json(path)
+    if state is not None and state["state"] != QUEUED and _age_s(path) < _FRESH_S:
+        return state
+    entry = _entry(job)
+    values = {**_unknown(job), **(state or {})}
+    if entry is None:
+        return {**values, "notes": [*values["notes"], "Slurm does not answer."]}
+    if entry.waits:
+        why = f" ({entry.reason})" if entry.reason else ""
+        return {**values, "state": QUEUED, "message": f"Job {job['slurm_id']} of Slurm waits{why}."}
+    if entry.state not in _ENDED:
+        return values
+    # A supervisor that has written no state cannot have written a result.
+    result = None if state is None else _result_soon(job)
+    return result or _conclude(job, values, entry)
+
+
+def stop(job: Handle, wait_s: float) -> dict[str, Any]:
+    """Stop a job: the chief saves a checkpoint, then all ends. With ``wait_s=0`` the request is only sent."""
+    slurm_id = str(job["slurm_id"])
+    entry = scheduler.queue_entry(slurm_id)
+    if entry is None or entry.state != "RUNNING" or not scheduler.signal_batch(slurm_id, "TERM"):
+        scheduler.cancel(slurm_id)
+    if not _has_ended(job, wait_s) and wait_s > 0:
+        scheduler.cancel(slurm_id)
+        _has_ended(job, _END_S)
+    state = state_of(job)
+    if state["state"] == "failed" and result_of(job) is None:
+        # The signal came before the supervisor was there.
+        state = {**state, "state": "stopped", "failure": None}
+    return state
+
+
+def _has_ended(job: Handle, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        _answers.pop(str(job["slurm_id"]), None)
+        if state_of(job)["ended"] is not None:
+            return True
+        time.sleep(_TICK_S)
+    return False
+
+
+def _age_s(path: str) -> float:
+    try:
+        return abs(time.time() - os.stat(path).st_mtime)
+    except OSError:
+        return math.inf
+
+
+def _entry(job: Handle) -> QueueEntry | None:
+    slurm_id = str(job["slurm_id"])
+    asked, entry = _answers.get(slurm_id, (-_FRESH_S, None))
+    if time.monotonic() - asked >= _FRESH_S:
+        entry = scheduler.queue_entry(slurm_id)
+        _answers[slurm_id] = (time.monotonic(), entry)
+    return entry
+
+
+def _result_soon(job: Handle) -> dict[str, Any] | None:
+    end = time.monotonic() + _VISIBLE_S
+    while (result := result_of(job)) is None and os.path.isdir(str(job["directory"])):
+        if time.monotonic() > end:
+            return None
+        time.sleep(_TICK_S)
+        with contextlib.suppress(OSError):
+            # A network file system looks again when a directory is listed.
+            os.listdir(str(job["logs"]))
+    return result or result_of(job)
+
+
+def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[str, Any]:
+    """Write the result of a job whose supervisor has not done so, and remove its private directory."""
+    slurm_id, logs = str(job["slurm_id"]), str(job["logs"])
+    output = os.path.join(logs, OUTPUT.format(slurm_id))
+    ended: dict[str, Any] = {"ended": time.time(), "tasks": []}
+    if entry.state == "CANCELLED":
+        ended |= {"state": "stopped", "message": f"Job {slurm_id} of Slurm was cancelled."}
+    else:
+        state = entry.state or "forgotten"
+        error = TrainingError(
+            f"Job {slurm_id} of Slurm ended ({state}) before its supervisor could write a result.",
+            f'See "{output}"; train again to continue from the newest checkpoint.',
+        )
+        failure = {**failures.error_failure(error), "log_tail": tail(output, 0)}
+        ended |= {"state": "failed", "message": error.problem, "failure": failure}
+    concluded = {**values, **ended}
+    write_result(concluded, [logs])
+    _remove(str(job["directory"]))
+    return concluded
+
+
+def _remove(directory: str) -> None:
+    private_directory.remove(directory)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(directory))
+
+
+def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
+    for directory in list(private_directory.own_directories(parent)):
+        found = read_json(os.path.join(directory, SUBMISSION_FILE))
+        if found is not None:
+            yield {**found, "directory": directory}
+        elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:
+            # Its session ended before it could submit the job. Locks of other hosts may not be seen.
+            _remove(directory)
+
+
+def _unknown(job: Handle) -> dict[str, Any]:
+    return {
+        **job,
+        "state": QUEUED,
+        "message": f"Job {job['slurm_id']} of Slurm was submitted.",
+        "ended": None,
+        "failure": None,
+        "global_step": None,
+        "notes": [],
+        "tasks": [],
+        "evaluations": [],
+        "history": None,
+    }

@@ -1,0 +1,72 @@
+"""The script that sbatch gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from tfdistribute.cluster.slurm import SlurmCluster
+
+# Where the private directories of jobs are below the model_dir or the working directory, which the nodes share.
+JOBS = ".jobs"
+# Output of the script in the directory of the logs.
+OUTPUT = "slurm-{}.out"
+
+# Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from tfdistribute.launch.slurm.batch import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def job_script(
+    cluster: SlurmCluster, directory: str, logs: str, working_directory: str, name: str
+) -> str:
+    """Return the script of a job.
+
+    Args:
+        cluster: The cluster.
+        directory: The job's private directory.
+        logs: Directory of the logs.
+        working_directory: Working directory of the tasks.
+        name: What is trained, for the name of the job.
+    """
+    options = {
+        "job-name": f"tfdistribute-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}",
+        "nodes": cluster.nodes,
+        "ntasks-per-node": 1,
+        "time": cluster.time_limit,
+        "partition": cluster.partition,
+        "account": cluster.account,
+        # A number of seconds before the time limit, to the script only.
+        "signal": f"B:USR1@{cluster.stop_signal_s}",
+        "open-mode": "append",
+        # In names of files, Slurm replaces what follows a %.
+        "output": os.path.join(logs.replace("%", "%%"), OUTPUT.format("%j")),
+        "chdir": working_directory,
+        # Variables of the session, some of them secret, do not travel.
+        "export": "NONE",
+    }
+    lines = [
+        f"#SBATCH --{option}={_quoted(str(value))}"
+        for option, value in options.items()
+        if value is not None
+    ]
+    lines.append("#SBATCH --requeue" if cluster.requeue else "#SBATCH --no-requeue")
+    lines += [f"#SBATCH {option}" for option in cluster.options]
+    python = cluster.python or sys.executable
+    root = str(Path(__file__).parents[3])
+    command = [python, "-I", "-S", "-c", _CODE, root, directory]
+    # The supervisor takes the place of the script, and so gets its signals.
+    return "\n".join(["#!/bin/bash", *lines, *cluster.setup, f"exec {shlex.join(command)}", ""])
+
+
+def _quoted(value: str) -> str:
+    """Quote a value as sbatch reads it: without a shell."""
+    if re.fullmatch(r"[\w@%+=:,./-]*", value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

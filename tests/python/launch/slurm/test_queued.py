@@ -1,0 +1,232 @@
+"""Jobs in Slurm's queue from outside, with programs that answer as Slurm's do."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.slurm_jobs import submit
+
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.errors import BackendError, ClusterError, ModelDirectoryError
+from tfdistribute.launch import job_handle
+from tfdistribute.launch.places import srun
+from tfdistribute.launch.slurm import queued, scheduler
+from tfdistribute.launch.slurm.script import job_script
+from tfdistribute.launch.state import STATE_FILE
+
+
+class FakeSlurm:
+    """Programs that print what the test says, and note their arguments."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.says("sbatch", "7;cluster")
+        self.says("squeue", "PENDING|Resources|")
+        self.says("scancel")
+        self.says("scontrol")
+
+    def says(self, program: str, text: str = "", error: str = "", code: int = 0) -> None:
+        path = self.directory / program
+        script = f"""#!/bin/sh
+echo "$@" >> '{path}.asked'
+[ {program} = sbatch ] && cat > '{path}.input'
+printf '%s\\n' '{text}'
+printf '%s' '{error}' >&2
+exit {code}
+"""
+        path.write_text(script)
+        path.chmod(0o755)
+
+    def asked(self, program: str) -> list[str]:
+        path = self.directory / f"{program}.asked"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlurm]:
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(queued, "_answers", {})
+    monkeypatch.setattr(queued, "_VISIBLE_S", 0.5)
+    monkeypatch.setattr(queued, "_FRESH_S", 0.2)
+    yield FakeSlurm(directory)
+
+
+def write_state(job: dict[str, Any], **fields: Any) -> Path:
+    values = {"state": "training", "notes": [], "tasks": [], "ended": None, "global_step": 3}
+    path = Path(job["directory"], STATE_FILE)
+    path.write_text(json.dumps({**job, **values, **fields}))
+    return path
+
+
+def test_a_waiting_job_says_why_it_waits(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    assert job["slurm_id"] == "7"
+    state = job_handle.job_state(job)
+    assert (state["state"], state["message"]) == ("queued", "Job 7 of Slurm waits (Resources).")
+    assert job_handle.is_running(job)
+
+
+def test_slurm_is_not_asked_while_the_supervisor_writes_its_state(
+    tmp_path: Path, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queued, "_FRESH_S", 5.0)
+    job = submit(tmp_path, {})
+    write_state(job)
+    for _ in range(20):
+        assert job_handle.job_state(job)["state"] == "training"
+    assert slurm.asked("squeue") == []
+
+
+def test_slurm_is_asked_once_in_a_while(
+    tmp_path: Path, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queued, "_FRESH_S", 5.0)
+    job = submit(tmp_path, {})
+    for _ in range(20):
+        job_handle.job_state(job)
+    assert len(slurm.asked("squeue")) == 1
+
+
+def test_a_job_that_cannot_be_asked_about_is_not_over(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    slurm.says("squeue", error="Unable to contact slurm controller", code=1)
+    state = job_handle.job_state(job)
+    assert state["ended"] is None
+    assert state["notes"] == ["Slurm does not answer."]
+
+
+@pytest.mark.parametrize(
+    ("entry", "end"),
+    [("CANCELLED|None|n1", "stopped"), ("TIMEOUT|TimeLimit|n1", "failed"), ("", "failed")],
+)
+def test_a_job_that_is_gone_has_ended_with_what_it_last_told(
+    tmp_path: Path, slurm: FakeSlurm, entry: str, end: str
+):
+    job = submit(tmp_path, {})
+    os.utime(write_state(job), (1, 1))
+    slurm.says("squeue", entry)
+    state = job_handle.job_state(job)
+    assert (state["state"], state["global_step"]) == (end, 3)
+    # The data of the job is gone with it, and its end stays known.
+    assert not Path(job["model_dir"], queued.JOBS).exists()
+    assert job_handle.job_state(job) == state
+    found = job_handle.last_job(job["model_dir"])
+    assert found is not None
+    assert found["id"] == job["id"]
+
+
+def test_a_job_of_which_slurm_knows_nothing_is_gone(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    slurm.says("squeue", error="slurm_load_jobs error: Invalid job id specified", code=1)
+    state = job_handle.job_state(job)
+    assert state["failure"]["problem"].startswith("Job 7 of Slurm ended (forgotten) before")
+
+
+def test_two_jobs_do_not_wait_for_one_model_dir(tmp_path: Path, slurm: FakeSlurm):
+    submit(tmp_path, {})
+    with pytest.raises(ModelDirectoryError, match=r"in use by another job: number 7 of Slurm"):
+        submit(tmp_path, {})
+    slurm.says("squeue")
+    time.sleep(0.3)
+    assert submit(tmp_path, {})["slurm_id"] == "7"
+
+
+def test_a_job_is_found_by_its_model_dir_its_logs_and_its_id(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    model_dir = job["model_dir"]
+    assert job_handle.find_job(model_dir) == job_handle.find_job(job["logs"]) == job
+    assert job_handle.find_job(str(tmp_path)) is None
+
+
+def test_stopping_a_waiting_job_cancels_it(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    job_handle.stop_job(job, 0)
+    assert slurm.asked("scancel") == ["7"]
+
+
+def test_stopping_a_running_job_signals_its_supervisor_alone(tmp_path: Path, slurm: FakeSlurm):
+    job = submit(tmp_path, {})
+    slurm.says("squeue", "RUNNING|None|n1")
+    job_handle.stop_job(job, 0)
+    assert slurm.asked("scancel") == ["--batch --signal=TERM 7"]
+
+
+def test_what_sbatch_says_is_the_error_and_nothing_is_left(tmp_path: Path, slurm: FakeSlurm):
+    said = "sbatch: error: Batch job submission failed: Invalid account or account/partition combination"
+    slurm.says("sbatch", error=said, code=1)
+    with pytest.raises(ClusterError) as caught:
+        submit(tmp_path, {})
+    assert caught.value.problem == (
+        "Slurm does not accept this job: Batch job submission failed: Invalid account or account/partition "
+        "combination"
+    )
+    assert not (tmp_path / "model" / queued.JOBS).exists()
+
+
+def test_a_machine_without_slurm_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BackendError, match=r'"sbatch" cannot be run on this machine'):
+        submit(tmp_path, {})
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_again"),
+    [
+        ("Requeue=1 Restarts=0 PreemptTime=None", False),
+        ("Requeue=1 Restarts=1 PreemptTime=None", True),
+        ("Requeue=1 Restarts=0 PreemptTime=2026-01-01T00:00:00", True),
+        ("", True),
+    ],
+)
+def test_a_job_that_slurm_ends_is_known_to_be_queued_again(
+    slurm: FakeSlurm, shown: str, is_again: bool
+):
+    slurm.says("scontrol", shown)
+    assert scheduler.is_requeued("7", starts_before=0) is is_again
+
+
+def test_the_script_quotes_what_sbatch_would_split():
+    script = job_script(
+        SlurmCluster(nodes=1, workers=1, setup=("module load R",)),
+        "/a b/.jobs/x",
+        '/a b/100%/"logs"',
+        "/a b",
+        "a b",
+    ).splitlines()
+    assert '#SBATCH --output="/a b/100%%/\\"logs\\"/slurm-%j.out"' in script
+    assert '#SBATCH --chdir="/a b"' in script
+    assert "#SBATCH --job-name=tfdistribute-a-b" in script
+    assert script[-2] == "module load R"
+    assert script[-1].endswith("'/a b/.jobs/x'")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("slurmstepd: error: execve(): python9: No such file or directory", "it has no python9"),
+        (
+            "srun: error: Unable to create step for job 1: Required node not available",
+            "Slurm cannot reach it",
+        ),
+        (
+            "srun: error: Unable to create step for job 1: Job/step already completing",
+            "Slurm starts nothing there",
+        ),
+    ],
+)
+def test_what_srun_says_is_explained(said: str, problem: str):
+    explained = srun.explain(said, "python9")
+    assert explained is not None
+    assert explained[0] == problem
+    assert srun.explain("something else", "python9") is None

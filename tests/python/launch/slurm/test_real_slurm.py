@@ -1,0 +1,228 @@
+"""Jobs of a real Slurm with two nodes: what ends them, and that they go on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.job_fakes import TRAINS, row
+from support.remote_hosts import soon
+from support.slurm_daemons import Slurm, has_slurm, real_slurm
+from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
+
+from tfdistribute.errors import ClusterError, ModelDirectoryError
+from tfdistribute.launch import job_handle
+from tfdistribute.launch.slurm import scheduler
+
+pytestmark = [
+    pytest.mark.jobs,
+    pytest.mark.cluster,
+    pytest.mark.skipif(not has_slurm(), reason="needs root, slurm-wlm and munge"),
+]
+
+# Trains until a signal, then saves; goes on from there when it is started again.
+SAVES = (("train", 5), ("save_on_interrupt", 5), ("sleep", 100))
+GOES_ON = (("train", 8, 6), ("finish", 8))
+LASTS = (("train", 5), ("sleep", 100))
+INTERRUPTED: dict[str, Any] = {
+    "chief-0@0": SAVES,
+    "worker-0@0": (("child", True), *LASTS),
+    "chief-0@1": GOES_ON,
+    "worker-0@1": GOES_ON,
+}
+
+
+@pytest.fixture(scope="module")
+def running_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    with real_slurm(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
+
+
+@pytest.fixture
+def slurm(running_slurm: Slurm) -> Iterator[Slurm]:
+    yield running_slurm
+    running_slurm.end_jobs()
+
+
+def assert_nothing_is_left(job: dict[str, Any]) -> None:
+    name = Path(job["directory"]).name.encode()
+    assert soon(lambda: not _processes_that_name(name), LEASE_S + 5), _processes_that_name(name)
+
+
+def _processes_that_name(name: bytes) -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if name in (path / "environ").read_bytes() or name in (path / "cmdline").read_bytes():
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in found if line and "pytest" not in line]
+
+
+def assert_went_on(state: dict[str, Any]) -> None:
+    assert state["state"] == "done", json.dumps(state, indent=1)
+    assert state["global_step"] == 8
+    assert state["steps_lost"] == 0
+    assert state["history"]["training"]["step"] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_job_survives_the_session_that_submitted_it(tmp_path: Path, slurm: Slurm):
+    code = (
+        "import sys; sys.path[:0] = sys.argv[2:]; from pathlib import Path; from support.slurm_jobs import submit; "
+        "submit(Path(sys.argv[1]), {'chief': (('train', 3), ('sleep', 2), ('finish', 3))})"
+    )
+    paths = [path for path in sys.path if path.endswith("python")]
+    paths += [str(Path(__file__).parents[2]), str(Path(__file__).parents[4] / "inst" / "python")]
+    subprocess.run([sys.executable, "-c", code, str(tmp_path), *paths], check=True, timeout=60)
+    job = job_handle.find_job(str(tmp_path / "model"))
+    assert job is not None
+    assert (Path(job["directory"]).stat().st_mode & 0o777) == 0o700
+    with pytest.raises(ModelDirectoryError, match=rf"number {job['slurm_id']} of Slurm"):
+        submit(tmp_path, {})
+    state = result(job)
+    assert state["state"] == "done", state
+    assert {each["host"] for each in state["tasks"]} == {"n1", "n2"}
+    assert job_handle.find_job(str(tmp_path / "model")) is None
+    ended = job_handle.last_job(str(tmp_path / "model"))
+    assert ended is not None
+    assert job_handle.job_state(ended) == state
+    assert_nothing_is_left(job)
+
+
+def test_when_the_time_is_up_the_chief_saves_and_the_job_goes_on_by_itself(
+    tmp_path: Path, slurm: Slurm
+):
+    job = submit(tmp_path, INTERRUPTED)
+    state_when(job, is_training)
+    # What Slurm sends `stop_signal_s` before the time limit.
+    slurm.run("scancel", "--batch", "--signal=USR1", job["slurm_id"])
+    state = state_when(job, lambda state: state["state"] == "queued")
+    assert soon(lambda: not _processes_that_name(Path(job["directory"]).name.encode()), 15)
+    state = result(job)
+    assert_went_on(state)
+    assert any("The time limit is near" in note and "step 5" in note for note in state["notes"])
+    assert slurm.field(job["slurm_id"], "Restarts") == "1"
+    assert_nothing_is_left(job)
+
+
+def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, slurm: Slurm):
+    job = submit(tmp_path, INTERRUPTED)
+    state_when(job, is_training)
+    # What a preemption does.
+    slurm.run("scontrol", "requeue", job["slurm_id"])
+    state_when(job, lambda state: state["state"] == "queued")
+    state = result(job)
+    assert_went_on(state)
+    assert any("Slurm took back the nodes" in note for note in state["notes"])
+
+
+@pytest.mark.parametrize("how", ["stop_job", "scancel"])
+def test_a_job_that_is_stopped_saves_and_leaves_nothing(tmp_path: Path, slurm: Slurm, how: str):
+    job = submit(tmp_path, INTERRUPTED)
+    state_when(job, is_training)
+    if how == "stop_job":
+        job_handle.stop_job(job)
+    else:
+        slurm.run("scancel", job["slurm_id"])
+    state = result(job)
+    assert state["state"] == "stopped", state
+    assert state["message"] == "The job was stopped. Its last checkpoint is of step 5."
+    assert_nothing_is_left(job)
+
+
+def test_a_waiting_job_is_found_and_stopped(tmp_path: Path, slurm: Slurm):
+    job = submit(tmp_path, {}, cluster={"options": ["--hold"]})
+    state = job_handle.job_state(job)
+    assert state["state"] == "queued"
+    assert state["message"].startswith(f"Job {job['slurm_id']} of Slurm waits (")
+    assert job_handle.find_job(job["slurm_id"]) is None
+    assert job_handle.find_job(job["logs"]) == job
+    state = job_handle.stop_job(job)
+    assert state["state"] == "stopped", state
+    assert state["message"] == f"Job {job['slurm_id']} of Slurm was cancelled."
+    assert not Path(job["directory"]).exists()
+
+
+def test_a_killed_task_is_started_again(tmp_path: Path, slurm: Slurm):
+    acts = {"worker-0@0": (("train", 2), ("die",)), "chief-0@0": LASTS, "chief": GOES_ON}
+    state = result(submit(tmp_path, acts))
+    assert state["state"] == "done", state
+    assert any("worker 0 (pid" in note and "SIGKILL" in note for note in state["notes"])
+
+
+def test_a_job_whose_node_is_lost_goes_on_when_slurm_has_nodes_again(tmp_path: Path):
+    acts = {
+        "chief-0@0": (("train", 5), ("checkpoint", 5), ("sleep", 100)),
+        "worker-0@0": (("child", True), *LASTS),
+        "chief-0@1": GOES_ON,
+        "worker-0@1": GOES_ON,
+    }
+    (tmp_path / "slurm").mkdir()
+    with real_slurm(tmp_path / "slurm") as slurm:
+        job = submit(tmp_path, acts, cluster={"restarts": 0})
+        state_when(job, lambda state: is_training(state) and state["checkpoint"] == 5)
+        slurm.freeze_node("n2")
+        frozen = time.monotonic()
+        state_when(job, lambda state: any("n2 was lost" in note for note in state["notes"]))
+        assert time.monotonic() - frozen < LEASE_S + 5
+        slurm.kill_node("n2")
+        slurm.start_node("n2")
+        assert_went_on(result(job, 100))
+        assert_nothing_is_left(job)
+
+
+def test_what_slurm_refuses_is_told_and_leaves_nothing(tmp_path: Path, slurm: Slurm):
+    with pytest.raises(ClusterError, match=r"invalid partition specified: gpu") as caught:
+        submit(tmp_path, {}, cluster={"partition": "gpu"})
+    assert caught.value.problem.startswith("Slurm does not accept this job:")
+    assert not (tmp_path / "model" / ".jobs").exists()
+
+
+def test_a_job_that_slurm_has_ended_is_a_failure_with_its_output(tmp_path: Path, slurm: Slurm):
+    job = submit(tmp_path, {}, cluster={"setup": ["echo No module R; exit 3"]})
+    state = result(job)
+    assert state["state"] == "failed"
+    assert state["failure"]["problem"] == (
+        f"Job {job['slurm_id']} of Slurm ended (FAILED) before its supervisor could write a result."
+    )
+    assert state["failure"]["log_tail"].endswith("No module R")
+
+
+def test_a_folder_with_spaces_can_hold_the_model(tmp_path: Path, slurm: Slurm):
+    directory = tmp_path / "my models 100%"
+    directory.mkdir()
+    assert result(submit(directory, {"chief": TRAINS}))["state"] == "done"
+    assert list((directory / "model" / "logs").glob("slurm-*.out"))
+
+
+def test_nothing_of_the_session_is_in_the_script_or_the_tasks(
+    tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SECRET_OF_SESSION", "secret")
+    acts = {"chief": (("print_files",), *TRAINS)}
+    cluster = {"environment": {"NAMED": "also secret"}}
+    job = submit(tmp_path, acts, cluster=cluster, environment={"NAMED": "also secret"})
+    script = slurm.run("scontrol", "write", "batch_script", job["slurm_id"], "-")
+    assert "secret" not in script
+    state = result(job)
+    log = Path(row(state, "chief 0")["log"]).read_text()
+    assert "SECRET_OF_SESSION" not in log
+    assert "NAMED=also secret" in log
+
+
+def test_slurm_is_not_asked_while_the_supervisor_writes(
+    tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+):
+    job = submit(tmp_path, {"chief": LASTS, "worker": LASTS})
+    state_when(job, is_training)
+    monkeypatch.setattr(scheduler, "queue_entry", None)
+    for _ in range(30):
+        assert job_handle.job_state(job)["state"] == "training"
+        time.sleep(0.05)
