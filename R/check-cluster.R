@@ -18,8 +18,8 @@
 #' [train()] and [train_and_evaluate()] refuse a `TF_CONFIG` with such a mistake, except for those that may only look
 #' wrong from one machine: ports in use and hosts that are not found.
 #'
-#' @param cluster A [cluster()], [local_cluster()], [ssh_cluster()] or [slurm_cluster()]; the TF_CONFIG of one or several tasks, as strings
-#'   or a list of strings; or NULL (default) for the environment's TF_CONFIG.
+#' @param cluster A [cluster()], [local_cluster()], [ssh_cluster()] or [slurm_cluster()]; the TF_CONFIG of one or
+#'   several tasks, as strings or a list of strings; or NULL (default) for the environment's TF_CONFIG.
 #' @param batch_size Global batch: examples of one training step over all replicas, a count; NULL checks no batch.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say.
 #' @param ... Must be empty.

@@ -22,19 +22,19 @@ environment_variables <- c(
 #' Reads the variables in which cluster managers describe the cluster and the task of a process; the first of these that
 #' describes one counts:
 #' * `TF_CONFIG`, which Kubernetes' training operators and this package write;
-#' * the variables of Slurm, in a script that `srun` started: `srun --ntasks=4 Rscript train.R`. Task 0 is the chief, the
-#'   others are workers. Their ports follow from the numbers of job and step, from 20000 on;
+#' * the variables of Slurm, in a script that `srun` started: `srun --ntasks=4 Rscript train.R`. Task 0 is the chief,
+#'   the others are workers. Their ports follow from the numbers of job and step, from 20000 on;
 #' * `CLUSTER_SPEC`, which Vertex AI writes for custom containers.
 #'
 #' Starts Python if one is set, but not TensorFlow.
 #'
 #' @inheritParams cluster
-#' @returns A [cluster()] with its `task` and, as `source`, the name of the variable, for Slurm `"SLURM_JOB_ID"`. NULL if
-#'   none is set, or Slurm started a single task, so `run_config(cluster = cluster_from_environment())` then means this
-#'   process alone.
+#' @returns A [cluster()] with its `task` and, as `source`, the name of the variable, for Slurm `"SLURM_JOB_ID"`. NULL
+#'   if none is set, or Slurm started a single task, so `run_config(cluster = cluster_from_environment())` then means
+#'   this process alone.
 #' @section Errors: `tfdistribute_cluster_error`: a variable cannot be read (for `TF_CONFIG` the message gives the
-#'   position), or names a task that its cluster does not have; or this process is the script of a Slurm job with several
-#'   tasks, which `srun` must start. [cluster_check()] lists all mistakes in `TF_CONFIG` at once.
+#'   position), or names a task that its cluster does not have; or this process is the script of a Slurm job with
+#'   several tasks, which `srun` must start. [cluster_check()] lists all mistakes in `TF_CONFIG` at once.
 #' @references
 #' * <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable".
 #' * <https://slurm.schedmd.com/srun.html>, "Output environment variables".

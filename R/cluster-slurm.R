@@ -11,9 +11,9 @@
 #'
 #' @section What it needs:
 #' * `sbatch`, `squeue` and `scancel` on this machine, a login node, and `srun` and `scontrol` on the nodes.
-#' * `model_dir` on a file system that this machine and the nodes share, under the same path, or remote storage; then the
-#'   working directory is shared. Files that the input reads, R's library with this package, and Python likewise. Data in
-#'   memory is written to the private folder of the job below `model_dir`, and removed with it.
+#' * `model_dir` on a file system that this machine and the nodes share, under the same path, or remote storage; then
+#'   the working directory is shared. Files that the input reads, R's library with this package, and Python likewise.
+#'   Data in memory is written to the private folder of the job below `model_dir`, and removed with it.
 #' * Ports that the nodes reach on each other.
 #'
 #' When the job starts, its first node checks the others as described in [ssh_cluster()], and everything that is wrong
@@ -26,12 +26,13 @@
 #' without a warning the job continues from the checkpoint before. After `scancel` and [stop_job()] the chief writes a
 #' checkpoint, too, and the job has ended. A lost process is restarted as in a [local_cluster()].
 #'
-#' A node that was lost counts as such after `lease_s` seconds. If it does not come back within the restarts, and the job
-#' has written a checkpoint since its last start, it queues again for other nodes; otherwise it fails and names the node.
+#' A node that was lost counts as such after `lease_s` seconds. If it does not come back within the restarts, and the
+#' job has written a checkpoint since its last start, it queues again for other nodes; otherwise it fails and names the
+#' node.
 #' @section Arrays:
-#' The elements of a job array would write one `model_dir`, so `options` refuses `--array`. Call [launch()] once for each
-#' `model_dir`. In a script of your own, [cluster_from_environment()] gives each element of an array, and each `srun`, a
-#' cluster of its own.
+#' The elements of a job array would write one `model_dir`, so `options` refuses `--array`. Call [launch()] once for
+#' each `model_dir`. In a script of your own, [cluster_from_environment()] gives each element of an array, and each
+#' `srun`, a cluster of its own.
 #'
 #' @param nodes Nodes of the job, a count of at most `workers + ps`.
 #' @param workers Processes that train, including the chief, a count of at most 1000; by default one for each node. The
@@ -46,8 +47,8 @@
 #'   `"--gpus-per-node=2"`. Without `--cpus-per-task` or `--exclusive`, Slurm gives the job one core on each node.
 #' @param setup Lines of shell that run on the first node before the job, strings such as `"module load R"`.
 #' @param stop_signal_s Seconds before the time limit at which the training is saved, a count from 10 to 65535.
-#' @param requeue Whether the job queues again when its time is up, Slurm takes its nodes back or a node is lost, TRUE or
-#'   FALSE.
+#' @param requeue Whether the job queues again when its time is up, Slurm takes its nodes back or a node is lost, TRUE
+#'   or FALSE.
 #' @param rscript Path of `Rscript` on the nodes, a string.
 #' @param python Path of Python with TensorFlow on the nodes, a string; NULL for the path that it has in this session.
 #' @param libraries Paths of R package libraries on the nodes, strings; NULL for those of this session.

@@ -158,7 +158,7 @@ check_cluster_argument <- function(cluster, null = FALSE) {
   check_class(
     cluster,
     "tfdistribute_cluster",
-    "a cluster(), local_cluster(), ssh_cluster() or slurm_cluster()",
+    "a cluster such as local_cluster(2)",
     null
   )
 }

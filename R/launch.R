@@ -12,9 +12,9 @@
 #' pointers cannot be sent: a function must create its own. Python modules are imported again.
 #' @section While it trains:
 #' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes end within ten seconds. The job also
-#' ends with this session, unless it is one of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its background jobs. Every process has a log in
-#' the directory `logs` below `model_dir`, see [job_logs()]. Lost processes are restarted as described in
-#' [local_cluster()], and the history records it.
+#' ends with this session, unless it is one of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its
+#' background jobs. Every process has a log in the directory `logs` below `model_dir`, see [job_logs()]. Lost processes
+#' are restarted as described in [local_cluster()], and the history records it.
 #' @section One process or several:
 #' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the
 #' same weights as one process, to six digits; see [verify_distribution()]. If the cluster has an evaluator, it

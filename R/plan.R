@@ -9,8 +9,8 @@
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.
 #' @param eval_spec What it would be evaluated on: an [eval_spec()] or an [input_fn()]; NULL if not known yet.
-#' @param cluster A [cluster()], [local_cluster()], [ssh_cluster()] or [slurm_cluster()]; by default that of the estimator's
-#'   [run_config()]. NULL for this process alone.
+#' @param cluster A [cluster()], [local_cluster()], [ssh_cluster()] or [slurm_cluster()]; by default that of the
+#'   estimator's [run_config()]. NULL for this process alone.
 #' @param devices_per_worker Devices of each training process, a count, if the cluster does not say. Without a cluster,
 #'   a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string; NULL for `"train.R"`, or for the verb that

@@ -168,3 +168,58 @@ test_that("a model trained by Slurm has the weights of one trained on this machi
   expect_match(job_logs(found, "worker 0"), "worker 0 starts", all = FALSE)
   expect_false(file.exists(file.path(far$model_dir, ".jobs")))
 })
+
+if (checks_all()) {
+  test_that("models of R and Keras, and parameter servers, train by Slurm as on this machine", {
+    skip_if_no_tensorflow()
+    local_slurm()
+    offset <- 0.5
+    in_r <- function(features, labels, mode, params, config) {
+      tf <- reticulate::import("tensorflow")
+      v1 <- tf$compat$v1
+      inputs <- tf$concat(list(features$wt, features$hp / 100), 1L)
+      predicted <- v1$layers$dense(inputs, 1L, kernel_initializer = tf$ones_initializer()) + offset
+      if (mode == "infer") {
+        return(estimator_spec(mode, predictions = list(predictions = predicted)))
+      }
+      loss <- v1$losses$mean_squared_error(labels, predicted)
+      optimizer <- v1$train$GradientDescentOptimizer(0.001)
+      train_op <- optimizer$minimize(loss, v1$train$get_global_step())
+      estimator_spec(mode, loss = loss, train_op = train_op)
+    }
+    in_keras <- function() {
+      keras <- reticulate::import("tensorflow")$keras
+      model <- keras$Sequential(list(
+        keras$layers$Dense(1L, kernel_initializer = "ones", input_shape = list(2L))
+      ))
+      model$compile(optimizer = keras$optimizers$legacy$SGD(1e-6), loss = "mse")
+      model
+    }
+    columns <- feature_columns(column_numeric("wt"))
+    makers <- list(
+      r = function(...) estimator(in_r, ...),
+      keras = function(...) keras_model_to_estimator(in_keras, ...),
+      servers = function(...) linear_regressor(columns, ...)
+    )
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    training <- train_spec(input, max_steps = 20)
+    all_cars <- input_fn(mpg ~ wt + hp, mtcars)
+    evaluation <- eval_spec(all_cars, start_delay_secs = 0, throttle_secs = 0)
+    for (name in names(makers)) {
+      has_servers <- name == "servers"
+      strategy <- if (has_servers) strategy_parameter_server() else strategy_multi_worker()
+      workers <- if (has_servers) 1 else 2
+      trained <- lapply(list(real_nodes, local_cluster), function(make_cluster) {
+        cluster <- make_cluster(workers = workers, ps = as.integer(has_servers))
+        model <- makers[[name]](
+          model_dir = withr::local_tempdir(.local_envir = parent.frame(2)),
+          config = run_config(strategy, cluster = cluster, tf_random_seed = 1)
+        )
+        history <- suppressWarnings(train_and_evaluate(model, training, evaluation))
+        expect_identical(utils::tail(history$evaluation$global_step, 1), 20, label = name)
+        model
+      })
+      expect_same_weights(trained[[1]], trained[[2]])
+    }
+  })
+}

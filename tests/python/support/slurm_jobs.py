@@ -24,7 +24,7 @@ LEASE_S = 5
 
 def submit(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """Submit a job with a chief and a worker on two nodes; takes fields of the cluster and the job."""
-    model_dir = str(directory / "model")
+    model_dir = fields.pop("model_dir", str(directory / "model"))
     made = queued.new_directory(model_dir, str(directory))
     cluster = {
         "kind": "slurm",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from support import cluster_task
+from support.checkpoints import assert_alike, variables
+from support.fault_jobs import TASK as FAULT_TASK
 from support.job_fakes import TRAINS, row
 from support.remote_hosts import soon
 from support.slurm_daemons import Slurm, has_slurm, real_slurm
@@ -18,7 +23,6 @@ from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.slurm import scheduler
 
 pytestmark = [
     pytest.mark.jobs,
@@ -112,6 +116,33 @@ def test_when_the_time_is_up_the_chief_saves_and_the_job_goes_on_by_itself(
     assert_nothing_is_left(job)
 
 
+def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbed_one(
+    tensorflow: ModuleType, tmp_path: Path, slurm: Slurm
+):
+    cluster_task.train(tmp_path / "undisturbed", "custom", {"max_steps": 30})
+    config = {"train_distribute": {"kind": "multi_worker"}}
+    options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": config}
+    job = submit(
+        tmp_path,
+        {},
+        command=[sys.executable, str(FAULT_TASK), str(tmp_path), json.dumps(options)],
+        environment={"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "TF_CPP_MIN_LOG_LEVEL": "2"},
+        model_dir=str(tmp_path / "custom" / "model"),
+        verb="train",
+        max_steps=30,
+        cluster={"start_timeout_s": 200},
+    )
+    state_when(job, lambda _: (tmp_path / "arrived-0").exists(), 200)
+    slurm.run("scancel", "--batch", "--signal=USR1", job["slurm_id"])
+    state_when(job, lambda state: state["state"] == "stopping")
+    (tmp_path / "go-0").touch()
+    state = result(job, 200)
+    assert (state["state"], state["global_step"], state["steps_lost"]) == ("done", 30, 0), state
+    assert any("Its last checkpoint is of step 1" in note for note in state["notes"])
+    trained = variables(tmp_path / "custom" / "model")
+    assert_alike(trained, variables(tmp_path / "undisturbed" / "custom" / "model"))
+
+
 def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, slurm: Slurm):
     job = submit(tmp_path, INTERRUPTED)
     state_when(job, is_training)
@@ -150,6 +181,7 @@ def test_a_waiting_job_is_found_and_stopped(tmp_path: Path, slurm: Slurm):
     assert not Path(job["directory"]).exists()
 
 
+@pytest.mark.full
 def test_a_killed_task_is_started_again(tmp_path: Path, slurm: Slurm):
     acts = {"worker-0@0": (("train", 2), ("die",)), "chief-0@0": LASTS, "chief": GOES_ON}
     state = result(submit(tmp_path, acts))
@@ -195,34 +227,19 @@ def test_a_job_that_slurm_has_ended_is_a_failure_with_its_output(tmp_path: Path,
     assert state["failure"]["log_tail"].endswith("No module R")
 
 
-def test_a_folder_with_spaces_can_hold_the_model(tmp_path: Path, slurm: Slurm):
-    directory = tmp_path / "my models 100%"
-    directory.mkdir()
-    assert result(submit(directory, {"chief": TRAINS}))["state"] == "done"
-    assert list((directory / "model" / "logs").glob("slurm-*.out"))
-
-
-def test_nothing_of_the_session_is_in_the_script_or_the_tasks(
+def test_nothing_of_the_session_is_in_the_script_or_the_tasks_of_a_folder_with_spaces(
     tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
 ):
+    directory = tmp_path / "my models 100%"
+    directory.mkdir()
     monkeypatch.setenv("SECRET_OF_SESSION", "secret")
     acts = {"chief": (("print_files",), *TRAINS)}
     cluster = {"environment": {"NAMED": "also secret"}}
-    job = submit(tmp_path, acts, cluster=cluster, environment={"NAMED": "also secret"})
+    job = submit(directory, acts, cluster=cluster, environment={"NAMED": "also secret"})
     script = slurm.run("scontrol", "write", "batch_script", job["slurm_id"], "-")
     assert "secret" not in script
     state = result(job)
     log = Path(row(state, "chief 0")["log"]).read_text()
     assert "SECRET_OF_SESSION" not in log
     assert "NAMED=also secret" in log
-
-
-def test_slurm_is_not_asked_while_the_supervisor_writes(
-    tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
-):
-    job = submit(tmp_path, {"chief": LASTS, "worker": LASTS})
-    state_when(job, is_training)
-    monkeypatch.setattr(scheduler, "queue_entry", None)
-    for _ in range(30):
-        assert job_handle.job_state(job)["state"] == "training"
-        time.sleep(0.05)
+    assert list((directory / "model" / "logs").glob("slurm-*.out"))
