@@ -133,7 +133,11 @@ slurm_cluster <- function(
 job_script <- function(x, ...) {
   check_call()
   is_cluster <- inherits(x, "tfdistribute_slurm_cluster")
-  cluster <- if (is_cluster) x else if (inherits(x, "tfdistribute_estimator")) x$config$cluster
+  cluster <- if (is_cluster) {
+    x
+  } else if (inherits(x, "tfdistribute_estimator")) {
+    x$config$cluster
+  }
   if (!inherits(cluster, "tfdistribute_slurm_cluster")) {
     abort_argument(x, "a slurm_cluster(), or an estimator with one in its run_config()")
   }

@@ -68,7 +68,16 @@ new_job <- function(handle, max_steps, tasks) {
 # The part of a handle that Python reads.
 job_wire <- function(job) {
   check_class(job, "tfdistribute_job", "a job from launch()")
-  unclass_list(job)[c("id", "pid", "directory", "model_dir", "logs", "verb", "slurm_id", "max_steps")]
+  unclass_list(job)[c(
+    "id",
+    "pid",
+    "directory",
+    "model_dir",
+    "logs",
+    "verb",
+    "slurm_id",
+    "max_steps"
+  )]
 }
 
 read_job <- function(job) {
