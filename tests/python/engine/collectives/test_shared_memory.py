@@ -79,6 +79,19 @@ def test_all_workers_get_the_sums_in_the_order_of_ranks(workers: int) -> None:
                 np.testing.assert_array_equal(result[step][number][index], expected)
 
 
+def test_a_worker_may_be_one_step_ahead_of_another() -> None:
+    (fast, _), (slow, _) = connected([LAYOUTS[1:]] * 2)
+    for step in range(2):
+        for sums in (fast, slow):
+            sums.write(0, [np.array([step + 1], "int64")])
+        assert fast.read(0)[0].tolist() == [2 * (step + 1)]
+        # The slow worker reads this step only after the fast one has written the next.
+        fast.write(0, [np.array([100], "int64")])
+        assert slow.read(0)[0].tolist() == [2 * (step + 1)]
+        slow.write(0, [np.array([100], "int64")])
+        assert fast.read(0)[0].tolist() == slow.read(0)[0].tolist() == [200]
+
+
 def test_a_sum_that_is_still_in_use_is_not_overwritten() -> None:
     (one, _), (two, _) = connected([LAYOUTS[1:]] * 2)
     kept: list[Any] = []

@@ -39,7 +39,9 @@ class Worker:
             self.gradients = launcher.batch_all_reduce([parts[:2], parts[2:]])
             (total,) = launcher.batch_all_reduce([[tf.reduce_sum(self.gradients[2])]])
             self.loss = total / WORKERS
-            with tf.control_dependencies([self.gradients[0], self.gradients[2], self.loss]):
+            # It needs no other sum.
+            (self.weight,) = launcher.batch_all_reduce([[3 * self.scale]])
+            with tf.control_dependencies([*self.gradients[::2], self.loss, self.weight]):
                 self.train_op = self.scale.assign_add(1.0).op
 
     def types(self) -> list[str]:
@@ -56,7 +58,7 @@ class Worker:
     def train(self, steps: int) -> list[Any]:
         with engine.tf.compat.v1.Session(graph=self.graph) as session:
             session.run(self.scale.initializer)
-            fetched = [*self.gradients, self.loss, self.train_op]
+            fetched = [*self.gradients, self.weight, self.loss, self.train_op]
             return [session.run(fetched)[:-1] for _ in range(steps)]
 
     def prepare(self, sockets: list[str]) -> None:
@@ -82,10 +84,10 @@ def prepare_all(workers: list[Worker]) -> None:
 
 
 def test_all_sums_of_a_step_are_made_in_shared_memory(workers: list[Worker]) -> None:
-    assert workers[0].types().count("CollectiveReduceV2") == 3
+    assert workers[0].types().count("CollectiveReduceV2") == 4
     prepare_all(workers)
     types = workers[0].types()
-    # Two packs of gradients, and the loss.
+    # Two packs of gradients, which are too large to be joined, and the loss with the weight: written and read.
     assert types.count("PyFunc") == 6
     # Nothing is joined, sent or split any more.
     assert not {"CollectiveReduceV2", "ConcatV2", "SplitV"} & set(types)
@@ -95,11 +97,12 @@ def test_all_sums_of_a_step_are_made_in_shared_memory(workers: list[Worker]) -> 
         # The scales of both workers grow by one per step.
         scale = np.float32(3 + 2 * step)
         for result in results:
-            *gradients, loss = result[step]
+            *gradients, weight, loss = result[step]
             for value, gradient in zip(VALUES, gradients, strict=True):
                 assert gradient.shape == np.shape(value)
                 np.testing.assert_array_equal(gradient, value * scale)
             assert loss == VALUES[2].sum() * scale
+            assert weight == 3 * scale
 
 
 def test_one_sum_at_a_time_waits_for_other_workers(workers: list[Worker]) -> None:

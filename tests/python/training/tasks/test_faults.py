@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, break_newest_checkpoint, variables
-from support.cluster_job import Job, job
+from support.cluster_job import Job, job, with_deadlines
 from support.sampling import sampled
 
 MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
@@ -62,6 +62,22 @@ def test_a_lost_worker_is_named_and_a_restart_gives_the_same_weights(
     found = variables(model_dir)
     assert found["global_step"] == 40
     assert_alike(found, expected)
+
+
+def test_a_frozen_worker_is_named_by_one_that_waits_in_shared_memory(tmp_path: Path) -> None:
+    strategy = {"train_distribute": {"kind": "multi_worker", "communication": "shared_memory"}}
+    options = {"models": ["custom"], "max_steps": 2000, "config": strategy}
+    with job(tmp_path, options) as running:
+        running.start_all(TEST_STEP_S="0.05", **with_deadlines(running, stall_timeout_s=5))
+        running.await_event("worker-0", "step", step=2)
+        running.freeze("worker-0")
+        frozen = time.monotonic()
+        assert running.wait("chief-0", timeout_s=60) == {"chief-0": 1}
+        assert time.monotonic() - frozen < 40
+        error = running.error("chief-0", "custom")
+        assert error["kind"] == "lost_peer"
+        assert f"chief 0 lost worker 0 ({running.cluster['worker'][0]})" in error["problem"]
+        assert "no sign of life" in error["problem"]
 
 
 @pytest.mark.versions

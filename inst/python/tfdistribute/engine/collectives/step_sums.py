@@ -21,6 +21,7 @@ _SUM = "CollectiveReduceV2"
 _DTYPES = (tf.float32, tf.float64, tf.int32, tf.int64)
 # Smaller sums, such as losses and statistics, are not compressed: the time is that of a message.
 _LEAST_COMPRESSED = 2**14
+_MOST_JOINED_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,27 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
     Returns:
         Sums on CPUs of a shape that is known, outside loops and conditions.
     """
-    found: set[Any] = set()
-    waiting = [getattr(each, "op", each) for each in targets]
-    while waiting:
-        operation = waiting.pop()
-        if operation not in found:
-            found.add(operation)
-            waiting += [*(each.op for each in operation.inputs), *operation.control_inputs]
+    found = _needed([getattr(each, "op", each) for each in targets])
     sums = [each for each in found if each.type == _SUM and _is_replaceable(each, tasks)]
     return [StepSum.of(each) for each in sorted(sums, key=lambda each: each._id)]
+
+
+def joined(sums: Iterable[StepSum]) -> list[StepSum]:
+    """Join each small sum to the one before it, unless it needs that one: a sum takes the time of a message."""
+    result: list[StepSum] = []
+    for each in sums:
+        before = result[-1] if result else None
+        if (
+            before is not None
+            and each.layout.size_bytes <= _MOST_JOINED_BYTES
+            and each.layout.dtype == before.layout.dtype
+            and not {output.op for output in before.outputs} & _needed([each.operation])
+        ):
+            inputs, outputs = before.inputs + each.inputs, before.outputs + each.outputs
+            result[-1] = StepSum(before.operation, inputs, outputs)
+        else:
+            result.append(each)
+    return result
 
 
 def share(
@@ -141,6 +154,18 @@ def compress(sums: Iterable[StepSum]) -> None:
             )
             total = tf.cast(summed, tf.float32)
         StepSum(operation, (value,), tuple(operation.outputs)).replace([total])
+
+
+def _needed(operations: Sequence[Any]) -> set[Any]:
+    """Return the operations that some of them need, and these."""
+    found: set[Any] = set()
+    waiting = list(operations)
+    while waiting:
+        operation = waiting.pop()
+        if operation not in found:
+            found.add(operation)
+            waiting += [*(each.op for each in operation.inputs), *operation.control_inputs]
+    return found
 
 
 def _write(write: Callable[..., Any], number: int, *parts: Any) -> list[Any]:

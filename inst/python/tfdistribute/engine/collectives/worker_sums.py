@@ -57,6 +57,7 @@ class WorkerSums:
         elif sums:
             assert self._listener is not None
             self._connections = Connections(self._listener, self._rank, sockets, _CONNECT_S)
+            sums = step_sums.joined(sums)
             shared = SharedSums(self._connections, self._rank, [each.layout for each in sums])
             step_sums.share(sums, shared.write, shared.read)
 
