@@ -91,6 +91,8 @@ _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
 _TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
 _FLOAT32, _BFLOAT16, _IN_TURNS = "float32", "mixed_bfloat16", "4 micro-batches"
+_MESSAGES = 'tfdistribute, communication = "ring"'
+_NOTHING = "two processes that exchange nothing"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Steps of each turn: Estimator, this package, Keras.
@@ -221,13 +223,10 @@ CASES = (
                 40,
             ),
             Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, environment=PEERS),
-            Way(
-                "two processes that exchange nothing",
-                ("two-workers/together.py", "lone_worker.py"),
-                40,
-            ),
+            Way(_MESSAGES, ("two-workers/package.R", "messages"), 40),
+            Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 40),
         ),
-        (Goal(_TWO, _ONE, 1.35), Goal(_TWO, _TORCH_TWO, 1.0)),
+        (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
     ),
     Case(
         "evaluation",

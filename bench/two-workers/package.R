@@ -1,11 +1,13 @@
-# This package with its defaults: package.R one (one process on one core) or package.R two (two workers of a job).
+# This package with its defaults: package.R one (one process on one core) or package.R two (two workers of a job);
+# package.R messages for two workers that do not share memory.
 #
 # 256 floats, three hidden layers of 1024 units, 512 examples per step over all workers.
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
-one <- commandArgs(TRUE)[[1]] == "one"
+way <- commandArgs(TRUE)[[1]]
+one <- way == "one"
 if (one) {
   # Before TensorFlow starts, so that it sees one core.
   system2("taskset", c("-cp", "0", Sys.getpid()), stdout = FALSE)
@@ -22,7 +24,8 @@ input <- input_fn(list(x = x, y = y), x, y, batch_size = batch_size, num_epochs 
 config <- if (one) {
   run_config()
 } else {
-  run_config(train_distribute = strategy_multi_worker(), cluster = local_cluster(workers = 2))
+  strategy <- strategy_multi_worker(communication = if (way == "messages") "ring" else "auto")
+  run_config(train_distribute = strategy, cluster = local_cluster(workers = 2))
 }
 
 take_turns(function(steps) {
