@@ -33,7 +33,8 @@
 #' @seealso [estimators]
 #' @examples
 #' linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' linear_classifier(feature_columns(column_numeric("wt", "hp")), optimizer = list("sgd", learning_rate = 0.1))
+#' columns <- feature_columns(column_numeric("wt", "hp"))
+#' linear_classifier(columns, optimizer = list("sgd", learning_rate = 0.1))
 #' @name linear_estimators
 NULL
 

@@ -90,7 +90,10 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
-#' species <- column_categorical_with_vocabulary_list("Species", vocabulary_list = levels(iris$Species))
+#' species <- column_categorical_with_vocabulary_list(
+#'   "Species",
+#'   vocabulary_list = levels(iris$Species)
+#' )
 #' column_indicator(species)
 #' @export
 column_indicator <- function(categorical_column, ...) {

@@ -40,7 +40,12 @@
 #' hook_early_stopping(patience_steps = 500)
 #'
 #' # The accuracy of evaluations has not risen by 0.001 for 2000 steps.
-#' hook_early_stopping("accuracy", patience_steps = 2000, min_delta = 0.001, restore_best_weights = TRUE)
+#' hook_early_stopping(
+#'   "accuracy",
+#'   patience_steps = 2000,
+#'   min_delta = 0.001,
+#'   restore_best_weights = TRUE
+#' )
 #' @export
 hook_early_stopping <- function(
   monitor = "loss",

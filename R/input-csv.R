@@ -35,7 +35,8 @@
 #'
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' train(model, input_csv(path, response = "mpg", features = c("wt", "hp"), types = list(hp = "float")))
+#' input <- input_csv(path, response = "mpg", features = c("wt", "hp"), types = list(hp = "float"))
+#' train(model, input)
 #' @export
 input_csv <- function(
   paths,

@@ -37,7 +37,8 @@
 #'   feature_columns(column_numeric("wt")),
 #'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' )
-#' training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 1e6)
+#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+#' training <- train_spec(input, max_steps = 1e6)
 #' \donttest{
 #' job <- launch(model, training, wait = FALSE)
 #' job

@@ -42,7 +42,8 @@
 #'   feature_columns(column_numeric("wt", "hp")),
 #'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' )
-#' training <- train_spec(input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 50)
+#' input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
+#' training <- train_spec(input, max_steps = 50)
 #' \donttest{
 #' launch(model, training, eval_spec(input_fn(mpg ~ wt + hp, mtcars)))
 #' }

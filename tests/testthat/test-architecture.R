@@ -126,3 +126,13 @@ test_that("every export has a page with an example", {
     vapply(aliases, function(names) any(names %in% exports), logical(1))
   expect_identical(basename(pages[lacking]), character())
 })
+
+test_that("no line of an example is too long for the manual", {
+  wide <- function(path) {
+    lines <- readLines(path, encoding = "UTF-8")
+    starts_part <- grepl("^#' @", lines) | !startsWith(lines, "#'")
+    part <- c("", lines[starts_part])[cumsum(starts_part) + 1]
+    lines[startsWith(part, "#' @examples") & nchar(lines) > nchar("#' ") + 100]
+  }
+  expect_identical(unlist(lapply(r_files(), wide)), character())
+})
