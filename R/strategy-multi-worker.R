@@ -9,15 +9,15 @@
 #' the processes however they end. Between machines, gradients are sent through the network.
 #'
 #' @param communication How workers sum their gradients: `"ring"` (through the network, CPUs or GPUs), `"nccl"` (GPUs),
-#'   `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight workers
-#'   can use it, and otherwise TensorFlow's choice.
+#'   `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight
+#'   workers can use it, and otherwise TensorFlow's choice.
 #' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
 #'   cluster's timeout.
 #' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are
 #'   divided into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
 #'   [strategy_mirrored()].
-#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes: gradients have
-#'   two to three digits then, and so has the equality with one process. `"none"` (default) sends them as they are.
+#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes: gradients
+#'   have two to three digits then, and so has the equality with one process. `"none"` (default) sends them as they are.
 #'   Nothing is compressed in shared memory, and sums of fewer than 16,384 numbers never are.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
@@ -26,7 +26,8 @@
 #'   `communication`.
 #' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
 #' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, `communication` is `"nccl"`
-#'   without GPUs or `"shared_memory"` with GPUs or on several machines, or a worker's GPUs cannot be divided into groups of `devices_per_replica`.
+#'   without GPUs or `"shared_memory"` with GPUs or on several machines, or a worker's GPUs cannot be divided into
+#'   groups of `devices_per_replica`.
 #' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @seealso [strategies]
