@@ -12,7 +12,7 @@ import pytest
 from support.inputs import in_memory
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ShardingError
+from tfdistribute.errors import ArgumentError, ShardingError
 from tfdistribute.inputs import Input, description
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -149,3 +149,34 @@ def test_batches_are_large_unless_they_matter(
     evaluate(model, RunSettings(), rows_in_memory(13), hooks=given, listener=events.append)
     assert [each["last_step"] for each in events[-1:]] == [batches]
     assert Count.seen == (batches if hooks else 0)
+
+
+def test_only_the_outputs_that_are_asked_for_are_computed(tmp_path: Path, tensorflow: Any):
+    computed: list[set[str]] = []
+
+    class Fetches(tensorflow.estimator.SessionRunHook):
+        def before_run(self, run_context: Any) -> None:
+            computed.append(set(run_context.original_args.fetches))
+
+    described = {
+        "kind": "linear_classifier",
+        "feature_columns": [{"kind": "numeric", "key": "x"}],
+        "model_dir": str(tmp_path / "model"),
+    }
+    model = read(Model, described)
+    train(model, RunSettings(), rows_in_memory(13), steps=1)
+
+    def predicted(keys: list[str] | None) -> dict[str, Any]:
+        source = rows_in_memory(3)
+        return concatenated(
+            predict(model, RunSettings(), source, predict_keys=keys, hooks=[Fetches()])
+        )
+
+    assert set(predicted(["logistic", "unknown"])) == {"logistic"}
+    assert all(each == {"logistic"} for each in computed)
+    everything = predicted(None)
+    assert {"logistic", "probabilities", "classes"} <= set(everything)
+    above = everything["logistic"].ravel() > 0.5
+    assert everything["classes"].ravel().tolist() == [str(int(each)) for each in above]
+    with pytest.raises(ArgumentError, match="names none of this model's outputs"):
+        predicted(["unknown"])

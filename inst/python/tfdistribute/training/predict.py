@@ -62,6 +62,7 @@ def predict(
         hooks=as_hooks(hooks, context),
         checkpoint_path=checkpoint,
         yield_single_examples=False,
+        predict_keys=predict_keys,
     )
 
     def decoded_batches() -> Iterator[dict[str, Any]]:
@@ -104,8 +105,10 @@ def _decoded(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype != object:
         return array
-    flat = [
-        item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
-        for item in array.ravel()
-    ]
-    return np.array(flat, dtype=object).reshape(array.shape)
+    flat = array.ravel().tolist()
+    # Most strings are classes, of which there are few.
+    decoded = {
+        item: item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+        for item in set(flat)
+    }
+    return np.array([decoded[item] for item in flat], dtype=object).reshape(array.shape)
