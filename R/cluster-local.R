@@ -12,6 +12,11 @@ most_processes <- 1000L
 #' only the processes of the job can connect; this requires a Linux that lets users create namespaces. In an open
 #' network, other machines can connect unless a firewall blocks the ports.
 #'
+#' Without GPUs, each process that trains has its share of the cores. One process would use all of them, and exchange
+#' nothing: it is several times faster if a step takes less than a millisecond, as those of most models of tables, and
+#' about as fast if a step takes tens of milliseconds. `vignette("from-one-machine-to-a-cluster")` has figures. A local
+#' cluster is for GPUs, for large models, and for trying out what will run on several machines.
+#'
 #' A lost process is restarted. With [strategy_multi_worker()] all training processes restart from the newest
 #' checkpoint; with [strategy_parameter_server()] only the lost one does. An error in the model or the data is raised,
 #' not retried.

@@ -17,7 +17,8 @@
 #'   starts the tasks of a [local_cluster()].
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
-#'   be open to others, and shows firewall rules for the hosts of an [ssh_cluster()]. Columns:
+#'   be open to others, says when one process would be faster on this machine, and shows firewall rules for the hosts of
+#'   an [ssh_cluster()]. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
 #' * `port`: NA if the task does not listen, or its port is chosen at the start.
 #' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
@@ -125,7 +126,7 @@ print.tfdistribute_plan <- function(x, ...) {
       ))
     }
   }
-  writeLines(as.character(few_cores(x)))
+  writeLines(c(few_cores(x), one_process(x), character()))
   # A single task communicates with no other.
   listening <- grepl("^(chief|worker|ps) ", x$task)
   if (sum(listening) > 1) {
@@ -174,10 +175,25 @@ roles_of <- function(plan) {
   sub(" .*", "", plan$task)
 }
 
+count_training_here <- function(plan) {
+  sum(plan$host == "localhost" & roles_of(plan) %in% c("chief", "worker"))
+}
+
+# A line if one process may be faster than the processes that train on this machine.
+one_process <- function(plan, gpus = NULL) {
+  gpus <- gpus %||% length(list.files("/proc/driver/nvidia/gpus"))
+  if (count_training_here(plan) > 1 && gpus == 0) {
+    c(
+      "i One process would use all cores of this machine too, and exchange nothing: it is faster unless a step",
+      "  takes tens of milliseconds."
+    )
+  }
+}
+
 # A line if the processes that train share the cores of this machine.
 few_cores <- function(plan, cores = NULL) {
   cores <- cores %||% parallel::detectCores()
-  training <- sum(plan$host == "localhost" & roles_of(plan) %in% c("chief", "worker"))
+  training <- count_training_here(plan)
   if (isTRUE(training > max(cores, 1))) {
     interpolate("! {training} processes that train share the {cores} core{?s} of this machine.")
   }

@@ -299,5 +299,8 @@ test_that("the plan of a hundred workers fits a screen, and names what they shar
   )
   expect_null(few_cores(large, cores = 100))
   expect_null(few_cores(large, cores = NA))
+  expect_match(one_process(large, gpus = 0), "it is faster unless a step", all = FALSE)
+  expect_null(one_process(large, gpus = 2))
+  expect_null(one_process(large[1, ], gpus = 0))
   expect_match(format(local_cluster(100)), "  chief 0, worker 0 to 98, evaluator 0", all = FALSE)
 })
