@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import Description, read
@@ -37,7 +38,7 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "cluster": (Cluster, "addresses", {"chief": "a:1"}),
     "local_cluster": (Cluster, "local", {"workers": 2}),
     "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),
-    "slurm_cluster": (Cluster, "slurm", {"nodes": 2, "workers": 2}),
+    "slurm_cluster": (SlurmCluster, "slurm", {"nodes": 2, "workers": 2}),
     "run_config": (RunSettings, "", {}),
     "dnn_regressor": (
         Model,

@@ -177,12 +177,13 @@ if (checks_all()) {
     in_r <- function(features, labels, mode, params, config) {
       tf <- reticulate::import("tensorflow")
       v1 <- tf$compat$v1
-      inputs <- tf$concat(list(features$wt, features$hp / 100), 1L)
-      predicted <- v1$layers$dense(inputs, 1L, kernel_initializer = tf$ones_initializer()) + offset
+      inputs <- tf$stack(list(features$wt, features$hp / 100), axis = 1L)
+      outputs <- v1$layers$dense(inputs, 1L, kernel_initializer = tf$ones_initializer())
+      predicted <- tf$reshape(outputs, list(-1L)) + offset
       if (mode == "infer") {
         return(estimator_spec(mode, predictions = list(predictions = predicted)))
       }
-      loss <- v1$losses$mean_squared_error(labels, predicted)
+      loss <- v1$losses$mean_squared_error(tf$reshape(labels, list(-1L)), predicted)
       optimizer <- v1$train$GradientDescentOptimizer(0.001)
       train_op <- optimizer$minimize(loss, v1$train$get_global_step())
       estimator_spec(mode, loss = loss, train_op = train_op)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
@@ -63,6 +64,8 @@ def set_up(job: Job) -> JobSetup:
 
 def _enter_network(job: Job) -> tuple[bool, list[str]]:
     """Enter a private network if wanted and possible; return whether, and notes for the user."""
+    if isinstance(job.cluster, SlurmCluster):
+        return False, [network.NODES_RISK]
     if isinstance(job.cluster, HostsCluster):
         return False, [network.HOSTS_RISK]
     wanted = job.cluster.supervision.network

@@ -60,7 +60,8 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlurm
 
 
 def write_state(job: dict[str, Any], **fields: Any) -> Path:
-    values = {"state": "training", "notes": [], "tasks": [], "ended": None, "global_step": 3}
+    rows = [{"task": "chief 0", "pid": 5, "log": "chief-0.log"}]
+    values = {"state": "training", "notes": [], "tasks": rows, "ended": None, "global_step": 3}
     path = Path(job["directory"], STATE_FILE)
     path.write_text(json.dumps({**job, **values, **fields}))
     return path
@@ -115,6 +116,7 @@ def test_a_job_that_is_gone_has_ended_with_what_it_last_told(
     slurm.says("squeue", entry)
     state = job_handle.job_state(job)
     assert (state["state"], state["global_step"]) == (end, 3)
+    assert state["tasks"] == [{"task": "chief 0", "pid": None, "log": "chief-0.log"}]
     # The data of the job is gone with it, and its end stays known.
     assert not Path(job["model_dir"], queued.JOBS).exists()
     assert job_handle.job_state(job) == state
@@ -137,6 +139,16 @@ def test_two_jobs_do_not_wait_for_one_model_dir(tmp_path: Path, slurm: FakeSlurm
     slurm.says("squeue")
     time.sleep(0.3)
     assert submit(tmp_path, {})["slurm_id"] == "7"
+
+
+def test_what_a_killed_supervisor_has_left_is_removed_by_the_next_job(
+    tmp_path: Path, slurm: FakeSlurm
+):
+    first = submit(tmp_path, {})
+    Path(first["logs"], "result.json").write_text(json.dumps({**first, "ended": 1.0}))
+    second = submit(tmp_path, {})
+    assert not Path(first["directory"]).exists()
+    assert Path(second["directory"]).exists()
 
 
 def test_a_job_is_found_by_its_model_dir_its_logs_and_its_id(tmp_path: Path, slurm: FakeSlurm):

@@ -100,6 +100,7 @@ def test_a_job_survives_the_session_that_submitted_it(tmp_path: Path, slurm: Slu
     assert_nothing_is_left(job)
 
 
+@pytest.mark.full
 def test_when_the_time_is_up_the_chief_saves_and_the_job_goes_on_by_itself(
     tmp_path: Path, slurm: Slurm
 ):
@@ -114,6 +115,35 @@ def test_when_the_time_is_up_the_chief_saves_and_the_job_goes_on_by_itself(
     assert any("The time limit is near" in note and "step 5" in note for note in state["notes"])
     assert slurm.field(job["slurm_id"], "Restarts") == "1"
     assert_nothing_is_left(job)
+
+
+def test_the_tasks_of_a_users_own_srun_read_one_cluster(slurm: Slurm):
+    code = (
+        "import json, os, sys; sys.path.insert(0, sys.argv[1]); "
+        "from tfdistribute.cluster.slurm_environment import read_slurm; "
+        "found = read_slurm(os.environ); print(json.dumps([found.task, found.cluster]))"
+    )
+    root = str(Path(__file__).parents[4] / "inst" / "python")
+    said = slurm.run("srun", "--nodes=2", "--ntasks=3", sys.executable, "-c", code, root)
+    found = dict(json.loads(line) for line in said.splitlines())
+    assert sorted(found) == ["chief 0", "worker 0", "worker 1"]
+    clusters = list(found.values())
+    assert clusters[0] == clusters[1] == clusters[2]
+    addresses = [*clusters[0]["chief"], *clusters[0]["worker"]]
+    assert sorted({address.split(":")[0] for address in addresses}) == ["n1", "n2"]
+
+
+@pytest.mark.full
+def test_slurm_itself_signals_a_job_before_its_time_limit(tmp_path: Path, slurm: Slurm):
+    # Up to a minute early.
+    limit = {"time_limit": "00:02:00", "stop_signal_s": 10}
+    long = (("train", 5), ("save_on_interrupt", 5), ("sleep", 200))
+    acts = {**INTERRUPTED, "chief-0@0": long, "worker-0@0": (("train", 5), ("sleep", 200))}
+    job = submit(tmp_path, acts, cluster=limit)
+
+    state_when(job, is_training)
+    state_when(job, lambda state: state["state"] == "queued", 150)
+    assert_went_on(result(job))
 
 
 def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbed_one(
@@ -197,7 +227,7 @@ def test_a_job_whose_node_is_lost_goes_on_when_slurm_has_nodes_again(tmp_path: P
         "worker-0@1": GOES_ON,
     }
     (tmp_path / "slurm").mkdir()
-    with real_slurm(tmp_path / "slurm") as slurm:
+    with real_slurm(tmp_path / "slurm", node_timeout_s=20) as slurm:
         job = submit(tmp_path, acts, cluster={"restarts": 0})
         state_when(job, lambda state: is_training(state) and state["checkpoint"] == 5)
         slurm.freeze_node("n2")

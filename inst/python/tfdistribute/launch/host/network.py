@@ -32,6 +32,11 @@ HOSTS_RISK = (
     "plan() shows firewall rules that let only the hosts connect."
 )
 
+NODES_RISK = (
+    "TensorFlow's ports on the nodes of this job are open: anyone who can reach a port can run programs as you. Ask "
+    "the administrators of the cluster whether its users reach each other's ports."
+)
+
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.preflight import Needs, check_hosts
@@ -80,6 +81,7 @@ def _needs(job: Job, cluster: HostsCluster, files: Sequence[str]) -> Needs:
         environment=job.environment,
         tensorflow=job.tensorflow,
         host_addresses=cluster.given_addresses,
+        takes_addresses=isinstance(cluster, SshCluster),
         bytes=sum(os.path.getsize(path) for path in files),
         devices={host: count * cluster.devices_per_worker for host, count in training.items()},
     )

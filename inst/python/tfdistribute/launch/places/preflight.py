@@ -33,6 +33,7 @@ class Needs:
         environment: Environment variables of the tasks.
         tensorflow: Version of TensorFlow that they must have; None for any.
         host_addresses: Addresses by host; those of others are found.
+        takes_addresses: Whether the user can give them.
         bytes: Size of the files that are sent to each host.
         devices: Devices that the tasks of each host need.
     """
@@ -44,6 +45,7 @@ class Needs:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     tensorflow: str | None = None
     host_addresses: Mapping[str, str] = field(default_factory=dict[str, str])
+    takes_addresses: bool = True
     bytes: int = 0
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -232,7 +234,8 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]
             Finding(
                 "host_addresses",
                 f"{' and '.join(who) or 'No single address'} cannot reach {check.host.host} (its addresses: {tried}).",
-                "Let the hosts connect to each other's ports (firewall), or give `host_addresses`.",
+                "Let the hosts connect to each other's ports (firewall)"
+                + (", or give `host_addresses`." if needs.takes_addresses else "."),
             )
         )
 

@@ -68,7 +68,11 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
     scheduler.check_available()
     parent = jobs_directory(model_dir, working_directory)
     for job in _jobs_in(parent):
-        if job["model_dir"] == model_dir and state_of(job)["ended"] is None:
+        has_ended = state_of(job)["ended"] is not None
+        if has_ended and not private_directory.is_locked(job["directory"]):
+            # Its supervisor was killed after it had written the result.
+            _remove(job["directory"])
+        elif job["model_dir"] == model_dir:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is in use by another job: number {job["slurm_id"]} of Slurm.',
                 "Wait until it has ended, stop it by stop_job(find_job(model_dir)), or use another `model_dir`.",
@@ -238,7 +242,8 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
     """Write the result of a job whose supervisor has not done so, and remove its private directory."""
     slurm_id, logs = str(job["slurm_id"]), str(job["logs"])
     output = os.path.join(logs, OUTPUT.format(slurm_id))
-    ended: dict[str, Any] = {"ended": time.time(), "tasks": []}
+    rows = [{**row, "pid": None} for row in values["tasks"]]
+    ended: dict[str, Any] = {"ended": time.time(), "tasks": rows}
     if entry.state == "CANCELLED":
         ended |= {"state": "stopped", "message": f"Job {slurm_id} of Slurm was cancelled."}
     else:
