@@ -20,7 +20,8 @@ at_site <- function(...) {
   dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
   path
 }
-for (file in list.files("inst/examples", pattern = "[.]R$", full.names = TRUE)) {
+examples <- list.files("inst/examples", pattern = "[.]R$", full.names = TRUE)
+for (file in c(examples, "man/figures/cheat-sheet.svg")) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
 rmarkdown::pandoc_convert(
@@ -32,9 +33,9 @@ rmarkdown::pandoc_convert(
 news <- "<meta http-equiv=\"refresh\" content=\"0; URL=news/index.html\">"
 writeLines(news, at_site("NEWS.html"))
 
-# Targets of a page's links to other pages of the site, as paths.
+# Targets of a page's links to other pages and images of the site, as paths.
 local_links <- function(page) {
-  links <- xml2::xml_attr(xml2::xml_find_all(xml2::read_html(page), "//a[@href]"), "href")
+  links <- xml2::xml_text(xml2::xml_find_all(xml2::read_html(page), "//a/@href | //img/@src"))
   links <- sub("[#?].*$", "", links)
   links <- links[nzchar(links) & !grepl("^[a-z]+:|^//", links)]
   file.path(dirname(page), utils::URLdecode(links))

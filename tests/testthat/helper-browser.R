@@ -22,7 +22,7 @@ local_browser <- function(
     "stdbuf -o0 tr '\\n' '\\0' |",
     browser_command,
     # In containers, Chromium's own sandbox does not start.
-    "--no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files",
+    "--no-sandbox --disable-dev-shm-usage --disable-gpu --hide-scrollbars",
     "--remote-debugging-pipe --user-data-dir=\"$1\" 3<&0 4>&1 2>/dev/null >/dev/null |",
     "stdbuf -o0 tr '\\0' '\\n'"
   )
