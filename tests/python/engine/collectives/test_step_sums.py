@@ -138,6 +138,26 @@ def test_large_sums_are_compressed_for_the_network(tensorflow: ModuleType) -> No
     assert worker.gradients[2].dtype == tensorflow.float32
 
 
+def test_a_sum_that_is_split_in_another_way_stays_whole(tensorflow: ModuleType) -> None:
+    tf = tensorflow
+    with tf.Graph().as_default():
+        summed = tf.raw_ops.CollectiveReduceV2(
+            input=tf.concat([tf.ones([3]), tf.ones([5])], 0),
+            group_size=WORKERS,
+            group_key=1,
+            instance_key=1,
+            ordering_token=[],
+            merge_op="Add",
+            final_op="Id",
+        )
+        for sizes, parts in (([4, 4], 1), ([3, 5], 2)):
+            halves = tf.split(summed, sizes)
+            (found,) = engine.collectives.step_sums.sums_of_step(halves, WORKERS)
+            assert len(found.inputs) == len(found.outputs) == parts
+            for half in halves:
+                half.op._update_input(0, tf.zeros([8]))
+
+
 def test_sums_that_cannot_be_shared_are_left_to_tensorflow(tensorflow: ModuleType) -> None:
     tf = tensorflow
     worker = Worker(0)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +41,16 @@ class StepSum:
 
     @classmethod
     def of(cls, operation: Any) -> StepSum:
-        """Return the tensors that an operation sums; TensorFlow joins and splits several of them around it."""
+        """Return the tensors that an operation sums; TensorFlow joins and splits several flat ones around it."""
         before = operation.inputs[0].op
         (value,) = operation.outputs
         after = value.consumers()
         parts = (operation.inputs[0],)
         if len(after) == 1 and after[0].type == "SplitV":
-            joined = tuple(before.inputs)[:-1] if before.type == "ConcatV2" else parts
-            if len(joined) == len(after[0].outputs):
-                return cls(operation, joined, tuple(after[0].outputs))
+            flat = tuple(before.inputs)[:-1] if before.type == "ConcatV2" else parts
+            sizes = [each.shape.num_elements() for each in flat if each.shape.rank == 1]
+            if sizes == _split_sizes(after[0]):
+                return cls(operation, flat, tuple(after[0].outputs))
         return cls(operation, parts, (value,))
 
     @property
@@ -126,8 +128,8 @@ def share(
                 )
             last = [values[0].op]
             each.replace(
-                tf.reshape(value, output.shape if output.shape.rank != 1 else part.shape)
-                for value, output, part in zip(values, each.outputs, each.inputs, strict=True)
+                tf.reshape(value, part.shape)
+                for value, part in zip(values, each.inputs, strict=True)
             )
 
 
@@ -168,20 +170,38 @@ def _needed(operations: Sequence[Any]) -> set[Any]:
     return found
 
 
+def _split_sizes(split: Any) -> list[int | None]:
+    """Return the sizes into which an operation splits a tensor, None for one that is not known."""
+    given = split.inputs[1]
+    sizes = tf.get_static_value(given)
+    if sizes is not None:
+        return [int(size) for size in sizes]
+    if given.op.type != "Pack":
+        return [None]
+    # TensorFlow multiplies the sizes of a shape that is known.
+    shapes = [
+        tf.get_static_value(each.op.inputs[0]) if each.op.type == "Prod" else None
+        for each in given.op.inputs
+    ]
+    return [None if shape is None else math.prod(shape.tolist()) for shape in shapes]
+
+
+@contextlib.contextmanager
+def _beside(each: StepSum) -> Iterator[None]:
+    """Add operations beside a sum: on its device, and independent of anything else."""
+    operation = each.operation
+    with (
+        operation.graph.as_default(),
+        tf.device(operation.device),
+        tf.control_dependencies(None),
+        tf.name_scope(f"{operation.name}/shared/"),
+    ):
+        yield
+
+
 def _write(write: Callable[..., Any], number: int, *parts: Any) -> list[Any]:
     write(number, parts)
     return []
-
-
-def _beside(each: StepSum) -> Any:
-    """Add operations beside a sum: on its device, and independent of anything else."""
-    stack = contextlib.ExitStack()
-    operation = each.operation
-    stack.enter_context(operation.graph.as_default())
-    stack.enter_context(tf.device(operation.device))
-    stack.enter_context(tf.control_dependencies(None))
-    stack.enter_context(tf.name_scope(f"{operation.name}/shared/"))
-    return stack
 
 
 def _is_replaceable(operation: Any, tasks: int) -> bool:
