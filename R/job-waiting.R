@@ -57,6 +57,7 @@ job_monitor <- function(job, show, page = NULL) {
       answer <- call_backend("job_news", job = wire, position = seen$position, level = "warning")
       seen$position <- answer$position
       seen$state <- answer$state
+      refresh_page(job, page, seen)
       show_progress(answer$state, seen, progress)
       show_warnings(c(unlist(answer$state$notes), r_warnings(unlist(answer$lines))), seen)
       show_failure(answer$state, seen)
@@ -65,6 +66,19 @@ job_monitor <- function(job, show, page = NULL) {
     state = function() seen$state,
     finish = function() progress$finish()
   )
+}
+
+# The supervisor of a job on this machine writes the page itself; that of a Slurm job is elsewhere.
+refresh_page <- function(job, page, seen) {
+  if (is.null(page) || is.null(job$slurm_id)) {
+    return(invisible())
+  }
+  is_due <- is.null(seen$refreshed_at) ||
+    difftime(Sys.time(), seen$refreshed_at, units = "secs") > 5
+  if (is_due || !is.null(seen$state$ended)) {
+    view_job(job, page)
+    seen$refreshed_at <- Sys.time()
+  }
 }
 
 show_progress <- function(state, seen, progress) {

@@ -8,6 +8,8 @@
 #' with `view = "auto"` if this session is interactive and has a Viewer. `options(tfdistribute.view = )` sets the
 #' default of `view`, which is `"auto"`.
 #'
+#' The page of a Slurm job is updated only while a verb waits for the job.
+#'
 #' Curves are drawn on a log scale if their first values would flatten the rest. Otherwise the scale ends where single
 #' outliers begin. The page is in the temporary directory of this session, and can be read as long as the session lives.
 #'

@@ -75,6 +75,28 @@ test_that("a page opens at the first event of its training, once", {
   expect_identical(shown$urls, page$open())
 })
 
+test_that("while a verb waits for a Slurm job, the page is written anew every few seconds", {
+  asked <- 0
+  local_answers(view_job = function(arguments) asked <<- asked + 1)
+  local_viewer()
+  job <- structure(list(id = "x", slurm_id = "7"), class = "tfdistribute_job")
+  seen <- new.env()
+  page <- new_page()
+  for (turn in 1:3) {
+    refresh_page(job, page, seen)
+  }
+  expect_identical(asked, 1)
+  seen$refreshed_at <- Sys.time() - 6
+  refresh_page(job, page, seen)
+  seen$state <- list(ended = 5)
+  refresh_page(job, page, seen)
+  expect_identical(asked, 3)
+  refresh_page(job, NULL, seen)
+  job$slurm_id <- NULL
+  refresh_page(job, page, seen)
+  expect_identical(asked, 3)
+})
+
 test_that("a browser shows small numbers with their digits, and a name is no markup", {
   skip_if_no_tensorflow()
   skip_if_no_browser()

@@ -12,11 +12,11 @@ from tfdistribute import engine, history_file, storage
 from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
-from tfdistribute.bridge.live_metrics import train_on_page, view_history
+from tfdistribute.bridge.live_metrics import train_on_page, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input
-from tfdistribute.launch import job_handle, job_page
+from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
@@ -321,7 +321,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "variable_names": variable_names,
     "variable_value": variable_value,
     "view_history": view_history,
-    "view_job": job_page.view_job,
+    "view_job": view_job,
     "write_shards": rows.write_shards,
 }
 

@@ -1,4 +1,4 @@
-"""Metrics pages for R: of a training in this process, which its progress events feed, and of a history."""
+"""Metrics pages for R: of a training in this process, which its progress events feed, of a job, and of a history."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfdistribute import history_file
 from tfdistribute.errors import TfdistributeError
+from tfdistribute.launch import job_handle
 from tfdistribute.metrics_page import Metrics, MetricsPage, thinned, title_of
+from tfdistribute.metrics_page.job import metrics_of, request_page
 from tfdistribute.training.history import History, Listener
 
 # Losses come ten times a second; a page shows half as many.
@@ -100,6 +103,26 @@ def train_on_page(
         raise
     metrics.end(history)
     return history
+
+
+def view_job(job: job_handle.Handle, directory: str) -> None:
+    """Make the page of a job in a directory; a supervisor on this machine keeps it current while the job runs."""
+    page = MetricsPage(directory)
+    if job.get("slurm_id"):
+        # Its supervisor is on another machine, and saves the losses in model_dir.
+        state = job_handle.job_state(job)
+        losses = (
+            () if state.get("history") else history_file.read_losses(str(job["model_dir"])).rows
+        )
+        page.write(metrics_of(state, losses))
+        return
+    page.write(metrics_of(job_handle.job_state(job)))
+    if job_handle.is_running(job):
+        request_page(str(job["directory"]), directory)
+    state = job_handle.job_state(job)
+    if state.get("ended") is not None:
+        # It may have ended before its supervisor read the request.
+        page.write(metrics_of(state))
 
 
 def view_history(

@@ -17,7 +17,6 @@ from tfdistribute.launch.deadlines import Overdue, find_overdue
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.job_page import JobPages
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pause_s
 from tfdistribute.launch.setup import JobSetup
@@ -25,6 +24,7 @@ from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, State
 from tfdistribute.launch.task_group import TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
+from tfdistribute.metrics_page.job import JobPages
 
 TICK_S = 0.03
 

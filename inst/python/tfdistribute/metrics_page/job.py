@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfdistribute.history_file import Row
-from tfdistribute.launch.job_handle import Handle, is_running, job_state
 from tfdistribute.metrics_page import Metrics, MetricsPage, title_of
+
+# A row of the losses: step, loss, seconds and more.
+Row = Mapping[str, float | None]
 
 # A file in the private directory of a job, with the directory of a page in every line.
 REQUESTS = "pages"
@@ -17,17 +18,10 @@ REQUESTS = "pages"
 _LOOK_EVERY_S = 1.0
 
 
-def view_job(job: Handle, directory: str) -> None:
-    """Make the page of a job in a directory; the supervisor keeps it current while the job runs."""
-    page = MetricsPage(directory)
-    page.write(metrics_of(job_state(job)))
-    if is_running(job):
-        with open(os.path.join(str(job["directory"]), REQUESTS), "a", encoding="utf-8") as file:
-            file.write(f"{directory}\n")
-    state = job_state(job)
-    if state.get("ended") is not None:
-        # It may have ended before its supervisor read the request.
-        page.write(metrics_of(state))
+def request_page(directory: str, page: str) -> None:
+    """Ask the supervisor of the job with this private directory to write the page in a directory."""
+    with open(os.path.join(directory, REQUESTS), "a", encoding="utf-8") as file:
+        file.write(f"{page}\n")
 
 
 class JobPages:

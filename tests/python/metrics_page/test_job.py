@@ -9,8 +9,10 @@ import pytest
 from support.job_fakes import running, state_when
 from support.metrics_pages import shown
 
+from tfdistribute import history_file
+from tfdistribute.bridge.live_metrics import view_job
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.job_page import JobPages, metrics_of, view_job
+from tfdistribute.metrics_page.job import JobPages, metrics_of
 
 STATE: dict[str, Any] = {
     "state": "training",
@@ -77,3 +79,18 @@ def test_a_page_follows_a_running_job_to_its_end(tmp_path: Path):
         # After the end, the page is made from the result.
         view_job(handle, str(page))
         assert shown(page)["losses"] == values["losses"]
+
+
+def test_the_page_of_a_slurm_job_has_the_losses_that_its_tasks_have_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    model_dir = tmp_path / "model"
+    model_dir.mkdir()
+    row = {"step": 1, "loss": 2.0, "seconds": 0.0, "examples_per_second": None}
+    history_file.append(str(model_dir), history_file.LOSSES, [row])
+    monkeypatch.setattr(job_handle, "job_state", lambda job: STATE)
+    page = tmp_path / "page"
+    page.mkdir()
+    handle = {"slurm_id": "7", "model_dir": str(model_dir), "directory": "/on/another/machine"}
+    view_job(handle, str(page))
+    assert shown(page)["losses"] == [[1, 2.0]]
