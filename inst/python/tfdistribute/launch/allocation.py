@@ -25,8 +25,8 @@ class Allocation:
     def resume(self, state: JobState, progress: Progress) -> None:
         """Take over what the supervisor had at its last end."""
 
-    def keep(self, progress: Progress) -> None:
-        """Keep what a later start of the supervisor needs."""
+    def keep(self, progress: Progress, at_once: bool = False) -> None:
+        """Keep what a later start of the supervisor needs; ``at_once`` even if that was done a moment ago."""
 
     def save_s(self, stops: StopRequests) -> float:
         """Return how long the chief may take to save a checkpoint."""
@@ -35,6 +35,10 @@ class Allocation:
     def why_again(self, stops: StopRequests) -> str | None:
         """Say why the supervisor will be started again after a signal, as a sentence; None if it will not."""
         return None
+
+    def why_stopped(self, stops: StopRequests) -> str:
+        """Say why the job ends after a signal, as a sentence."""
+        return "The job was stopped."
 
     def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
         """Say why the job goes on elsewhere after the loss of a task, as a sentence; None if it does not."""

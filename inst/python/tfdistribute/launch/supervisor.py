@@ -314,14 +314,15 @@ class Supervisor:
         if again is not None:
             self._queue(again)
             return
-        why = (
-            "The job was stopped." if is_requested else "The session that started the job is gone."
-        )
+        why = "The session that started the job is gone."
+        if is_requested:
+            why = self._allocation.why_stopped(self._stops)
         self.state.state, self.state.message = "stopped", f"{why}{self._saved()}"
 
     def _queue(self, why: str) -> None:
         self.state.state, self.state.message = QUEUED, f"{why}{self._saved()} The job continues."
         self.state.note(self.state.message)
+        self._allocation.keep(self.progress, at_once=True)
 
     def _saved(self) -> str:
         step = self.progress.checkpoint

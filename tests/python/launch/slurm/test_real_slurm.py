@@ -35,7 +35,8 @@ SAVES = (("train", 5), ("save_on_interrupt", 5), ("sleep", 100))
 GOES_ON = (("train", 8, 6), ("finish", 8))
 LASTS = (("train", 5), ("sleep", 100))
 INTERRUPTED: dict[str, Any] = {
-    "chief-0@0": SAVES,
+    # A checkpoint shortly before the one at the end.
+    "chief-0@0": (("checkpoint", 1), *SAVES),
     "worker-0@0": (("child", True), *LASTS),
     "chief-0@1": GOES_ON,
     "worker-0@1": GOES_ON,

@@ -57,7 +57,7 @@ class SlurmAllocation(Allocation):
         self._cluster = cluster
         self._home = job.directory
         self._first_step: int | None = None
-        self._kept_at = 0.0
+        self._kept_at = -_KEEP_INTERVAL_S
 
     def resume(self, state: JobState, progress: Progress) -> None:
         """Take over the history, the restarts and the notes of the former start."""
@@ -74,16 +74,16 @@ class SlurmAllocation(Allocation):
             state.message = f"Slurm has started job {self.slurm_id} again."
         self._first_step = progress.checkpoint
 
-    def keep(self, progress: Progress) -> None:
+    def keep(self, progress: Progress, at_once: bool = False) -> None:
         """Write the history beside the state."""
         now = time.monotonic()
-        if now - self._kept_at > _KEEP_INTERVAL_S or self._kept_at == 0.0:
+        if at_once or now - self._kept_at > _KEEP_INTERVAL_S:
             self._kept_at = now
             try:
                 replace(os.path.join(self._home, PROGRESS_FILE), progress.as_values())
             except OSError:
                 # A full disk must not end the job; the history then begins later.
-                self._kept_at = 0.0
+                self._kept_at = -_KEEP_INTERVAL_S
 
     def save_s(self, stops: StopRequests) -> float:
         """Return half of the time that Slurm leaves before the time limit; less after scancel."""
@@ -99,6 +99,12 @@ class SlurmAllocation(Allocation):
         if scheduler.is_requeued(self.slurm_id, self.starts_before):
             return "Slurm took back the nodes and queues the job again."
         return None
+
+    def why_stopped(self, stops: StopRequests) -> str:
+        """Say that the time is up, or that the job was stopped."""
+        if stops.first == signal.SIGUSR1:
+            return "The time limit is near, and `requeue` is FALSE."
+        return super().why_stopped(stops)
 
     def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
         """Say why the job queues again: a node is lost for good, and the job trained on it."""
