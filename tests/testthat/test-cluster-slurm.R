@@ -217,7 +217,7 @@ if (checks_all()) {
           config = run_config(strategy, cluster = cluster, tf_random_seed = 1)
         )
         history <- suppressWarnings(train_and_evaluate(model, training, evaluation))
-        expect_identical(utils::tail(history$evaluation$global_step, 1), 20, label = name)
+        expect_identical(utils::tail(history$evaluations$global_step, 1), 20L, label = name)
         model
       })
       expect_same_weights(trained[[1]], trained[[2]])
