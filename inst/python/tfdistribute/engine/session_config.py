@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import tensorflow as tf
 from google.protobuf.descriptor import FieldDescriptor
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow_estimator.python.estimator import run_config as estimator_run_config
 
 from tfdistribute.errors import RunConfigError
@@ -22,6 +23,9 @@ _EXPECTED = {
     FieldDescriptor.CPPTYPE_FLOAT: "a number",
     FieldDescriptor.CPPTYPE_DOUBLE: "a number",
 }
+
+# Operations that add up the rows that another has looked up.
+_SUMS_OF_ROWS = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 
 def make(settings: Mapping[str, Any], base: Any = None) -> Any:
@@ -44,6 +48,24 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
     proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
     _fill(proto, settings, "session_config")
     return proto
+
+
+def look_up_rows(session_config: Any, graph: Any) -> None:
+    """Let the steps of a training look up rows of embeddings and sparse weights, and not read all of them.
+
+    TensorFlow's arithmetic optimizer replaces a lookup by a read of the variable. While the variable is trained, each
+    read copies it, so a step would take time in proportion to the number of levels. The optimizer is turned off for
+    such graphs, unless a setting names it.
+
+    Source:
+        ``SimplifyEmbeddingLookupStage`` in tensorflow/core/grappler/optimizers/arithmetic_optimizer.cc, and
+        ``copy_on_read_mode`` in tensorflow/core/framework/resource_var.h.
+    """
+    types = {operation.type for operation in graph.get_operations()}
+    rewriting = session_config.graph_options.rewrite_options
+    looks_up = "ResourceGather" in types and not types.isdisjoint(_SUMS_OF_ROWS)
+    if looks_up and rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
+        rewriting.arithmetic_optimization = RewriterConfig.OFF
 
 
 def _fill(message: Any, settings: Mapping[str, Any], path: str) -> None:

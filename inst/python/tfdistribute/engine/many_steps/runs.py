@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfdistribute.engine import session_config
 from tfdistribute.engine.hooks import savers, step_requirements
 from tfdistribute.engine.hooks.step_requirements import StepRequirements
 from tfdistribute.engine.many_steps import loop, random_state
@@ -67,6 +68,7 @@ def many_steps_per_run(
         if steps_per_run != 1:
             # TensorFlow adds the hooks that it makes to the same list.
             last = [StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note)]
+        session_config.look_up_rows(config.session_config, v1.get_default_graph())
         spec = spec._replace(
             training_chief_hooks=chief_hooks, training_hooks=[*spec.training_hooks, *last]
         )
