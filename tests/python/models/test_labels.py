@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -189,3 +190,15 @@ def test_checks_do_not_start_tensorflow(run_python: Any) -> None:
         run_python(code, timeout_s=30, env={"PYTHONPATH": ":".join(sys.path)}).stdout.strip()
         == "False"
     )
+
+
+def test_many_names_of_classes_are_compared_in_a_moment() -> None:
+    count = 100_000
+    names = [f"class {index}" for index in range(count)]
+    many = model("linear_classifier", label_vocabulary=names, n_classes=count)
+    began = time.monotonic()
+    many.check(facts(ColumnFacts("y", "string", (), tuple(names))))
+    with pytest.raises(ModelError, match='names "class 99998" twice'):
+        model("linear_classifier", label_vocabulary=[*names[:-1], names[-2]], n_classes=count)
+    # A comparison of all pairs takes minutes.
+    assert time.monotonic() - began < 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelError
@@ -78,8 +79,9 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
             argument="n_classes",
             value=str(n_classes),
         )
-    if len(set(vocabulary)) < len(vocabulary):
-        repeated = next(name for name in vocabulary if vocabulary.count(name) > 1)
+    counts = Counter(vocabulary)
+    if len(counts) < len(vocabulary):
+        repeated = next(name for name in vocabulary if counts[name] > 1)
         raise ModelError(
             f'`label_vocabulary` names "{repeated}" twice.',
             "Name each class once.",
@@ -96,7 +98,8 @@ def _check_names(label: ColumnFacts, n_classes: int, vocabulary: tuple[str, ...]
             argument="label_vocabulary",
             value="NULL",
         )
-    unknown = [level for level in label.levels or () if level not in vocabulary]
+    known = frozenset(vocabulary)
+    unknown = [level for level in label.levels or () if level not in known]
     if unknown:
         raise InputError(
             f'The response "{label.name}" has level "{unknown[0]}", but the model\'s {n_classes} classes are '

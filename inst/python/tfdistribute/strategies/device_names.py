@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from tfdistribute.descriptions import check_minimum
@@ -63,7 +64,8 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
             )
         return devices
     names = tuple(canonical_device(name, "devices") for name in devices)
-    twice = next((name for name in names if names.count(name) > 1), None)
+    counts = Counter(names)
+    twice = next((name for name in names if counts[name] > 1), None)
     if not names or twice is not None:
         problem = f"names {short_device(twice)} twice" if twice else "names no device"
         raise StrategyError(
