@@ -121,12 +121,20 @@ def test_batch_normalisation_keeps_averages_over_all_devices(tmp_path: Path, str
     np.testing.assert_allclose(shared["batch_normalization/moving_mean"], moved, rtol=1e-5)
 
 
+SYNCHRONISED = {
+    "by its class": lambda: keras.layers.experimental.SyncBatchNormalization(),
+    # Keras's own clone of such a layer is not synchronised.
+    "by an argument": lambda: keras.layers.BatchNormalization(synchronized=True),
+}
+
+
 @several
+@pytest.mark.parametrize("how", SYNCHRONISED)
 def test_synchronised_batch_normalisation_is_that_of_one_device(
-    tmp_path: Path, strategy: str
+    tmp_path: Path, how: str, strategy: str
 ) -> None:
     def synchronised() -> Any:
-        return built(middle=keras.layers.experimental.SyncBatchNormalization())
+        return built(middle=SYNCHRONISED[how]())
 
     train(described(tmp_path / "a", synchronised), settings(), source(), steps=6)
     train(described(tmp_path / "b", synchronised), settings(strategy), source(), steps=6)
