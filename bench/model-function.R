@@ -1,6 +1,6 @@
-# A model function in R, or the same in Python: model-function.R r, or model-function.R python.
+# A model function in R, the same in Python, and the same as a training loop: model-function.R r, python or loop.
 #
-# R only builds the graph, before the first step, so both should train at the same speed. The start is excluded.
+# R only builds the graph, before the first step, so all should train at the same speed. The start is excluded.
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
@@ -36,10 +36,21 @@ def model_fn(features, labels, mode):
 
 batch_size <- 32
 input <- input_fn(mpg ~ wt + hp + qsec, mtcars, batch_size = batch_size, num_epochs = NULL)
-model_fn <- if (commandArgs(TRUE)[[1]] == "r") in_r else in_python()
+as_loop <- function() {
+  training_loop(
+    function() NULL,
+    function(features, labels) {
+      spec <- in_r(features, labels, "train")
+      list(loss = spec$loss, train_op = spec$train_op)
+    }
+  )
+}
+
+way <- commandArgs(TRUE)[[1]]
+model_fn <- if (way == "python") in_python() else in_r
 
 take_turns(function(steps) {
-  model <- estimator(model_fn)
+  model <- if (way == "loop") as_loop() else estimator(model_fn)
   on.exit(unlink(model_dir(model), recursive = TRUE))
   examples_per_second(train(model, input, steps = steps), batch_size)
 })

@@ -1,21 +1,24 @@
-"""Share of a step in which both devices of a model in two stages compute.
+"""Share of a step in which both devices of a model in two stages compute: its ways are those of ``speed.py``.
 
-``tools/bench model-in-parts/overlap.py`` prints, for each way, the share as the median of ten steps, and the time that
-each device computes. Operations of less than 0.2 ms are left out.
+The share is the median of all steps but the first two, which allocate memory. Operations of less than 0.2 ms are left
+out.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 from typing import Any
 
-from stages import SOURCE, WAYS, model, settings
+from stages import SOURCE, model, settings
+from way import take_turns
 
 from tfdistribute import engine
 from tfdistribute.training.train import train
 
-STEPS, LEAST_US = 12, 200
+WAY = sys.argv[1]
+LEAST_US = 200
 
 
 def trace_hook() -> Any:
@@ -55,20 +58,16 @@ def covered(spans: list[tuple[int, int]]) -> int:
     return total
 
 
-def report(way: str) -> str:
-    """Train a way, and describe what its devices did."""
+def measure(steps: int) -> float:
     trace = trace_hook()
     with tempfile.TemporaryDirectory() as directory:
-        train(model(way, directory), settings(way), SOURCE, steps=STEPS, hooks=[trace])
-    shares, busy = [], []
-    # The first steps allocate memory.
+        train(model(WAY, directory), settings(WAY), SOURCE, steps=steps, hooks=[trace])
+    shares: list[float] = []
     for step in trace.steps[2:]:
         each = [covered(spans) for spans in step.values() if spans]
         either = covered([span for spans in step.values() for span in spans])
         shares.append((sum(each) - either) / max(either, 1))
-        busy.append(" + ".join(f"{time / 1000:.0f}" for time in each))
-    return f"{way:12s} overlap {statistics.median(shares):4.2f}   {busy[-1]} ms"
+    return statistics.median(shares)
 
 
-for way in WAYS:
-    print(report(way), flush=True)
+take_turns(measure)

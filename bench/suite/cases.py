@@ -25,16 +25,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Goal:
-    """Smallest ratio of two ways.
+    """Smallest ratio of two ways, or smallest number of one.
 
     Args:
         way: Name of the numerator.
-        other: Name of the denominator.
-        at_least: The ratio.
+        other: Name of the denominator; None for the number itself.
+        at_least: The ratio or the number.
     """
 
     way: str
-    other: str
+    other: str | None
     at_least: float
 
 
@@ -202,13 +202,17 @@ CASES = (
     ),
     Case(
         "model-function",
-        "A model function of 3 columns and 16 units in R, and the same in Python",
+        "A model function of 3 columns and 16 units in R, the same in Python, and as a training loop",
         "examples per second",
         (
             Way("model_fn in Python", ("model-function.R", "python"), 4000),
             Way("model_fn in R", ("model-function.R", "r"), 4000),
+            Way("training_loop() in R", ("model-function.R", "loop"), 4000),
         ),
-        (Goal("model_fn in R", "model_fn in Python", 0.97),),
+        (
+            Goal("model_fn in R", "model_fn in Python", 0.97),
+            Goal("training_loop() in R", "model_fn in R", 0.95),
+        ),
     ),
     Case(
         "two-workers",
@@ -250,6 +254,17 @@ CASES = (
             Way("two devices, 8 micro-batches", ("model-in-parts/speed.py", "pipeline-8"), 40),
         ),
         (Goal(_PIPELINE, _TOGETHER, 1.3),),
+    ),
+    Case(
+        "overlap",
+        "The same model: share of a step in which both devices compute",
+        "share",
+        (
+            Way(_PIPELINE, ("model-in-parts/overlap.py", "pipeline"), 12),
+            Way("two devices, layers placed", ("model-in-parts/overlap.py", "placed"), 12),
+            Way("two devices, 8 micro-batches", ("model-in-parts/overlap.py", "pipeline-8"), 12),
+        ),
+        (Goal(_PIPELINE, None, 0.5),),
     ),
     Case(
         "large-layers",
@@ -322,7 +337,6 @@ SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
 SCRIPTS_BY_NAME = (
     ("memory.R",),
     ("memory_of_inputs.py",),
-    ("model-in-parts/overlap.py",),
     ("scale/curves.py",),
     ("served_calls.py",),
     ("steps_per_run.py",),

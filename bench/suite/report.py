@@ -59,15 +59,16 @@ def table(case: Case, values: Values) -> str:
 
 
 def goals(case: Case, values: Values) -> list[str]:
-    """Return which goals of a case were reached, by medians of the ratios of neighbouring runs."""
+    """Return which goals of a case were reached, by medians, or by medians of the ratios of neighbouring runs."""
     lines: list[str] = []
     for goal in case.goals:
-        if goal.way in values and goal.other in values:
-            ratio = ratio_of(values[goal.way], values[goal.other])
-            verdict = "reached" if ratio >= goal.at_least else "**missed**"
-            lines.append(
-                f"- {goal.way} / {goal.other}: {ratio:.2f} (goal {goal.at_least:g}, {verdict})"
-            )
+        if goal.way not in values or (goal.other is not None and goal.other not in values):
+            continue
+        found, what = statistics.median(values[goal.way]), goal.way
+        if goal.other is not None:
+            found, what = ratio_of(values[goal.way], values[goal.other]), f"{what} / {goal.other}"
+        verdict = "reached" if found >= goal.at_least else "**missed**"
+        lines.append(f"- {what}: {found:.2f} (goal {goal.at_least:g}, {verdict})")
     return lines
 
 
