@@ -205,15 +205,40 @@ if (checks_all()) {
         optimizer = list("sgd", learning_rate = rate)
       )
     }
-    steps <- training_loop(
-      function() NULL,
-      function(features, labels) line(features, labels, "train")[c("loss", "optimizer")],
+    model <- estimator(line, model_dir = "unused")
+    verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 3)
+    expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% verification$differences$name))
+  })
+
+  test_that("a training loop of R trains on two devices and in two processes as on one device", {
+    skip_if_no_tensorflow()
+    loop <- training_loop(
+      function(params) {
+        dense <- tf$keras$layers$Dense
+        list(
+          hidden = dense(4L, activation = "tanh", name = "hidden"),
+          out = dense(1L, name = "out"),
+          optimizer = tf$keras$optimizers$legacy$Adam(params$rate)
+        )
+      },
+      function(parts, features, labels) {
+        tape <- tf$GradientTape()
+        loss <- with(tape, {
+          x <- tf$stack(list(features$wt, features$hp), axis = 1L)
+          predicted <- tf$squeeze(parts$out(parts$hidden(x)), 1L)
+          tf$reduce_mean(tf$math$squared_difference(labels, predicted))
+        })
+        variables <- c(parts$hidden$trainable_variables, parts$out$trainable_variables)
+        pairs <- Map(list, tape$gradient(loss, variables), variables)
+        list(loss = loss, train_op = parts$optimizer$apply_gradients(pairs))
+      },
+      params = list(rate = 0.01),
       model_dir = "unused"
     )
-    for (model in list(estimator(line, model_dir = "unused"), steps)) {
-      verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 3)
-      expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% verification$differences$name))
-    }
+    found <- expect_agreement(loop, as.data.frame(scale(mtcars)), workers = 2)$differences
+    expect_setequal(found$training, c("devices", "processes"))
+    expect_true(all(c("hidden/kernel", "out/bias", "loss") %in% found$name))
+    expect_lt(max(found$difference[found$name != "loss"]), 1e-6)
   })
 }
 

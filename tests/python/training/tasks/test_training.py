@@ -238,6 +238,26 @@ def test_compressed_gradients_train_nearly_the_same_model(
     assert 1e-5 < apart < MIXED_TOLERANCE
 
 
+@pytest.mark.full
+def test_workers_of_two_devices_each_train_every_kind_of_model_as_one_process(
+    tensorflow: Any, reference: Any, tmp_path: Path
+) -> None:
+    options = {
+        "models": TWO_WORKERS,
+        "config": IN_PARTS,
+        "configs": CONFIGS,
+        "in_order": KERAS_3,
+        "max_steps": 24,
+        "many_steps": True,
+    }
+    names = ["chief-0", "worker-0"]
+    with job(tmp_path, options) as running:
+        running.start_all()
+        assert set(running.wait(*names).values()) == {0}, running.logs()
+    for model in TWO_WORKERS:
+        assert_that_a_model_trained_as_alone(running, model, reference(model, 24), names)
+
+
 def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],
