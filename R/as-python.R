@@ -12,8 +12,7 @@
 #' * `tfdistribute_argument_error`: `x` is something else.
 #' * `tfdistribute_strategy_error`: this machine does not have the devices.
 #' * `tfdistribute_run_config_error`: TensorFlow does not accept the settings.
-#' * `tfdistribute_unsupported_error`: this version cannot train with the strategy, such as a TPU's; or TensorFlow has
-#'   no such hook.
+#' * `tfdistribute_unsupported_error`: TensorFlow has no such hook.
 #' * `tfdistribute_backend_error`: TensorFlow is not installed.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @examplesIf tfdistribute_available()

@@ -1,23 +1,73 @@
-#' Describe training on a TPU
+#' Train on a TPU
 #'
-#' This version can describe a TPU but not train on it: the verbs raise `tfdistribute_unsupported_error`. Use
-#' [strategy_mirrored()] for the devices of one machine.
+#' A copy of the model on each core of the TPU of this machine, a TPU VM. Each core computes gradients from its part of a
+#' batch; they are summed after every step. Many steps run on the TPU before it returns to the host, where hooks are
+#' called and checkpoints are written. Evaluation and prediction run on the host's CPU, and training can continue from a
+#' checkpoint under any other strategy.
 #'
-#' @param address Name or gRPC address of the TPU, a string; `"local"` on a TPU machine.
+#' The authors of this package have no TPU. Graphs and rules are tested on a TPU that is only described, and the numbers
+#' with the compiler of TPUs on a CPU. On a TPU VM,
+#' `source(system.file("examples", "verify-tpu.R", package = "tfdistribute"))` tells in a few minutes whether training
+#' works there, and gives the numbers of a CPU to three digits: a TPU multiplies in 16 bits.
+#'
+#' A TPU computes with numbers, in batches of one size. So `batch_size` is a multiple of the number of copies of the
+#' model, and the number of rows is a multiple of `batch_size` unless the input repeats without end
+#' (`num_epochs = NULL`). Factors are read as codes.
+#'
+#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported: run R where the TPU is.
+#' @param steps_per_run Steps that the TPU takes before it returns to the host, a count. `"auto"`: those of
+#'   [run_config()], or at most 100, so that checkpoints fall on their steps.
+#' @param devices_per_replica Cores that share one copy of the model, a count. The model function places its parts with
+#'   [pipeline()] or [logical_device()].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_tpu_strategy`.
-#' @section Errors: `tfdistribute_argument_error`: `address` is not a string.
-#' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy>
+#' @section Errors:
+#' * `tfdistribute_argument_error`: `address` is not a string, or one of the others is not a count.
+#' * `tfdistribute_unsupported_error`: `address` is not `"local"`.
+#'
+#' When a training starts:
+#' * `tfdistribute_strategy_error`: the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`), or a
+#'   TensorFlow without TPU kernels; or its cores cannot be divided by `devices_per_replica`. What is missing is named
+#'   before anything starts.
+#' * `tfdistribute_sharding_error`: batches would differ in size.
+#' * `tfdistribute_input_error`: a feature or the response holds strings.
+#' * `tfdistribute_run_config_error`: `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does not
+#'   suit a TPU.
+#' * `tfdistribute_model_error`: the training step uses operations that cannot be compiled, which are named.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy>,
+#'   <https://cloud.google.com/tpu/docs/runtimes>
 #' @seealso [strategies]
 #' @examples
-#' strategy_tpu("grpc://10.0.0.2:8470")
+#' strategy_tpu()
+#' strategy_tpu(steps_per_run = 50, devices_per_replica = 2)
 #' @export
-strategy_tpu <- function(address, ...) {
+strategy_tpu <- function(address = "local", steps_per_run = "auto", devices_per_replica = 1, ...) {
   check_call()
-  new_description("strategy", "tpu", address = check_string(address))
+  address <- check_string(address)
+  if (address != "local") {
+    abort_tfdistribute(
+      "unsupported",
+      problem = c(
+        "`address` is {show_value(address)}, ",
+        "a TPU behind another machine, which would have to read the data of this one."
+      ),
+      remedy = "Run R on the TPU VM itself, with `address = \"local\"`.",
+      argument = "address",
+      value = address
+    )
+  }
+  new_description(
+    "strategy",
+    "tpu",
+    address = address,
+    steps_per_run = check_steps(steps_per_run, null = FALSE),
+    devices_per_replica = check_per_replica(devices_per_replica)
+  )
 }
 
 #' @export
 format.tfdistribute_tpu_strategy <- function(x, ...) {
-  paste0("TPU ", encodeString(x$address, quote = "\""))
+  # A description that an older version saved has none.
+  steps <- x$steps_per_run %||% "auto"
+  paste0("TPU", if (steps != "auto") paste0(", steps_per_run = ", steps), format_per_replica(x))
 }

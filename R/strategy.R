@@ -14,7 +14,7 @@
 #' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster; synchronous training.
 #' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers;
 #'   asynchronous training.
-#' * [strategy_tpu()]: a TPU. It can be described; training with it raises `tfdistribute_unsupported_error`.
+#' * [strategy_tpu()]: a copy of the model on each core of a TPU.
 #'
 #' @section Devices:
 #' `devices` is a count, names such as `"GPU:0"`, `"/gpu:1"`, `"cpu:0"` or `"/device:CPU:1"`, or NULL for all GPUs, or
@@ -30,10 +30,7 @@ NULL
 
 #' @export
 print.tfdistribute_strategy <- function(x, ...) {
-  print_description(x, {
-    note <- if (x$kind == "tpu") "  described only: this version does not train on TPUs"
-    c(paste("<strategy>", format(x)), note)
-  })
+  print_description(x, paste("<strategy>", format(x)))
 }
 
 #' @export

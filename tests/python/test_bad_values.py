@@ -35,6 +35,7 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "strategy_model_parallel": (Strategy, "model_parallel", {}),
     "strategy_central_storage": (Strategy, "central_storage", {}),
     "strategy_multi_worker": (Strategy, "multi_worker", {}),
+    "strategy_tpu": (Strategy, "tpu", {}),
     "cluster": (Cluster, "addresses", {"chief": "a:1"}),
     "local_cluster": (Cluster, "local", {"workers": 2}),
     "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),

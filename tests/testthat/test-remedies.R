@@ -173,7 +173,7 @@ test_that("every estimator and strategy can be made again from its fields", {
     strategy_one_device("CPU:0"),
     strategy_central_storage(),
     strategy_multi_worker(timeout_s = 5),
-    strategy_tpu("grpc://10.0.0.1:8470")
+    strategy_tpu(steps_per_run = 10)
   )
   for (strategy in strategies) {
     again <- strategy

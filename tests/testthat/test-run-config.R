@@ -170,7 +170,8 @@ test_that("what only Python can know is refused as a classed error with its text
   )
   expect_identical(error$argument, "session_config$threads")
   expect_error(
-    as_python(run_config(strategy_tpu("local"))),
-    class = "tfdistribute_unsupported_error"
+    as_python(run_config(strategy_tpu())),
+    "which lacks a device file",
+    class = "tfdistribute_strategy_error"
   )
 })

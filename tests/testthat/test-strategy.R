@@ -15,7 +15,8 @@ every_strategy <- function() {
     strategy_multi_worker("shared_memory"),
     strategy_multi_worker(compression = "bfloat16"),
     strategy_parameter_server(),
-    strategy_tpu("grpc://10.0.0.2:8470")
+    strategy_tpu(),
+    strategy_tpu(steps_per_run = 50, devices_per_replica = 2)
   )
 }
 
@@ -87,6 +88,8 @@ test_that("a choice that does not exist is refused", {
     strategy_multi_worker(timeout_s = 0)
     strategy_multi_worker("shared_memory", compression = "bfloat16")
     strategy_tpu("")
+    strategy_tpu("grpc://10.0.0.2:8470")
+    strategy_tpu(steps_per_run = 0)
   })
 })
 
@@ -101,4 +104,22 @@ test_that("errors carry class, argument and value", {
 
 test_that("braces in a device's name are data", {
   expect_error(strategy_one_device("{x}"), "{x}", fixed = TRUE)
+})
+
+test_that("the script for a TPU compares what it trains with the CPU", {
+  skip_if_no_tensorflow()
+  found <- in_child_r(
+    function(path) {
+      session <- new.env()
+      sys.source(path, session)
+      list(
+        compared = session$verify_tpu(strategy_mirrored(2), tolerance = 1e-5),
+        refused = tryCatch(session$verify_tpu(), error = identity)
+      )
+    },
+    list(file.path(source_root(), "inst", "examples", "verify-tpu.R"))
+  )
+  expect_identical(found$compared$agrees, c(TRUE, TRUE, TRUE))
+  expect_s3_class(found$refused, "tfdistribute_strategy_error")
+  expect_identical(found$refused$argument, "train_distribute")
 })

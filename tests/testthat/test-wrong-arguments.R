@@ -63,7 +63,6 @@ required_values <- function() {
   word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 10)
   input <- input_fn(mpg ~ wt, mtcars)
   list(
-    address = "grpc://10.0.0.1:8470",
     boundaries = c(0, 1),
     build = function(params) NULL,
     categorical_column = word,

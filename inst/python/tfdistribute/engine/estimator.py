@@ -38,7 +38,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import losses, metrics, model_graphs, model_inputs
+from tfdistribute.engine import losses, metrics, model_graphs, model_inputs, tpu
 from tfdistribute.engine.many_steps.gathering_estimator import GatheringEstimator
 from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
 from tfdistribute.engine.repairs import custom_gradients, keras_classes, replicated_variables
@@ -211,7 +211,8 @@ class DistributedEstimator(GatheringEstimator):
     def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
         turns = self.options.turns
         if mode != ModeKeys.TRAIN or not turns.in_turns:
-            return self._call_repaired(features, labels, mode, config)
+            with tpu.program():
+                return self._call_repaired(features, labels, mode, config)
         step = SplitStep(turns, features, labels)
         with step.recording():
             spec = self._call_repaired(step.features, step.labels, mode, config)

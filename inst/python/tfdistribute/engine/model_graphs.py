@@ -107,12 +107,12 @@ def count_steps(train_op: Any) -> Any:
 
 def _writes(operation: Any, variable: Any) -> bool:
     """Return whether an operation, or one that must run before it, changes a variable."""
-    handles = {each.handle.op.name for each in replicated_variables.components(variable)}
+    handles = _names_of_handles(operation.graph, variable)
     seen: set[str] = set()
     waiting = [operation]
     while waiting:
         current = waiting.pop()
-        if current.name in seen:
+        if current.name in seen or current.name in handles:
             continue
         seen.add(current.name)
         before = [tensor.op for tensor in current.inputs]
@@ -120,3 +120,14 @@ def _writes(operation: Any, variable: Any) -> bool:
             return True
         waiting += [*before, *current.control_inputs]
     return False
+
+
+def _names_of_handles(graph: Any, variable: Any) -> set[str]:
+    """List the operations of a graph whose result is a variable's handle."""
+    names = {each.handle.op.name for each in replicated_variables.components(variable)}
+    # Inside a loop, its body is a graph of its own; a TPU's replicas share one operation.
+    captured = getattr(graph, "captures", ())
+    names |= {inside.op.name for outside, inside in captured if outside.op.name in names}
+    shared = [each for each in graph.get_operations() if each.type == "TPUReplicatedInput"]
+    names |= {each.name for each in shared if any(value.op.name in names for value in each.inputs)}
+    return names

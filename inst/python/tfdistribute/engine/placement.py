@@ -46,7 +46,9 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
     for device in set(devices_of(graph)):
         named = tf.DeviceSpec.from_string(device)
         elsewhere = config.cluster_spec.jobs and named.job not in (None, config.task_type)
-        if elsewhere or named.device_type in (None, "CPU"):
+        kind = named.device_type
+        # The strategy of a TPU has counted its cores.
+        if elsewhere or kind in (None, "CPU") or kind.startswith("TPU"):
             continue
         if (named.device_index or 0) >= len(tf.config.list_physical_devices(named.device_type)):
             found.add(f"{named.device_type}:{named.device_index or 0}")

@@ -17,7 +17,7 @@ from tfdistribute.errors import RunConfigError
 from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
-from tfdistribute.strategies import Strategy
+from tfdistribute.strategies import Strategy, Tpu
 from tfdistribute.strategies.description import Rows
 from tfdistribute.strategies.device_names import cpus_named
 
@@ -95,6 +95,7 @@ def build(
     Source:
         https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
     """
+    settings = _with_steps_of_tpu(settings)
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
@@ -179,6 +180,14 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
         "evaluate": (settings.eval_distribute, devices.evaluate),
     }.get(verb, (None, ()))
     return [] if strategy is None else strategy.session_hooks(_first_of_each(rows))
+
+
+def _with_steps_of_tpu(settings: RunSettings) -> RunSettings:
+    strategy = settings.train_distribute
+    if not isinstance(strategy, Tpu):
+        return settings
+    chosen = strategy.in_run(settings.steps_per_run, settings.save_checkpoints_steps)
+    return dataclasses.replace(settings, train_distribute=chosen)
 
 
 def _build_strategy(strategy: Strategy | None, rows: Rows) -> Any:

@@ -10,7 +10,14 @@ from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import RunConfigError, TfdistributeError
 from tfdistribute.rules import Finding
 from tfdistribute.run_config.settings import TRAINING, RunSettings
-from tfdistribute.strategies import CentralStorage, Mirrored, ModelParallel, OneDevice, Strategy
+from tfdistribute.strategies import (
+    CentralStorage,
+    Mirrored,
+    ModelParallel,
+    OneDevice,
+    Strategy,
+    Tpu,
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,8 @@ class RunContext:
         starts_tasks: Whether this process plans or starts the tasks of ``settings.cluster``, rather than being one.
         v1_canned: Whether the model is a canned tf.compat.v1.estimator model.
         rows: Rows of this verb's input.
+        epochs: Passes over the rows; None also if the input repeats without end.
+        strings: Names of the features and the label that are strings in the model.
         global_batch_size: Rows per step, summed over replicas.
         replicas: Replicas in sync of this verb's strategy.
         devices: Canonical names of the strategies' devices.
@@ -38,6 +47,8 @@ class RunContext:
     starts_tasks: bool = False
     v1_canned: bool = False
     rows: int | None = None
+    epochs: int | None = None
+    strings: tuple[str, ...] = ()
     global_batch_size: int | None = None
     replicas: int = 1
     devices: tuple[str, ...] = ()
@@ -55,7 +66,7 @@ class RunContext:
     @property
     def on_one_machine(self) -> bool:
         """Whether training uses the devices of one machine."""
-        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage, ModelParallel))
+        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage, ModelParallel, Tpu))
 
     @property
     def tasks(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
+from tfdistribute.run_config.tpu_rules import TPU_RULES
 from tfdistribute.strategies import (
     CentralStorage,
     Mirrored,
@@ -40,6 +41,7 @@ def _divides(run: RunContext) -> bool:
 # In order of precedence: tasks, devices, model, data.
 RULES: tuple[SettingsRule, ...] = (
     *CLUSTER_RULES,
+    *TPU_RULES,
     SettingsRule(
         field="micro_batches",
         trap=5,

@@ -1,52 +1,165 @@
-"""TPU strategy: a copy of the model on each core of a TPU."""
+"""TPU strategy: a copy of the model on each core of a TPU, or on a group of cores."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tfdistribute.errors import ArgumentError, UnsupportedError
-from tfdistribute.strategies.description import Strategy
+from tfdistribute import engine, versions
+from tfdistribute.descriptions import check_minimum
+from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
+from tfdistribute.rules import Finding
+from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.device_names import check_per_replica, grouped
+
+LOCAL = "local"
+AUTO = "auto"
+
+# The first device of a TPU VM, by the generation of its TPU.
+DEVICE_FILES = ("/dev/accel0", "/dev/vfio/0")
+# Where TensorFlow's loader finds the driver, unless TPU_LIBRARY_PATH names it.
+LIBRARIES = ("/lib/libtpu.so", "/usr/lib/libtpu.so", "/usr/local/lib/libtpu.so")
+# Steps of one run, if checkpoints need none at other steps.
+_MOST_STEPS = 100
 
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Training on a TPU: description only, since this version does not train on TPUs.
+    """Synchronous training on the TPU of this machine, in TensorFlow's own loop.
 
     Args:
-        address: Name or gRPC address of the TPU; "local" on a TPU machine.
+        address: "local", the TPU of this TPU VM.
+        steps_per_run: Steps that the TPU takes before it returns to the host, where hooks run and checkpoints are
+            written; "auto" for at most 100, so that checkpoints fall on their steps.
+        devices_per_replica: Cores that share one copy of a model in parts; the TPU's cores are a multiple of it.
 
     Raises:
-        ArgumentError: the address is empty.
+        ArgumentError: steps_per_run or devices_per_replica is below 1, or the address is empty.
+        UnsupportedError: another address.
 
     Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy
+        https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy
     """
 
-    address: str
+    address: str = LOCAL
+    steps_per_run: int | str = AUTO
+    devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
-        if not self.address.strip():
-            raise ArgumentError(
-                "`address` is empty.",
-                'Give the name or address of the TPU, or "local" on a TPU machine.',
-                argument="address",
-                value=self.address,
-            )
+        _check_address(self.address)
+        if self.steps_per_run != AUTO:
+            _check_steps(self.steps_per_run)
+        check_per_replica(None, self.devices_per_replica)
+
+    def missing_parts(self) -> list[str]:
+        """List what a TPU needs and this machine lacks, without TensorFlow."""
+        missing: list[str] = []
+        if not any(map(os.path.exists, DEVICE_FILES)):
+            missing.append(f"a device file ({' or '.join(DEVICE_FILES)})")
+        if not _has_library():
+            missing.append("the driver libtpu.so")
+        if engine.is_started() and not engine.tpu.has_kernels():
+            missing.append(f"TPU kernels in TensorFlow {versions.tensorflow()}")
+        return missing
+
+    def problem(self) -> Finding | None:
+        """Return why this machine cannot train on a TPU, and what to do; None if nothing is missing."""
+        missing = self.missing_parts()
+        if not missing:
+            return None
+        return Finding(
+            "train_distribute",
+            f"strategy_tpu() trains on the TPU of this machine, which lacks {_listed(missing)}.",
+            "Run R on a TPU VM, with the Python of its image (tpu-vm-tf-2.15.1-pjrt or -se) as RETICULATE_PYTHON. "
+            "On other machines, use strategy_mirrored().",
+        )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Refuse to train on TPUs."""
-        raise _unsupported()
+        """Return the TPU's cores; TensorFlow opens the TPU to count them."""
+        del cpus, gpus
+        # Imported now, so that TensorFlow's kernels are known.
+        _ = engine.tf
+        problem = self.problem()
+        if problem is not None:
+            raise StrategyError(
+                problem.message, problem.fix, argument=problem.field, value="strategy_tpu()"
+            )
+        cores = engine.tpu.cores()
+        check_per_replica(cores, self.devices_per_replica)
+        return cores
+
+    def rows(self, devices: tuple[str, ...]) -> Rows:
+        """Divide the cores into replicas of equal size."""
+        return grouped(devices, self.devices_per_replica)
+
+    def described_rows(self) -> Rows | None:
+        """Return None: the number of cores depends on the machine."""
+        return None
+
+    def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> Tpu:
+        """Choose the steps of a run.
+
+        Args:
+            steps_per_run: Those of the run configuration, which count if the strategy leaves them open.
+            save_checkpoints_steps: Steps between checkpoints; None if they are written by time.
+        """
+        steps = steps_per_run if self.steps_per_run == AUTO else self.steps_per_run
+        if isinstance(steps, str):
+            saved = save_checkpoints_steps or _MOST_STEPS
+            steps = next(n for n in range(min(saved, _MOST_STEPS), 0, -1) if saved % n == 0)
+        return Tpu(self.address, steps, self.devices_per_replica)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Refuse to train on TPUs."""
-        raise _unsupported()
+        """Make a ``tf.compat.v1.distribute.experimental.TPUStrategy``; ``in_run`` chose its steps."""
+        del devices
+        return engine.tpu.strategy(int(self.steps_per_run), self.devices_per_replica)
+
+    def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
+        """Return the hook that saves optimizer slots once rather than per replica."""
+        return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []
 
 
-def _unsupported() -> UnsupportedError:
-    return UnsupportedError(
-        "strategy_tpu() describes training on a TPU, which this version does not support.",
-        "Use strategy_mirrored() to train on this machine's devices.",
-        argument="train_distribute",
-        value="strategy_tpu()",
-    )
+def _check_address(address: str) -> None:
+    if not address.strip():
+        raise ArgumentError(
+            "`address` is empty.",
+            'Give "local", on a TPU VM.',
+            argument="address",
+            value=address,
+        )
+    if address != LOCAL:
+        raise UnsupportedError(
+            f'`address` is "{address}", a TPU behind another machine, which would have to read the data of this one.',
+            'Run R on the TPU VM itself, with `address = "local"`.',
+            argument="address",
+            value=address,
+        )
+
+
+def _check_steps(steps: int | str) -> None:
+    if isinstance(steps, str):
+        raise ArgumentError(
+            f'`steps_per_run` must be a count or "{AUTO}", not "{steps}".',
+            argument="steps_per_run",
+            value=steps,
+        )
+    check_minimum("steps_per_run", steps, 1)
+
+
+def _has_library() -> bool:
+    """Return whether the driver is installed.
+
+    Source:
+        ``FindAndLoadTpuLibrary`` in tensorflow/compiler/xla/stream_executor/tpu/tpu_initializer_helper.cc.
+    """
+    named = os.environ.get("TPU_LIBRARY_PATH", "")
+    if named:
+        return Path(named).exists()
+    return any(map(os.path.exists, LIBRARIES)) or importlib.util.find_spec("libtpu") is not None
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

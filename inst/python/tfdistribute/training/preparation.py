@@ -29,7 +29,7 @@ from tfdistribute.run_config import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.sharding import BatchPlan, Shard
+from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
 from tfdistribute.training.history import REPORT_EVERY_S, History
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
 from tfdistribute.training.model_directory import (
@@ -72,7 +72,25 @@ class Prepared:
         self, source: Input, purpose: Purpose, job: str | None = None
     ) -> Callable[..., Any]:
         """Make the input function of the Estimator; the tasks of a job use the same seed."""
-        return source.input_fn(purpose, run_seed(self.settings, job), packed=True)
+        seed = run_seed(self.settings, job)
+        if purpose != "train" or not self.on_tpu:
+            return source.input_fn(purpose, seed, packed=True)
+        size = source.facts().global_batch_size
+        replicas = len(self.devices.train)
+        own_size = None if size is None else replica_batch_size(size, replicas)
+        return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
+
+    @property
+    def on_tpu(self) -> bool:
+        """Whether the Estimator trains on a TPU."""
+        return engine.tpu.is_tpu(self.estimator.config.train_distribute)
+
+    def stop_step(self, max_steps: int | None, last_step: int | None) -> int | None:
+        """Return the global step to stop at: that of the verb, or on a TPU also that where the input ends.
+
+        TensorFlow's loop on a TPU takes one step per run if it does not know the last.
+        """
+        return last_step if self.on_tpu else max_steps
 
     def many_steps(self, note: Callable[[str], Any]) -> Any:
         """Return the context in which the Estimator takes many steps per run; ``note`` gets the reason if it cannot."""
@@ -109,6 +127,7 @@ class Prepared:
         on_precision = engine.devices.note_on_precision(self.settings.precision)
         if on_precision is not None:
             history.note(on_precision)
+        self._note_steps_of_tpu(hooks, history)
         every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
         return [
             *self.session_hooks("train"),
@@ -132,6 +151,13 @@ class Prepared:
         if not rows or len(rows[0]) == 1:
             return []
         return [engine.model_parts.NoteUnusedDevices(rows, history.note)]
+
+    def _note_steps_of_tpu(self, hooks: Sequence[Any], history: History) -> None:
+        steps = engine.tpu.steps_per_run(self.estimator.config.train_distribute)
+        if steps > 1 and hooks:
+            history.note(
+                f"Hooks are called after {steps} steps at a time, when the TPU returns to the host (`steps_per_run`)."
+            )
 
 
 def prepare_training(
@@ -248,7 +274,7 @@ def _build(
     if verb in TRAINING and settings.micro_batches > 1:
         model.check_micro_batches()
     settings = settings.for_verb(verb)
-    context = _run_context(verb, model, settings, facts)
+    context = _run_context(verb, model, settings, facts and codes.applied(facts))
     # Once before TensorFlow starts, and once when its devices are known.
     preflight(context)
     devices = resolve_devices(settings)
@@ -283,5 +309,12 @@ def _run_context(
         tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
         v1_canned=model.is_v1_canned(),
         rows=facts.rows if facts else None,
+        epochs=facts.epochs if facts else None,
+        strings=_strings(facts) if facts else (),
         global_batch_size=facts.global_batch_size if facts else None,
     )
+
+
+def _strings(facts: InputFacts) -> tuple[str, ...]:
+    columns = [*(facts.features or {}).values(), *([facts.label] if facts.label else [])]
+    return tuple(column.name for column in columns if column.type == "string")

@@ -91,7 +91,7 @@ def train(
         prepared.estimator.train(
             prepared.input_fn(source, "train"),
             steps=steps,
-            max_steps=max_steps,
+            max_steps=prepared.stop_step(max_steps, last_step) if steps is None else None,
             hooks=prepared.training_hooks("train", history, stop, hooks),
             saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
         )

@@ -86,7 +86,7 @@ def train_and_evaluate(
             prepared.estimator,
             tf.estimator.TrainSpec(
                 prepared.input_fn(train_spec.input, "train"),
-                max_steps=train_spec.max_steps,
+                max_steps=prepared.stop_step(train_spec.max_steps, last_step),
                 hooks=prepared.training_hooks(
                     "train_and_evaluate", history, stop, train_spec.hooks
                 ),

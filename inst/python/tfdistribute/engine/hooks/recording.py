@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import placement
+from tfdistribute.engine import placement, tpu
 from tfdistribute.engine.hooks.step_requirements import NO_STEPS, StepRequirements
 
 
@@ -111,6 +111,8 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def begin(self) -> None:
         """Find the loss and the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
+        # With many steps in a run, a step that was read before the last of them would be far off.
+        self._reads_again = tpu.steps_per_run(tf.distribute.get_strategy()) > 1
         # The estimator adds the loss that it reduced over all replicas last.
         self._loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
 
@@ -124,25 +126,26 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def before_run(self, run_context: Any) -> Any:
         """Fetch the loss, and decide whether this step is reported."""
         del run_context
-        coming = self._step + 1
-        self._in_record = self._is_in_record(coming)
         self._in_report = time.monotonic() - self._reported >= self._report_every_s
         fetches = {"step": self._global_step, "loss": self._loss}
         return tf.estimator.SessionRunArgs(fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Report the step if it is due."""
-        del run_context
+        step, before = run_values.results["step"], self._step
+        if self._reads_again:
+            step = run_context.session.run(self._global_step)
         # Some graphs read it before the update, so it is at least one step on.
-        self._step = max(int(run_values.results["step"]), self._step + 1)
+        self._step = max(int(step), before + 1)
+        in_record = self._is_in_record(before, self._step)
         self._fetched = (self._step, float(run_values.results["loss"]))
         self._seen_at = time.monotonic()
         if self._in_report:
             self._reported = time.monotonic()
-        if self._in_record or self._in_report:
+        if in_record or self._in_report:
             self._shown = self._step
-            self._record(*self._fetched, self._in_record)
-        if self._in_record:
+            self._record(*self._fetched, in_record)
+        if in_record:
             self._recorded = self._step
 
     def required_steps(self, loss: Any) -> StepRequirements:
@@ -156,13 +159,15 @@ class RecordTraining(tf.estimator.SessionRunHook):
         for position, loss in enumerate(losses):
             taken = first + position
             self._fetched = (taken, float(loss))
-            if self._is_in_record(taken):
+            if self._is_in_record(taken - 1, taken):
                 self._recorded = taken
                 self._record(*self._fetched, True, self._seen_at + (position + 1) * each_s)
         self._step, self._seen_at = step, now
 
-    def _is_in_record(self, step: int) -> bool:
-        return step % self._every_n_steps == 0 or step == self._first_step + 1
+    def _is_in_record(self, before: int, step: int) -> bool:
+        """Return whether an entry is due after one step and until another."""
+        every = self._every_n_steps
+        return step // every > before // every or before == self._first_step
 
     def end(self, session: Any) -> None:
         """Report the last step, whether it is due or not."""

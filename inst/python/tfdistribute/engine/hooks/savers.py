@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -117,6 +117,13 @@ def speed(save_at: int | str, **where: Any) -> Any:
     if save_at == "auto":
         hook._timer = SparserTimer()
     return hook
+
+
+def expect_runs(hooks: Iterable[Any], steps: int) -> None:
+    """Let TensorFlow's hooks for checkpoints and the speed expect this many steps between two calls."""
+    for hook in hooks:
+        if isinstance(hook, (tf.estimator.CheckpointSaverHook, tf.estimator.StepCounterHook)):
+            hook._set_steps_per_run(steps)
 
 
 class SparserTimer(tf.estimator.SecondOrStepTimer):

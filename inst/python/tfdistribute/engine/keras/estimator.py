@@ -50,7 +50,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
             clone = _clone(parts, input_tensors(parts, features), training, config.tf_random_seed)
             if mode == tf.estimator.ModeKeys.PREDICT:
                 return _prediction(parts, clone)
-            losses, loss = _loss(parts, clone, labels, weights)
+            losses, loss = _loss(parts, clone, (labels, weights), measures=not training)
             if training:
                 return _training(parts, clone, loss, initial)
             return _evaluation(parts, clone, (labels, weights), losses, loss)
@@ -79,12 +79,20 @@ def _prediction(parts: KerasParts, clone: Any) -> Any:
     )
 
 
-def _loss(parts: KerasParts, clone: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
+def _loss(
+    parts: KerasParts, clone: Any, targets: tuple[Any, Any], measures: bool
+) -> tuple[Any, Any]:
     """Return Keras's container of losses, and this replica's share of the loss of the whole batch."""
+    labels, weights = targets
     compiled = parts.known.compiled
     losses = compile_utils.LossesContainer(
         compiled["loss"], compiled["loss_weights"], list(parts.known.outputs)
     )
+    if not measures:
+        # Estimators do not initialise these metrics in a training, where a TPU would update them.
+        losses.build(_outputs(clone))
+        for metric in losses.metrics:
+            metric.update_state = _ignore
     penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
     loss = losses(
         responses(parts.known, labels),
@@ -134,6 +142,11 @@ def _evaluation(
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
     )
+
+
+def _ignore(*values: Any, **weights: Any) -> None:
+    """Update nothing."""
+    del values, weights
 
 
 def _outputs(clone: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfdistribute.engine import session_config
+from tfdistribute.engine import session_config, tpu
 from tfdistribute.engine.hooks import savers, step_requirements
 from tfdistribute.engine.hooks.step_requirements import StepRequirements
 from tfdistribute.engine.many_steps import loop, random_state
@@ -40,7 +40,7 @@ def many_steps_per_run(
     """Let an Estimator take many steps in one ``session.run`` inside the block.
 
     Steps run in a loop inside the graph, between ordinary steps that every hook sees. Weights are bit-identical, and
-    hooks see every step at which they act.
+    hooks see every step at which they act. On a TPU, the strategy has a loop of its own, and hooks see its last step.
 
     Args:
         estimator: A ``DistributedEstimator``.
@@ -50,6 +50,7 @@ def many_steps_per_run(
         note: Called with the reason, as one sentence, if a training takes one step per run after all.
     """
     config = estimator._config
+    steps_of_tpu = tpu.steps_per_run(config.train_distribute)
 
     def session(
         train: Any, spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], *others: Any
@@ -65,7 +66,10 @@ def many_steps_per_run(
                 savers.summaries(spec.scaffold, summaries_at, output_dir=config.model_dir)
             )
         last: list[Any] = []
-        if steps_per_run != 1:
+        if tpu.is_tpu(config.train_distribute):
+            tpu.check_step(spec.train_op)
+            savers.expect_runs([*given, *chief_hooks], steps_of_tpu)
+        elif steps_per_run != 1:
             # TensorFlow adds the hooks that it makes to the same list.
             last = [StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note)]
         session_config.look_up_rows(config.session_config, v1.get_default_graph())

@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.tpu.compiled_step import PROGRAM_MARKS
+
 
 class CopiedOperations:
     """Operations that can be copied.
@@ -70,3 +72,6 @@ class CopiedOperations:
                 self.before[each.name] = each
         # Placed by its device, not beside the original of another.
         node.attr.pop("_class", None)
+        # In a program for a TPU, the copy is marked as part of it when it is made.
+        for mark in PROGRAM_MARKS:
+            node.attr.pop(mark, None)

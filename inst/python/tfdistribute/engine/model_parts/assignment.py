@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import values_util
 from tensorflow.python.framework import ops
 
-from tfdistribute.engine import placement
+from tfdistribute.engine import placement, tpu
 from tfdistribute.errors import ModelError, StrategyError
 
 # For each replica of this process, its devices.
@@ -147,6 +147,9 @@ def logical_device(index: int, first: int = 0) -> contextlib.AbstractContextMana
     if not several:
         return contextlib.nullcontext()
     position = index - first
+    strategy = tf.distribute.get_strategy()
+    if tpu.is_tpu(strategy):
+        return strategy.extended.experimental_logical_device(position)
     return ops.device(LogicalDeviceName(devices[position], position))
 
 

@@ -78,7 +78,9 @@ class StageCopies:
 
 
 def _names_resource(operation: Any) -> bool:
-    return not operation.inputs and any(output.dtype == tf.resource for output in operation.outputs)
+    # The replicas of a TPU share the second.
+    named = not operation.inputs or operation.type == "TPUReplicatedInput"
+    return named and any(output.dtype == tf.resource for output in operation.outputs)
 
 
 def _is_unique(operation: Any) -> bool:

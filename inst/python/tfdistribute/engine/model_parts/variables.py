@@ -11,6 +11,7 @@ from tensorflow.python.distribute import (
     cross_device_ops,
     mirrored_strategy,
     one_device_strategy,
+    tpu_strategy,
 )
 from tensorflow.python.framework import ops
 
@@ -26,7 +27,7 @@ def adopt(strategy: Any, rows: Rows) -> Any:
     """Let a strategy place variables on the devices that a model function names.
 
     One device, mirrored and multi-worker mirrored strategies are changed in place; their deep copies keep the change.
-    Strategies that keep all variables in one place are not changed.
+    Strategies that keep all variables in one place are not changed. That of a TPU has logical devices of its own.
 
     Args:
         strategy: A ``tf.distribute.Strategy``, or None.
@@ -39,6 +40,8 @@ def adopt(strategy: Any, rows: Rows) -> Any:
         ``MirroredExtended._create_variable`` in tensorflow/python/distribute/mirrored_strategy.py.
     """
     extended: Any = getattr(strategy, "extended", None)
+    if isinstance(extended, tpu_strategy.TPUExtended):
+        assignment.set_rows(extended, rows)
     if not isinstance(extended, (_ONE_DEVICE, _MIRRORED)):
         return strategy
     assignment.set_rows(extended, rows)
