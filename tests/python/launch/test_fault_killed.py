@@ -99,8 +99,9 @@ def test_killed_tasks_restart_and_the_job_ends_with_the_same_weights(
 
     check_that_it_was_healed(state)
     if moment == "in the middle":
-        # From 14 back to 10, and from 24 back to 10 because checkpoint 20 was broken.
-        assert state["steps_lost"] == 4 + 14
+        # From 14 back to 10, or from 15 if the killed worker had written its part of that step into shared memory; and
+        # from 24 back to 10 because checkpoint 20 was broken.
+        assert state["steps_lost"] in (4 + 14, 5 + 14)
         assert any("continues from model.ckpt-10" in note for note in state["notes"])
     elif moment == "before the first step":
         assert state["steps_lost"] == 0
