@@ -55,8 +55,8 @@ def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
         job.go_on(0)
         state = job.end()
     assert (state["state"], state["global_step"], state["restarts"]) == ("done", 20, 1)
-    # From 14 back to the checkpoint of step 10.
-    assert state["steps_lost"] == 4
+    # From 14 back to the checkpoint of step 10, or from 15 if the killed worker had written its part of that step.
+    assert state["steps_lost"] in (4, 5)
     assert state["evaluations"][-1]["global_step"] == 20
     assert read_losses(MODEL).columns()["step"][-1] == 20
     assert state["history"]["training"]["step"][-1] == 20
