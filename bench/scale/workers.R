@@ -1,4 +1,6 @@
-# Costs of one number of workers, as JSON: workers.R workers COUNT. A small model in float32 on a data frame of 100,000 rows.
+# Costs of one number of workers, as JSON: workers.R workers COUNT.
+#
+# A small model on a data frame of 100,000 rows.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 
