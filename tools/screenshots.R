@@ -81,7 +81,7 @@ shoot_tensorboard <- function() {
 
 shoot_shiny <- function() {
   port <- call_free_port()
-  app <- local_child_r(
+  local_child_r(
     function(port) {
       app <- system.file("examples", "shiny-training.R", package = "tfdistribute")
       shiny::runApp(app, port = port, launch.browser = FALSE)
