@@ -77,8 +77,7 @@ local_cluster <- function(
 
 #' @export
 count_tasks.tfdistribute_local_cluster <- function(x) {
-  counts <- c(chief = 1L, worker = x$workers - 1L, ps = x$ps, evaluator = as.integer(x$evaluator))
-  counts[counts > 0]
+  count_described_tasks(x)
 }
 
 #' @export

@@ -237,8 +237,7 @@ check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
 
 #' @export
 count_tasks.tfdistribute_ssh_cluster <- function(x) {
-  counts <- c(chief = 1L, worker = x$workers - 1L, ps = x$ps, evaluator = as.integer(x$evaluator))
-  counts[counts > 0]
+  count_described_tasks(x)
 }
 
 #' @export

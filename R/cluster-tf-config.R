@@ -26,7 +26,7 @@ as_tf_config <- function(cluster, task = NULL, ...) {
   if (inherits(cluster, "tfdistribute_local_cluster")) {
     cluster <- with_free_ports(cluster, task)
   }
-  if (is_on_hosts(cluster)) {
+  if (is_on_hosts(cluster) || is_managed(cluster)) {
     abort_tfdistribute(
       "cluster",
       problem = "The addresses of {cluster$kind}_cluster() are not known before its tasks are started.",

@@ -163,6 +163,11 @@ check_cluster_argument <- function(cluster, null = FALSE) {
   )
 }
 
+# Whether a managed platform starts the tasks of a cluster.
+is_managed <- function(cluster) {
+  inherits(cluster, c("tfdistribute_kubernetes_cluster", "tfdistribute_vertex_cluster"))
+}
+
 # Number of tasks of each role that has any.
 count_tasks <- function(x) {
   UseMethod("count_tasks")
@@ -171,6 +176,12 @@ count_tasks <- function(x) {
 #' @export
 count_tasks.tfdistribute_addresses_cluster <- function(x) {
   counts <- lengths(unclass(x)[cluster_roles])
+  counts[counts > 0]
+}
+
+# Of a cluster that says how many tasks it has, and not where.
+count_described_tasks <- function(x) {
+  counts <- c(chief = 1L, worker = x$workers - 1L, ps = x$ps, evaluator = as.integer(x$evaluator))
   counts[counts > 0]
 }
 
@@ -199,7 +210,10 @@ show_task <- function(task) {
 #' @export
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
   constructor <- if (x$kind == "addresses") "cluster" else paste0(x$kind, "_cluster")
-  changed <- change_field(unclass_list(x), name, value, constructor)
+  fields <- unclass_list(x)
+  # The argument `kind` of kubernetes_cluster() is not the kind of the description.
+  fields$kind <- x$job_kind
+  changed <- change_field(fields, name, value, constructor)
   if ("source" %in% names(x)) {
     changed["source"] <- x["source"]
   }

@@ -59,6 +59,7 @@ new_job <- function(handle, max_steps, tasks) {
       logs = handle$logs,
       verb = handle$verb,
       slurm_id = handle$slurm_id,
+      submitted = handle$submitted,
       max_steps = max_steps,
       tasks = tasks
     ),
@@ -77,6 +78,7 @@ job_wire <- function(job) {
     "logs",
     "verb",
     "slurm_id",
+    "submitted",
     "max_steps"
   )]
 }

@@ -23,12 +23,17 @@ run_task <- function() {
 
 # The command of a task. Profiles are not read because they may print, load packages or prompt.
 task_command <- function(cluster = NULL) {
-  rscript <- cluster$rscript %||% file.path(R.home("bin"), "Rscript")
+  own <- if (is_managed(cluster)) "Rscript" else file.path(R.home("bin"), "Rscript")
+  rscript <- cluster$rscript %||% own
   c(rscript, "--vanilla", "-e", "tfdistribute:::run_task()")
 }
 
-# Tasks use the package libraries and the Python of this session, unless the cluster names others.
+# Tasks use the package libraries and the Python of this session, unless the cluster names others or they are in
+# containers.
 task_environment <- function(cluster = NULL) {
+  if (is_managed(cluster)) {
+    return(list())
+  }
   libraries <- if (length(cluster$libraries) > 0) cluster$libraries else .libPaths()
   variables <- as.list(cluster$environment)
   if (is_on_hosts(cluster)) {

@@ -3,7 +3,8 @@
 #' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
 #' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for
 #' an estimator with a cluster in its [run_config()]. This session is never one of the processes. They are started on
-#' this machine, on the hosts of an [ssh_cluster()], or on the nodes of a [slurm_cluster()].
+#' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], or by a managed platform, see
+#' [kubernetes_cluster()] and [vertex_cluster()].
 #'
 #' @section What the processes get:
 #' The description of the model, its functions with the variables that they use, the attached packages, the state of the
@@ -59,22 +60,9 @@ launch <- function(
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
-  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
-  if (!inherits(train_spec, "tfdistribute_train_spec")) {
-    train_spec <- train_spec(as_input(train_spec))
-  }
-  verb <- if (is.null(eval_spec)) "train" else "train_and_evaluate"
-  arguments <- if (is.null(eval_spec)) {
-    list(
-      input_fn = train_spec$input,
-      hooks = train_spec$hooks,
-      max_steps = train_spec$max_steps
-    )
-  } else {
-    list(train_spec = train_spec, eval_spec = eval_spec)
-  }
-  page <- page_of_verb(view, train_spec$hooks)
-  job <- start_job(object, verb, arguments, page) %||% abort_no_cluster(object)
+  work <- job_work(train_spec, eval_spec)
+  page <- page_of_verb(view, work$arguments$hooks %||% work$arguments$train_spec$hooks)
+  job <- start_job(object, work$verb, work$arguments, page) %||% abort_no_cluster(object)
   if (wait) follow_job(job, page = page) else show_job(job, page)
 }
 
@@ -84,6 +72,24 @@ show_job <- function(job, page) {
     page$open()
   }
   show_in_rstudio(job)
+}
+
+# The verb of a job and its arguments.
+job_work <- function(train_spec, eval_spec) {
+  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
+  if (!inherits(train_spec, "tfdistribute_train_spec")) {
+    train_spec <- train_spec(as_input(train_spec))
+  }
+  if (!is.null(eval_spec)) {
+    arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
+    return(list(verb = "train_and_evaluate", arguments = arguments))
+  }
+  arguments <- list(
+    input_fn = train_spec$input,
+    hooks = train_spec$hooks,
+    max_steps = train_spec$max_steps
+  )
+  list(verb = "train", arguments = arguments)
 }
 
 abort_no_cluster <- function(object) {
@@ -129,6 +135,31 @@ perform_in_background <- function(object, verb, arguments, view) {
 
 # Start a job, which writes the `page`, and return its handle; NULL if this process performs the verb.
 start_job <- function(object, verb, arguments, page = NULL) {
+  prepared <- prepare_job(object, verb, arguments)
+  if (is.null(prepared)) {
+    return(NULL)
+  }
+  cluster <- object$config$cluster
+  if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
+    cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
+  }
+  job <- start_tasks(
+    prepared$directory,
+    prepared$object,
+    cluster,
+    verb,
+    prepared$arguments,
+    strategy = object$config$train_distribute$kind
+  )
+  if (!is.null(page)) {
+    view_job(job, page)
+  }
+  job
+}
+
+# Check a job. Returns its private directory, and the estimator and the arguments for its tasks; NULL if this process
+# performs the verb. With `offline`, remote storage is not contacted.
+prepare_job <- function(object, verb, arguments, offline = FALSE) {
   config <- object$config
   if (is.null(config$cluster)) {
     return(NULL)
@@ -140,67 +171,63 @@ start_job <- function(object, verb, arguments, page = NULL) {
     strategy = config$train_distribute,
     verb = verb,
     workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
-    steps = if (is.null(arguments$max_steps)) arguments$steps
+    steps = if (is.null(arguments$max_steps)) arguments$steps,
+    offline = offline
   )
   if (is.null(prepared)) {
     return(NULL)
-  }
-  if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
-    cli::cli_inform(
-      "Starting {show_processes(config$cluster, verb)} on {show_hosts(config$cluster)}."
-    )
   }
   if (!is.null(prepared$max_steps)) {
     # Restarted tasks must not count the steps from their own start.
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
-  job <- start_tasks(
-    prepared$directory,
-    object,
-    config$cluster,
-    verb,
-    arguments,
-    strategy = config$train_distribute$kind,
-    last_step = arguments$max_steps %||% arguments$train_spec$max_steps
-  )
-  if (!is.null(page)) {
-    view_job(job, page)
-  }
-  job
+  list(directory = prepared$directory, object = object, arguments = arguments)
 }
 
 # Start the tasks of a job that was checked, in its private directory, and return its handle.
-start_tasks <- function(
-  directory,
-  object,
-  cluster,
-  verb,
-  arguments,
-  strategy = NULL,
-  last_step = NULL
-) {
-  is_started <- FALSE
-  on.exit(if (!is_started) call_backend("remove_job_directory", directory = directory))
+start_tasks <- function(directory, object, cluster, verb, arguments, strategy = NULL) {
+  last_step <- last_step_of(arguments)
+  handle <- with_task_file(
+    "start_job",
+    directory,
+    object,
+    cluster,
+    verb,
+    arguments,
+    strategy = strategy,
+    parent_pid = Sys.getpid()
+  )
+  new_job(handle, last_step, task_names(cluster))
+}
+
+last_step_of <- function(arguments) {
+  arguments$max_steps %||% arguments$train_spec$max_steps
+}
+
+# Write what the tasks of a job read into its private directory, and call a function of the backend with the fields of
+# the job. If that fails, the directory is removed.
+with_task_file <- function(.function, directory, object, cluster, verb, arguments, ...) {
+  is_done <- FALSE
+  on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
   files <- input_files(arguments)
   arguments <- share_data(arguments, directory)
-  handle <- call_backend(
-    "start_job",
+  answer <- call_backend(
+    .function,
     directory = directory,
     task_file = write_task(directory, verb, c(list(object = object), arguments)),
     cluster = cluster,
     verb = verb,
     command = as.list(task_command(cluster)),
     working_directory = getwd(),
-    strategy = strategy,
     model_dir = object$model_dir,
     environment = task_environment(cluster),
     input_files = as.list(files),
-    max_steps = last_step,
-    parent_pid = Sys.getpid()
+    max_steps = last_step_of(arguments),
+    ...
   )
-  is_started <- TRUE
-  new_job(handle, last_step, task_names(cluster))
+  is_done <- TRUE
+  answer
 }
 
 # Text such as "2 workers and an evaluator". The chief is a worker, too.
@@ -213,8 +240,11 @@ show_processes <- function(cluster, verb) {
   ))
 }
 
-# "this machine", "2 hosts" or "2 nodes of Slurm".
+# "this machine", "2 hosts", "2 nodes of Slurm" or "Kubernetes".
 show_hosts <- function(cluster) {
+  if (is_managed(cluster)) {
+    return(c(kubernetes = "Kubernetes", vertex = "Vertex AI")[[cluster$kind]])
+  }
   if (inherits(cluster, "tfdistribute_slurm_cluster")) {
     return(paste(several(cluster$nodes, "node"), "of Slurm"))
   }

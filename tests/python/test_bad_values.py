@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.cluster.managed import VertexCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
@@ -40,6 +41,12 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "local_cluster": (Cluster, "local", {"workers": 2}),
     "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),
     "slurm_cluster": (SlurmCluster, "slurm", {"nodes": 2, "workers": 2}),
+    "kubernetes_cluster": (Cluster, "kubernetes", {"image": "a", "workers": 2}),
+    "vertex_cluster": (
+        VertexCluster,
+        "vertex",
+        {"project": "ab", "location": "a1", "image": "a", "staging": "gs://b/c", "workers": 2},
+    ),
     "run_config": (RunSettings, "", {}),
     "dnn_regressor": (
         Model,

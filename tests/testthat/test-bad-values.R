@@ -10,6 +10,14 @@ valid_arguments <- function(name) {
     local_cluster = list(workers = 2),
     ssh_cluster = list(hosts = "a"),
     slurm_cluster = list(nodes = 2, workers = 2),
+    kubernetes_cluster = list(image = "a", workers = 2),
+    vertex_cluster = list(
+      project = "ab",
+      location = "a1",
+      image = "a",
+      staging = "gs://b/c",
+      workers = 2
+    ),
     dnn_regressor = list(hidden_units = 4, feature_columns = column_numeric("x")),
     dnn_linear_combined_regressor = list(
       dnn_hidden_units = 4,

@@ -120,6 +120,13 @@ needed_values <- function(name) {
     cluster = list(chief = "a:1"),
     ssh_cluster = list(hosts = "a"),
     slurm_cluster = list(nodes = 2),
+    kubernetes_cluster = list(image = "a"),
+    vertex_cluster = list(
+      project = "ab",
+      location = "a1",
+      image = "a",
+      staging = "gs://b/c"
+    ),
     dnn_linear_combined_classifier = ,
     dnn_linear_combined_regressor = list(linear_feature_columns = column_numeric("wt")),
     hook_checkpoint_saver = ,

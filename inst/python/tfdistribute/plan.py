@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tfdistribute.cluster.addresses import Address, parse_address
 from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     Cluster,
@@ -162,7 +163,8 @@ def _logical_devices(rows: Rows, named: object) -> tuple[str, ...]:
 
 
 def _command(cluster: Cluster | None, workload: Workload) -> str:
-    started_by_verb = isinstance(cluster, (LocalCluster, HostsCluster)) and workload.script is None
+    kinds = (LocalCluster, HostsCluster, ManagedCluster)
+    started_by_verb = isinstance(cluster, kinds) and workload.script is None
     what = (
         ["-e", "tfdistribute:::run_task()"] if started_by_verb else [workload.script or "train.R"]
     )
@@ -195,6 +197,8 @@ def _task(
 def _host(cluster: Cluster, task: Task, address: Address | None) -> str:
     if isinstance(cluster, HostsCluster):
         return cluster.host_of(task)
+    if isinstance(cluster, ManagedCluster):
+        return cluster.place
     return address.host if address else "localhost"
 
 

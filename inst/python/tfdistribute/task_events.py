@@ -1,6 +1,7 @@
 """Task events for the supervisor: JSON lines in a file, written by the task and read by the supervisor.
 
-Nothing is written unless TFDISTRIBUTE_EVENTS names the file, so a script behaves the same with and without a job.
+Nothing is written unless TFDISTRIBUTE_EVENTS names the file, so a script behaves the same with and without a job. A
+failure is also written to the file that TFDISTRIBUTE_FAILURE names.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
 DIGEST = "TFDISTRIBUTE_DIGEST"
 MODEL_DIR = "TFDISTRIBUTE_MODEL_DIR"
+# Set in containers, which no supervisor watches: the file into which the first failure of the task is written.
+FAILURE = "TFDISTRIBUTE_FAILURE"
 
 # Minimum interval between heartbeats.
 STEP_EVERY_S = 0.1
@@ -82,17 +85,19 @@ def emit(event: str, **fields: Any) -> None:
         event: Its name, such as "started", "waiting", "checkpoint", "note" or "finished".
         fields: Plain values; numbers that JSON cannot represent become null.
     """
-    path = os.environ.get(EVENTS)
-    if not path:
+    files = [(EVENTS, os.O_APPEND), *([(FAILURE, os.O_EXCL)] if event == "failed" else [])]
+    given = [(path, how) for name, how in files if (path := os.environ.get(name))]
+    if not given:
         return
     line = json.dumps(_json_values({"event": event, "time": time.time(), **fields}), default=str)
-    with contextlib.suppress(OSError):
-        # A single write of a whole line: concurrent writers and readers never see half a line.
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, f"{line}\n".encode())
-        finally:
-            os.close(descriptor)
+    for path, how in given:
+        with contextlib.suppress(OSError):
+            # A single write of a whole line: concurrent writers and readers never see half a line.
+            descriptor = os.open(path, os.O_WRONLY | how | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, f"{line}\n".encode())
+            finally:
+                os.close(descriptor)
 
 
 def emit_step(step: int, loss: float | None = None, speed: float | None = None) -> None:

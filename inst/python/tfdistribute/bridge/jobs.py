@@ -7,14 +7,18 @@ from typing import Any
 
 from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
+from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, write_packed
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import Job, must_launch
+from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms.platform import staged_path
 from tfdistribute.launch.slurm import queued
 from tfdistribute.launch.slurm.queued import submit_job
 from tfdistribute.launch.start import start_supervisor
@@ -30,8 +34,11 @@ def prepare_job(
     verb: str,
     workload: plan.Workload,
     steps: int | None = None,
+    offline: bool = False,
 ) -> dict[str, Any] | None:
     """Check a job, and make its private directory.
+
+    With ``offline``, remote storage is not contacted.
 
     Returns:
         ``directory``, and ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process
@@ -43,7 +50,11 @@ def prepare_job(
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
     check_strategy_of_cluster(strategy, cluster, verb, devices)
     plan.plan(cluster, workload)
-    if is_remote(workload.model_dir):
+    if isinstance(cluster, ManagedCluster):
+        submitted.check_model_dir(cluster, workload.model_dir)
+        if steps is not None and (offline or not is_remote(workload.model_dir)):
+            raise _no_steps(steps, workload.model_dir)
+    if is_remote(workload.model_dir) and not offline:
         check_access(workload.model_dir)
         check_free(workload.model_dir)
     return {
@@ -59,18 +70,22 @@ def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]
         write_packed(columns, directory, each.get("response"))
 
 
-def start_job(directory: str, task_file: str, **fields: Any) -> dict[str, Any]:
+def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -> dict[str, Any]:
     """Start a job whose tasks read ``task_file``, and return its handle.
 
     ``fields`` are those of ``launch.job.Job`` besides id, directory and digest.
     """
+    if isinstance(cluster, ManagedCluster):
+        handle = submitted.submit(_described(directory, cluster, fields))
+        private_directory.remove(directory)
+        return handle
     own = {
         "id": private_directory.job_id(directory),
         "directory": directory,
         "digest": private_directory.digest_of(task_file),
         "tensorflow": versions.tensorflow(),
     }
-    job = read(Job, {**fields, **own})
+    job = read(Job, {**fields, **own, "cluster": cluster})
     return submit_job(job) if isinstance(job.cluster, SlurmCluster) else start_supervisor(job)
 
 
@@ -83,6 +98,53 @@ def _new_directory(cluster: Cluster, model_dir: str | None) -> str:
     if isinstance(cluster, SlurmCluster):
         return queued.new_directory(model_dir, os.getcwd())
     return private_directory.new_directory()
+
+
+def write_manifest(
+    directory: str, task_file: str, path: str, cluster: ManagedCluster, **fields: Any
+) -> dict[str, Any]:
+    """Write what a platform would be sent to a file, without contacting it. ``task_file`` is in ``directory``.
+
+    Returns:
+        ``archive``, a file that was written beside it, and ``staged``, where that must be copied to before the manifest
+        is sent; both None if the manifest holds everything.
+    """
+    del task_file
+    job = _described(directory, cluster, fields)
+    try:
+        text, archive = submitted.describe(job)
+    finally:
+        private_directory.remove(directory)
+    _write_private(path, text.encode())
+    staged = staged_path(cluster, job)
+    if staged is None:
+        return {"archive": None, "staged": None}
+    beside = f"{os.path.splitext(path)[0]}.tar.gz"
+    _write_private(beside, archive.content)
+    return {"archive": beside, "staged": staged}
+
+
+def _described(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
+    return submitted.described_job(
+        cluster, private_directory.job_id(directory), directory=directory, **fields
+    )
+
+
+def _write_private(path: str, content: bytes) -> None:
+    """Write a file that only its owner can read: it holds the model and data."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write(content)
+
+
+def _no_steps(steps: int, model_dir: str) -> ArgumentError:
+    return ArgumentError(
+        f'`steps` is {steps}, but where the training in "{model_dir}" begins is only known in the containers.',
+        "Use `max_steps`, the step at which the training ends.",
+        argument="steps",
+        value=str(steps),
+    )
 
 
 def task_event(event: str, fields: dict[str, Any] | None = None) -> None:

@@ -1,8 +1,8 @@
-"""The command line: ``python -m tfdistribute check | plan | launch | logs | stop | doctor``.
+"""The command line: ``python -m tfdistribute check | plan | launch | ...``, see ``COMMANDS``.
 
-A command is a module with ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit code: 0 for success,
-1 if something was found or failed, 130 if it was stopped. A call with wrong arguments ends with 2. Arguments after
-``--`` are passed to the script that a command starts: ``arguments.for_script``.
+A command is a module with ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit code: 0
+for success, 1 if something was found or failed, 130 if it was stopped. A call with wrong arguments ends with 2.
+Arguments after ``--`` are passed to what a command starts: ``arguments.for_script``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from tfdistribute.errors import TfdistributeError
 COMMANDS = {
     "check": "list all mistakes of a cluster",
     "plan": "show what each task of a cluster would do",
-    "launch": "run a script in a cluster of processes on this machine",
+    "launch": "run a script in a cluster of processes, on this machine or on hosts",
+    "submit": "submit a script to Kubernetes or Vertex AI",
+    "list": "list the jobs that run, and those that were submitted from this directory",
     "logs": "show the logs of a job",
     "stop": "stop a job",
     "doctor": "report on this Python, and on what is missing",
+    "run-task": "run a task of a job in a container",
 }
+# Modules that are not named as their command; one named `list` would hide Python's list here.
+_MODULES = {"list": "list_jobs", "run-task": "run_task"}
+# Commands that start something else, whose arguments are given after `--`.
+_STARTING = ("launch", "submit", "run-task")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,13 +47,13 @@ def main(arguments: Sequence[str]) -> int:
         command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
         # Only the chosen command is imported, which keeps `check` fast.
         if name == chosen:
-            module = importlib.import_module(f"tfdistribute.cli.{name}")
+            module = importlib.import_module(f"tfdistribute.cli.{_MODULES.get(name, name)}")
             command.add_argument("--json", action="store_true", help="print JSON")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     own, for_script = _split(arguments)
     parsed = parser.parse_args(own)
-    if for_script and parsed.command != "launch":
+    if for_script and parsed.command not in _STARTING:
         parser.error(f"{parsed.command} takes nothing after --")
     parsed.for_script = for_script
     try:

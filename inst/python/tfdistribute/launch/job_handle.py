@@ -15,13 +15,17 @@ from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader
+from tfdistribute.launch.platforms import submitted
 from tfdistribute.launch.slurm import queued
-from tfdistribute.launch.state import RESULT_FILE, STATE_FILE, read_json, result_of
+from tfdistribute.launch.state import RESULT_FILE, STATE_FILE, read_json, replace, result_of
 
 _TICK_S = 0.02
 
 # How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
+
+# The handle of a submitted job, in a directory for its logs.
+HANDLE_FILE = "submitted.json"
 
 _HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "max_steps")
 
@@ -59,6 +63,8 @@ def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
     if job.get("slurm_id"):
         return queued.state_of(job)
+    if submitted.is_submitted(job):
+        return submitted.job_state(job)
     reap_supervisors()
     directory = str(job["directory"])
     running = private_directory.is_locked(directory)
@@ -87,7 +93,9 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
         state, lines ("[worker 1] ..."), position for the next call, and whether the job has ended.
     """
     state = job_state(job)
-    reader = LogReader(state.get("tasks") or [], position, level)
+    # The logs of a managed platform are only read when somebody asks for them.
+    is_here = not submitted.is_submitted(job)
+    reader = LogReader((state.get("tasks") or []) if is_here else [], position, level)
     lines = reader.read_new()
     return {
         "state": state,
@@ -103,6 +111,8 @@ def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list
     Raises:
         ArgumentError: the job has no such task.
     """
+    if submitted.is_submitted(job):
+        return submitted.job_logs(job, task, level)
     rows = cast("list[dict[str, Any]]", job_state(job).get("tasks") or [])
     return read_logs(rows, task, level)
 
@@ -132,6 +142,8 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     """
     if job.get("slurm_id"):
         return queued.stop(job, wait_s)
+    if submitted.is_submitted(job):
+        return submitted.stop_job(job)
     pid = int(job["pid"])
     if is_running(job):
         os.kill(pid, signal.SIGTERM)
@@ -152,6 +164,19 @@ def running_jobs() -> Iterator[dict[str, Any]]:
         state = read_json(os.path.join(directory, STATE_FILE))
         if state is not None and "id" in state and private_directory.is_locked(directory):
             yield handle_of(state, directory)
+
+
+def save_handle(job: Handle, directory: str) -> str:
+    """Write the handle of a job on a managed platform, so that ``saved_handle`` finds it; return the file."""
+    os.makedirs(directory, exist_ok=True)
+    path = os.path.join(directory, HANDLE_FILE)
+    replace(path, dict(job))
+    return path
+
+
+def saved_handle(directory: str) -> dict[str, Any] | None:
+    """Read the handle that ``save_handle`` has written into a directory; None if there is none."""
+    return read_json(os.path.join(directory, HANDLE_FILE))
 
 
 def find_job(name: str) -> dict[str, Any] | None:

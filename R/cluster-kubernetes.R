@@ -1,0 +1,233 @@
+#' Describe containers on Kubernetes
+#'
+#' Describes containers of one image that train together as a job of Kubernetes: a chief, `workers - 1` workers, and
+#' optional parameter servers and an evaluator. It is a plain R value and starts nothing. [train()],
+#' [train_and_evaluate()] and [launch()] submit the job with `kubectl` for an estimator with this cluster in its
+#' [run_config()], and follow it; [write_manifest()] writes what they would send to a file. Kubernetes starts and restarts
+#' the containers.
+#'
+#' This was tested with the schema of a TFJob and a server that speaks Kubernetes' protocol, but never on a real cluster.
+#'
+#' @section What is needed:
+#' * An image with R, TensorFlow and the same version of this package, see [write_dockerfile()].
+#' * `kubectl` on this machine, with a context that may create jobs and secrets in `namespace`. [write_manifest()] does
+#'   not need it.
+#' * For `kind = "TFJob"`, Kubeflow's training operator (version 1). `kind = "Job"` needs Kubernetes 1.26 or later only.
+#' * A `model_dir` on remote storage or below one of `volumes`: what is written elsewhere is lost with a container. All
+#'   containers must be able to write there at the same time.
+#'
+#' @section What is sent:
+#' The description of the model, its functions with the variables that they use, and the data of [input_fn()], as in
+#' [launch()]. It is a Kubernetes secret, which holds 1 MB and goes with the job, or a file in `staging`. Files that the
+#' input reads are not sent. TensorFlow's ports between the containers are unauthenticated and unencrypted: use a
+#' namespace whose network others cannot enter.
+#'
+#' @section Failures:
+#' Kubernetes starts a container again if its exit code is 128 or more: it was killed, or another one was lost (138).
+#' Training continues from the newest checkpoint. A mistake in the model or the data (1 to 127) ends the job with its
+#' error. [stop_job()] deletes the job; the chief has 30 seconds to write a checkpoint.
+#'
+#' @param image Name of the image, a string.
+#' @param workers Containers that train, including the chief, a count of at most 1000.
+#' @param ps Parameter servers, a count of at most 1000.
+#' @param evaluator Whether an additional container evaluates checkpoints, TRUE or FALSE.
+#' @param kind `"TFJob"` for Kubeflow's training operator, or `"Job"` for Kubernetes alone.
+#' @param namespace Where the job is created, a string.
+#' @param name Beginning of the job's name, a string of at most 40 lower-case letters, digits and hyphens.
+#' @param gpus GPUs of each container that trains or evaluates, a count from 0. With `kind = "Job"`, parameter servers
+#'   have them, too.
+#' @param cpus Cores that each container requests, a number; NULL for no request.
+#' @param memory Memory that each container may use, a string such as `"16Gi"`; NULL for no limit.
+#' @param volumes Names of persistent volume claims, strings with the paths at which the containers see them as names.
+#' @param secrets Names of Kubernetes secrets whose keys become environment variables, strings.
+#' @param environment Environment variables of all containers, strings with names. Everyone who may look at the job can
+#'   read them.
+#' @param staging Directory on remote storage for what the containers read of the job, a string; NULL for a Kubernetes
+#'   secret.
+#' @param service_account Service account of the containers, a string; NULL for the namespace's default.
+#' @param time_limit_s Seconds after which Kubernetes ends the job, a number; NULL for no limit.
+#' @param start_timeout_s Seconds that a container waits for the others, a number.
+#' @param restarts How often containers of a `"Job"` may be restarted, a count. A TFJob has no limit.
+#' @param kubectl The kubectl program, a string; more strings are arguments for it, such as
+#'   `c("kubectl", "--context", "training")`.
+#' @inheritParams local_cluster
+#' @returns A description of class `tfdistribute_kubernetes_cluster`, `tfdistribute_cluster`.
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_cluster_error`: a name that Kubernetes does not accept, or, when the job is submitted, whatever
+#'   Kubernetes refuses.
+#' * `tfdistribute_backend_error`, when the job is submitted: `kubectl` cannot be run.
+#' @references <https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/tensorflow/>,
+#'   <https://kubernetes.io/docs/concepts/workloads/controllers/job/>
+#' @family clusters
+#' @examples
+#' kubernetes_cluster("registry.example.org/cars:1", workers = 2)
+#' kubernetes_cluster("registry.example.org/cars:1", 2, kind = "Job", volumes = c("/models" = "models-claim"))
+#' @export
+kubernetes_cluster <- function(
+  image,
+  workers,
+  ps = 0,
+  evaluator = TRUE,
+  kind = c("TFJob", "Job"),
+  namespace = "default",
+  name = "tfdistribute",
+  gpus = 0,
+  cpus = NULL,
+  memory = NULL,
+  volumes = NULL,
+  secrets = NULL,
+  environment = NULL,
+  staging = NULL,
+  service_account = NULL,
+  time_limit_s = NULL,
+  start_timeout_s = 600,
+  stall_timeout_s = 300,
+  restarts = 3,
+  kubectl = "kubectl",
+  ...
+) {
+  check_call()
+  new_description(
+    "cluster",
+    "kubernetes",
+    image = check_image(image),
+    workers = check_count(workers, maximum = most_processes),
+    ps = check_count(ps, minimum = 0L, maximum = most_processes),
+    evaluator = check_flag(evaluator),
+    job_kind = check_default_choice(kind, c("TFJob", "Job")),
+    namespace = check_platform_name(namespace, "Kubernetes", kubernetes_name, "default"),
+    name = check_platform_name(name, "Kubernetes", job_name_pattern, "cars"),
+    gpus = check_count(gpus, minimum = 0L),
+    cpus = check_number(cpus, minimum = 0.001, null = TRUE),
+    memory = check_platform_name(memory, "Kubernetes", memory_pattern, "16Gi", null = TRUE),
+    volumes = check_volumes(volumes),
+    secrets = as.character(
+      check_platform_name(secrets, "Kubernetes", object_pattern, "storage-key", several = TRUE)
+    ),
+    environment = check_variables(environment),
+    staging = check_staging(staging, null = TRUE),
+    service_account = check_platform_name(
+      service_account,
+      "Kubernetes",
+      object_pattern,
+      "trainer",
+      null = TRUE
+    ),
+    time_limit_s = check_number(time_limit_s, minimum = 1, null = TRUE),
+    start_timeout_s = check_number(start_timeout_s, minimum = 1),
+    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
+    restarts = check_count(restarts, minimum = 0L),
+    kubectl = check_strings(kubectl)
+  )
+}
+
+# As in cluster/managed.py.
+image_pattern <- "[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}"
+job_name_pattern <- "[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
+kubernetes_name <- "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+object_pattern <- "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+memory_pattern <- "[0-9]+([.][0-9]+)?([KMGTPE]i?|k|m)?"
+mount_pattern <- "(/[A-Za-z0-9._-]+)+"
+
+check_image <- function(image, argument = rlang::caller_arg(image)) {
+  example <- "registry.example.org/cars:1"
+  check_platform_name(image, "a registry", image_pattern, example, argument = argument)
+}
+
+# Text that a platform accepts as a name. `several` allows no string, too.
+check_platform_name <- function(
+  value,
+  platform,
+  pattern,
+  example,
+  null = FALSE,
+  several = FALSE,
+  argument = rlang::caller_arg(value)
+) {
+  if (length(value) == 0 && several || is.null(value) && null) {
+    return(NULL)
+  }
+  texts <- if (several) {
+    check_strings(value, argument = argument)
+  } else {
+    check_string(value, argument = argument)
+  }
+  is_name <- matches_whole(texts, pattern)
+  if (!all(is_name)) {
+    wrong <- texts[!is_name][[1]]
+    abort_tfdistribute(
+      "cluster",
+      problem = "`{argument}` holds {show_value(wrong)}, which {platform} does not accept.",
+      remedy = "Write it as in \"{example}\".",
+      argument = argument,
+      value = wrong
+    )
+  }
+  texts
+}
+
+matches_whole <- function(texts, pattern) {
+  grepl(paste0("^(", pattern, ")$"), texts, useBytes = TRUE, perl = TRUE) &
+    !grepl("\n", texts, useBytes = TRUE)
+}
+
+check_volumes <- function(volumes) {
+  named <- check_named_strings(volumes)
+  is_fit <- matches_whole(names(named), mount_pattern) &
+    matches_whole(as.character(unlist(named)), object_pattern)
+  if (!all(is_fit)) {
+    wrong <- named[!is_fit][1]
+    abort_tfdistribute(
+      "cluster",
+      problem = paste0(
+        "`volumes` holds {show_value(wrong[[1]])} for {show_value(names(wrong))}, ",
+        "which Kubernetes does not accept."
+      ),
+      remedy = "Give names of claims with paths as their names: c(\"/models\" = \"models-claim\").",
+      argument = "volumes",
+      value = wrong[[1]]
+    )
+  }
+  named
+}
+
+check_staging <- function(staging, null = FALSE) {
+  staging <- check_string(staging, null = null)
+  if (!is.null(staging) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", staging)) {
+    abort_argument(staging, "a directory on remote storage, such as \"gs://bucket/jobs\"")
+  }
+  staging
+}
+
+#' @export
+count_tasks.tfdistribute_kubernetes_cluster <- function(x) {
+  count_described_tasks(x)
+}
+
+#' @export
+format.tfdistribute_kubernetes_cluster <- function(x, ...) {
+  c(
+    interpolate(
+      "<kubernetes_cluster> {sum(count_tasks(x))} container{?s} of a {x$job_kind} in {x$namespace}"
+    ),
+    paste0("  ", show_task_names(x)),
+    paste0("  image      ", x$image),
+    if (x$gpus > 0) interpolate("  GPUs       {x$gpus} for each container that trains"),
+    if (!is.null(x$cpus)) paste0("  cores      ", format(x$cpus), " for each container"),
+    if (!is.null(x$memory)) paste0("  memory     ", x$memory, " for each container"),
+    if (length(x$volumes) > 0) paste0("  volumes    ", toString(names(x$volumes))),
+    format_managed(x)
+  )
+}
+
+# The lines that all managed platforms share.
+format_managed <- function(x) {
+  limit <- if (!is.null(x$time_limit_s)) paste0(", ends after ", format(x$time_limit_s), " s")
+  c(
+    if (!is.null(x$staging)) paste0("  staging    ", x$staging),
+    # Values may be secret.
+    if (length(x$environment) > 0) paste0("  variables  ", toString(names(x$environment))),
+    paste0("  waits      ", format(x$start_timeout_s), " s for the other containers", limit)
+  )
+}

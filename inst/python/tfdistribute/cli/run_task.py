@@ -1,0 +1,22 @@
+"""Command of the containers that a managed platform starts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from tfdistribute.launch.platforms.container import run_task
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the epilogue: what the task runs comes after ``--``."""
+    parser.epilog = "The command of the task follows --. Exit codes from 128 on mean that another start may help."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the task, and return its exit code."""
+    if not arguments.for_script:
+        print("run-task: the command of the task is missing after --", file=sys.stderr)
+        return 2
+    return run_task(arguments.for_script, os.environ)

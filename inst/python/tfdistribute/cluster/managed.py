@@ -1,0 +1,284 @@
+"""Clusters of containers that a managed platform starts, restarts and ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tfdistribute.cluster.spec import (
+    EVALUATOR,
+    MOST_PROCESSES,
+    STALL_TIMEOUT_S,
+    Cluster,
+    Supervision,
+    unknown_addresses,
+)
+from tfdistribute.descriptions import check_choice, check_maximum, check_minimum
+from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.files import is_remote
+
+# What a name in Kubernetes can be: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/. Names of
+# tasks are made from that of the job, and must not be longer than 63 characters.
+_LABEL = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
+_NAMESPACE = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_OBJECT = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+_IMAGE = r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}"
+_MEMORY = r"[0-9]+(\.[0-9]+)?([KMGTPE]i?|k|m)?"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_MOUNT = r"(/[A-Za-z0-9._-]+)+"
+_PROJECT = r"[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]"
+_LOCATION = r"[a-z]+(-[a-z]+)*[0-9]+"
+_MACHINE = r"[a-z][a-z0-9-]{0,61}[a-z0-9]"
+_ACCELERATOR = r"[A-Z][A-Z0-9_]{0,61}"
+_ACCOUNT = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,251}"
+
+JOB_KINDS = ("TFJob", "Job")
+
+_MINIMUM = {
+    "workers": 1,
+    "ps": 0,
+    "gpus": 0,
+    "accelerators": 1,
+    "cpus": 0.001,
+    "time_limit_s": 1,
+    "start_timeout_s": 1,
+    "stall_timeout_s": 1,
+    "restarts": 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedCluster(Cluster):
+    """Containers of one image, of which each runs one task.
+
+    Args:
+        image: Image with R, TensorFlow and this package.
+        workers: Tasks that train: a chief, and the workers 0, 1, ...
+        ps: Parameter servers.
+        evaluator: Whether another task evaluates.
+        name: Beginning of the job's name.
+        environment: Environment variables of every task; everybody who may look at the job can read them.
+        staging: Remote directory for what the tasks read of the job; None to send it with the job.
+        service_account: Account of the platform as which the tasks run; None for the platform's default.
+        time_limit_s: Seconds after which the platform ends the job; None for no limit.
+        start_timeout_s: Seconds to wait for the other tasks, whose containers may start much later.
+        stall_timeout_s: As for a local cluster.
+
+    Raises:
+        ArgumentError: a count or a timeout is out of range.
+        ClusterError: text is not a name on the platform.
+    """
+
+    # How an error speaks of the platform.
+    platform: ClassVar[str] = ""
+    # What text can be, and an example, by field.
+    patterns: ClassVar[dict[str, tuple[str, str]]] = {
+        "image": (_IMAGE, "registry.example.org/cars:1"),
+        "name": (_LABEL, "cars"),
+        "environment": (_VARIABLE, "OMP_NUM_THREADS"),
+    }
+
+    image: str
+    workers: int
+    ps: int = 0
+    evaluator: bool = True
+    name: str = "tfdistribute"
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    staging: str | None = None
+    service_account: str | None = None
+    time_limit_s: float | None = None
+    start_timeout_s: float = 600.0
+    stall_timeout_s: float = STALL_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        """Check counts, timeouts and names."""
+        for name, minimum in _MINIMUM.items():
+            value = getattr(self, name, None)
+            if value is not None:
+                check_minimum(name, value, minimum)
+        for name in ("workers", "ps"):
+            check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        for name, (pattern, example) in self.patterns.items():
+            for text in _texts(getattr(self, name)):
+                if re.fullmatch(pattern, text) is None:
+                    raise ClusterError(
+                        f"`{name}` holds {text!r}, which {self.platform} does not accept.",
+                        f'Write it as in "{example}".',
+                        argument=name,
+                        value=text,
+                    )
+        if self.staging is not None and not is_remote(self.staging):
+            raise ArgumentError(
+                f'`staging` must be remote storage, such as "gs://bucket/jobs", not "{self.staging}".',
+                argument="staging",
+                value=self.staging,
+            )
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Empty text for every task: the platform chooses the addresses."""
+        return unknown_addresses(self.workers, self.ps, self.evaluator)
+
+    @property
+    def supervision(self) -> Supervision:
+        """Its deadlines; restarts are the platform's."""
+        return Supervision(self.start_timeout_s, self.stall_timeout_s, 0, "open")
+
+    @property
+    def place(self) -> str:
+        """Where the tasks run, for people."""
+        return self.platform
+
+    @property
+    def keeping(self) -> str:
+        """Name directories that outlive the containers, for a remedy."""
+        return 'Give remote storage, such as "gs://bucket/model".'
+
+    def counts(self, evaluates: bool) -> dict[str, int]:
+        """Return the number of tasks by role, without roles that have none, in TensorFlow's order."""
+        counts = {role: len(each) for role, each in self.addresses.items()}
+        return {role: count for role, count in counts.items() if evaluates or role != EVALUATOR}
+
+    def keeps(self, path: str) -> bool:
+        """Return whether what tasks write to a directory outlives their containers."""
+        return is_remote(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesCluster(ManagedCluster, kind="kubernetes"):
+    """Pods of a Kubernetes cluster.
+
+    Args:
+        job_kind: "TFJob" for Kubeflow's training operator, or "Job" for what every Kubernetes has.
+        namespace: Where the job is made.
+        gpus: GPUs of each task that trains; the evaluator has as many.
+        cpus: Cores of each task; None for no request.
+        memory: Memory of each task, such as "16Gi"; None for no request.
+        volumes: Claims of persistent volumes by the path at which the tasks see them.
+        secrets: Kubernetes secrets whose keys become environment variables of the tasks.
+        restarts: How often failed tasks are restarted, by a Job.
+        kubectl: The kubectl program and more arguments for it.
+    """
+
+    platform: ClassVar[str] = "Kubernetes"
+    patterns: ClassVar[dict[str, tuple[str, str]]] = {
+        **ManagedCluster.patterns,
+        "namespace": (_NAMESPACE, "default"),
+        "memory": (_MEMORY, "16Gi"),
+        "secrets": (_OBJECT, "storage-key"),
+        "service_account": (_OBJECT, "trainer"),
+    }
+
+    job_kind: str = "TFJob"
+    namespace: str = "default"
+    gpus: int = 0
+    cpus: float | None = None
+    memory: str | None = None
+    volumes: dict[str, str] = field(default_factory=dict[str, str])
+    secrets: tuple[str, ...] = ()
+    restarts: int = 3
+    kubectl: tuple[str, ...] = ("kubectl",)
+
+    def __post_init__(self) -> None:
+        """Check the kind and the volumes, too."""
+        super().__post_init__()
+        check_choice("job_kind", self.job_kind, JOB_KINDS)
+        for path, claim in self.volumes.items():
+            if re.fullmatch(_MOUNT, path) is None or re.fullmatch(_OBJECT, claim) is None:
+                raise ClusterError(
+                    f"`volumes` holds {claim!r} for {path!r}, which Kubernetes does not accept.",
+                    'Give names of claims with paths as their names: c("/models" = "models-claim").',
+                    argument="volumes",
+                    value=claim,
+                )
+
+    @property
+    def devices_per_worker(self) -> int:
+        """Devices of each task that trains."""
+        return max(self.gpus, 1)
+
+    @property
+    def place(self) -> str:
+        """Where the tasks run, for people."""
+        return f"pods in namespace {self.namespace}"
+
+    def keeps(self, path: str) -> bool:
+        """Return whether a directory is remote or in a volume."""
+        inside = (path == mount or path.startswith(f"{mount}/") for mount in self.volumes)
+        return super().keeps(path) or any(inside)
+
+    @property
+    def keeping(self) -> str:
+        """Name directories that outlive the containers, for a remedy."""
+        below = (
+            f'a directory below "{next(iter(self.volumes))}"' if self.volumes else "add `volumes`"
+        )
+        return f'Give remote storage, such as "gs://bucket/model", or {below}.'
+
+
+@dataclass(frozen=True, kw_only=True)
+class VertexCluster(ManagedCluster, kind="vertex"):
+    """Replicas of a custom job of Vertex AI.
+
+    Args:
+        project: Google Cloud project.
+        location: Region, such as "europe-west4".
+        machine_type: Machine of every replica.
+        accelerator: Vertex AI's name of an accelerator, such as "NVIDIA_TESLA_T4"; None for none.
+        accelerators: How many of them each task that trains has; the evaluator has as many.
+        network: Full name of a network with which the job is peered; None for none.
+        restart: Whether the whole job is restarted when a replica was.
+    """
+
+    platform: ClassVar[str] = "Vertex AI"
+    patterns: ClassVar[dict[str, tuple[str, str]]] = {
+        **ManagedCluster.patterns,
+        "project": (_PROJECT, "my-project"),
+        "location": (_LOCATION, "europe-west4"),
+        "machine_type": (_MACHINE, "n1-standard-8"),
+        "accelerator": (_ACCELERATOR, "NVIDIA_TESLA_T4"),
+        "service_account": (_ACCOUNT, "trainer@my-project.iam.gserviceaccount.com"),
+        "network": (r"projects/[0-9]+/global/networks/[a-z0-9-]+", "projects/1/global/networks/a"),
+        "staging": (r"gs://[a-z0-9][^\s]*", "gs://bucket/jobs"),
+    }
+
+    project: str
+    location: str
+    machine_type: str = "n1-standard-8"
+    accelerator: str | None = None
+    accelerators: int = 1
+    network: str | None = None
+    restart: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that there is a staging directory, too."""
+        super().__post_init__()
+        if self.staging is None:
+            raise ArgumentError("Vertex AI needs `staging`, a gs:// directory.", argument="staging")
+
+    @property
+    def devices_per_worker(self) -> int:
+        """Devices of each task that trains."""
+        return 1 if self.accelerator is None else self.accelerators
+
+    @property
+    def place(self) -> str:
+        """Where the tasks run, for people."""
+        return f"Vertex AI in {self.location}"
+
+    def keeps(self, path: str) -> bool:
+        """Return whether a directory is remote, or in a bucket that Vertex AI mounts."""
+        return super().keeps(path) or path.startswith("/gcs/")
+
+    @property
+    def keeping(self) -> str:
+        """Name directories that outlive the containers, for a remedy."""
+        return 'Give a directory in Cloud Storage, such as "gs://bucket/model".'
+
+
+def _texts(value: object) -> Iterable[str]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else (str(each) for each in value)  # type: ignore[union-attr]

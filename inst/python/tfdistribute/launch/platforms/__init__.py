@@ -1,0 +1,20 @@
+"""Managed platforms, on which a job is submitted and followed; they start and restart its tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfdistribute.cluster.managed import KubernetesCluster, ManagedCluster, VertexCluster
+from tfdistribute.launch.platforms.kubectl import Kubernetes
+from tfdistribute.launch.platforms.platform import Platform
+from tfdistribute.launch.platforms.vertex import Vertex
+
+_PLATFORMS: dict[type[ManagedCluster], type[Platform[Any]]] = {
+    KubernetesCluster: Kubernetes,
+    VertexCluster: Vertex,
+}
+
+
+def platform_of(cluster: ManagedCluster) -> Platform[Any]:
+    """Return the platform of a cluster."""
+    return _PLATFORMS[type(cluster)](cluster)

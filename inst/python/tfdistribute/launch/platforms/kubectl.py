@@ -1,0 +1,159 @@
+"""Jobs on Kubernetes through the program kubectl, which knows the cluster and the user's credentials."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from tfdistribute.cluster.managed import KubernetesCluster
+from tfdistribute.errors import BackendError, ClusterError
+from tfdistribute.files import parse_object
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.platforms import pods, yaml_text
+from tfdistribute.launch.platforms.archive import Archive
+from tfdistribute.launch.platforms.kubernetes import LABEL, Object, job_objects
+from tfdistribute.launch.platforms.platform import Platform, PlatformState, stage
+
+_GROUPS = {
+    "Secret": "/api/v1",
+    "Service": "/api/v1",
+    "Pod": "/api/v1",
+    "Job": "/apis/batch/v1",
+    "TFJob": "/apis/kubeflow.org/v1",
+}
+
+# How kubectl begins what the server has answered.
+_ANSWER = re.compile(r"Error from server(?: \((\w+)\))?: (.*)", re.DOTALL)
+_TIMEOUT_S = 60.0
+_LINES = 10000
+
+_REMEDIES = {
+    "Forbidden": "Ask for that right; `kubectl auth can-i create {resource} -n {namespace}` shows whether you have it.",
+    "Unauthorized": "Log in to the cluster: `{kubectl} get nodes` must work.",
+    "AlreadyExists": "Give the cluster another `name`, or delete the old job.",
+    "NotFound": "Install Kubeflow's training operator, or use `kind` Job, which needs none.",
+}
+
+
+class Kubernetes(Platform[KubernetesCluster]):
+    """Jobs on Kubernetes."""
+
+    def describe(self, job: Job, archive: Archive) -> str:
+        """Write the objects of a job as YAML."""
+        return yaml_text.documents(job_objects(self.cluster, job, archive))
+
+    def submit(self, job: Job, archive: Archive) -> str:
+        """Create the job, and then what belongs to it and goes with it."""
+        *others, main = job_objects(self.cluster, job, archive)
+        stage(self.cluster, job, archive)
+        made = self._create(main)
+        owner = {
+            "apiVersion": main["apiVersion"],
+            "kind": main["kind"],
+            "name": job.id,
+            "uid": made["metadata"]["uid"],
+        }
+        try:
+            for each in others:
+                # Pods wait for their Secret.
+                self._create({**each, "metadata": {**each["metadata"], "ownerReferences": [owner]}})
+        except BaseException:
+            self.cancel(job.id)
+            raise
+        return job.id
+
+    def state(self, name: str) -> PlatformState:
+        """Ask for the job and its pods."""
+        main = self._get(self._path(self.cluster.job_kind, name))
+        if main is None:
+            return PlatformState("stopped", "The job is not there any more.", ended=time.time())
+        return pods.job_state(main, self._pods(name))
+
+    def logs(self, name: str) -> dict[str, list[str]]:
+        """Read the newest lines of each pod."""
+        found: dict[str, list[str]] = {}
+        for pod in self._pods(name):
+            path = f"{self._path('Pod', pod['metadata']['name'])}/log?tailLines={_LINES}"
+            # A pod that has not started has no log.
+            text = self._answer(["get", "--raw", path], missing="")
+            found[pods.task_of(pod)] = text.splitlines()
+        return found
+
+    def cancel(self, name: str) -> None:
+        """Delete the job; its pods get time to save a checkpoint."""
+        options = json.dumps(
+            {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        )
+        path = self._path(self.cluster.job_kind, name)
+        self._answer(["delete", "--raw", path, "-f", "-"], options, missing="")
+
+    def _pods(self, name: str) -> list[Object]:
+        selector = quote(f"{LABEL}={name}", safe="")
+        found = self._get(f"{self._path('Pod')}?labelSelector={selector}")
+        return [] if found is None else list(found.get("items") or ())
+
+    def _create(self, value: Object) -> Object:
+        # A server that does not know a field refuses the object.
+        path = f"{self._path(value['kind'])}?fieldValidation=Strict"
+        answer = self._answer(["create", "--raw", path, "-f", "-"], json.dumps(value))
+        return parse_object(answer) or {}
+
+    def _get(self, path: str) -> Object | None:
+        return parse_object(self._answer(["get", "--raw", path], missing="{}")) or None
+
+    def _path(self, kind: str, name: str = "") -> str:
+        path = f"{_GROUPS[kind]}/namespaces/{self.cluster.namespace}/{kind.lower()}s"
+        return f"{path}/{name}" if name else path
+
+    def _answer(self, arguments: Sequence[str], sent: str = "", missing: str | None = None) -> str:
+        """Run kubectl, and return what it writes; ``missing`` if that does not exist (yet)."""
+        command = [*self.cluster.kubectl, *arguments]
+        try:
+            ended = subprocess.run(
+                command,
+                input=sent,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except OSError as error:
+            raise BackendError(
+                f"`kubectl` {command[0]!r} cannot be run: {error.strerror}.",
+                "Install kubectl, or write the job to a file with write_manifest() and send it from elsewhere.",
+                argument="kubectl",
+                value=command[0],
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(
+                f"Kubernetes did not answer within {_TIMEOUT_S:g} seconds.",
+                f"See why `{' '.join(self.cluster.kubectl)} get nodes` does not.",
+                argument="kubectl",
+            ) from error
+        if ended.returncode == 0:
+            return ended.stdout
+        answer = _ANSWER.search(ended.stderr)
+        if missing is not None and answer and answer.group(1) in ("NotFound", "BadRequest"):
+            return missing
+        raise self._refusal(arguments, ended.stderr.strip(), answer)
+
+    def _refusal(
+        self, arguments: Sequence[str], said: str, answer: re.Match[str] | None
+    ) -> ClusterError:
+        reason = None if answer is None else answer.group(1)
+        text = said if answer is None else answer.group(2).strip()
+        kubectl = " ".join(self.cluster.kubectl)
+        resource = arguments[2].partition("?")[0].rpartition("/")[2]
+        remedy = _REMEDIES.get(reason or "", "See whether `{kubectl} get nodes` works.")
+        if reason in ("Invalid", "BadRequest"):
+            remedy = "Correct the named field, which kubernetes_cluster() gives."
+        return ClusterError(
+            f"Kubernetes refused the job: {text}",
+            remedy.format(kubectl=kubectl, resource=resource, namespace=self.cluster.namespace),
+            argument="cluster",
+        )

@@ -1,0 +1,217 @@
+"""Objects of Kubernetes that make up a job: a TFJob or a Job, with its Secret and Service."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tfdistribute.cluster.managed import KubernetesCluster
+from tfdistribute.cluster.platform_environment import ADDRESSES
+from tfdistribute.cluster.spec import EVALUATOR, PS
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.platforms.archive import FILE, Archive
+from tfdistribute.launch.platforms.container import RETRY
+from tfdistribute.launch.platforms.platform import task_command, task_environment
+
+Object = dict[str, Any]
+
+# On objects and pods of a job: its name.
+LABEL = "tfdistribute/job"
+
+# Kubeflow's operator looks for a container of this name, and for the port of this name.
+CONTAINER = "tensorflow"
+_PORT_NAME, _PORT = "tfjob-port", 2222
+# The names of the roles in a TFJob.
+_REPLICAS = {"chief": "Chief", "worker": "Worker", PS: "PS", EVALUATOR: "Evaluator"}
+
+_MOUNT = "/var/run/tfdistribute"
+
+# What a Secret can hold: https://kubernetes.io/docs/concepts/configuration/secret/, "Restriction on Secret size".
+_MOST_BYTES = 1024 * 1024
+
+# Codes of lost tasks and of signals: SIGINT, SIGABRT, SIGBUS, SIGKILL, SIGSEGV and SIGTERM.
+_RETRIED = (130, 134, 135, 137, RETRY, 139, 143)
+
+# The chief needs time to save a checkpoint.
+_GRACE_S = 30
+
+
+def job_objects(cluster: KubernetesCluster, job: Job, archive: Archive) -> list[Object]:
+    """Return the objects of a job; the last is the job itself.
+
+    Raises:
+        ClusterError: what the tasks read is too large for a Secret.
+    """
+    secret = [] if cluster.staging is not None else [_secret(cluster, job, archive)]
+    if cluster.job_kind == "TFJob":
+        return [*secret, _tf_job(cluster, job, archive)]
+    return [*secret, _service(cluster, job), _indexed_job(cluster, job, archive)]
+
+
+def _metadata(cluster: KubernetesCluster, job: Job) -> Object:
+    return {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
+
+
+def _secret(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
+    size = len(archive.content)
+    if size > _MOST_BYTES:
+        raise ClusterError(
+            f"The job holds {size / 1e6:.1f} MB of data and variables, and a Kubernetes secret holds 1 MB.",
+            "Set `staging` to remote storage, or let the input read files, as with input_csv() and input_parquet().",
+            argument="staging",
+            value="NULL",
+        )
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(cluster, job),
+        "type": "Opaque",
+        "data": {FILE: base64.b64encode(archive.content).decode()},
+    }
+
+
+def _tf_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
+    counts = cluster.counts(job.verb != "train")
+    policy: Object = {"cleanPodPolicy": "Running"}
+    if cluster.time_limit_s is not None:
+        policy["activeDeadlineSeconds"] = int(cluster.time_limit_s)
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": _metadata(cluster, job),
+        "spec": {
+            "runPolicy": policy,
+            "tfReplicaSpecs": {
+                _REPLICAS[role]: {
+                    "replicas": count,
+                    # Codes from 128 on are retried, and others are not.
+                    "restartPolicy": "ExitCode",
+                    "template": _template(cluster, job, archive, role),
+                }
+                for role, count in counts.items()
+            },
+        },
+    }
+
+
+def _service(cluster: KubernetesCluster, job: Job) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(cluster, job),
+        "spec": {
+            "clusterIP": "None",
+            "selector": {LABEL: job.id},
+            # Tasks look for each other while they start.
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": _PORT_NAME, "port": _PORT}],
+        },
+    }
+
+
+def _indexed_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
+    counts = cluster.counts(job.verb != "train")
+    tasks = [role for role, count in counts.items() for _ in range(count)]
+    addresses = {
+        role: [f"{job.id}-{n}.{job.id}:{_PORT}" for n, each in enumerate(tasks) if each == role]
+        for role in counts
+    }
+    # All pods of a Job are alike.
+    template = _template(
+        cluster, job, archive, "chief", {ADDRESSES: json.dumps(addresses, sort_keys=True)}
+    )
+    template["spec"] |= {"restartPolicy": "Never", "subdomain": job.id}
+    limit = cluster.time_limit_s
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(cluster, job),
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": len(tasks),
+            "parallelism": len(tasks),
+            "backoffLimit": cluster.restarts * len(tasks),
+            **({} if limit is None else {"activeDeadlineSeconds": int(limit)}),
+            "podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {
+                            "containerName": CONTAINER,
+                            "operator": "NotIn",
+                            "values": list(_RETRIED),
+                        },
+                    }
+                ]
+            },
+            "template": template,
+        },
+    }
+
+
+def _template(
+    cluster: KubernetesCluster,
+    job: Job,
+    archive: Archive,
+    role: str,
+    more: Mapping[str, str] | None = None,
+) -> Object:
+    variables = {**task_environment(cluster, job, archive, _MOUNT), **(more or {})}
+    container: Object = {
+        "name": CONTAINER,
+        "image": cluster.image,
+        "command": task_command(job),
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "ports": [{"name": _PORT_NAME, "containerPort": _PORT}],
+    }
+    if cluster.secrets:
+        container["envFrom"] = [{"secretRef": {"name": name}} for name in cluster.secrets]
+    resources = _resources(cluster, role)
+    if resources:
+        container["resources"] = resources
+    mounts, volumes = _volumes(cluster, job)
+    if mounts:
+        container["volumeMounts"] = mounts
+    spec: Object = {"containers": [container], "terminationGracePeriodSeconds": _GRACE_S}
+    if volumes:
+        spec["volumes"] = volumes
+    if cluster.service_account is not None:
+        spec["serviceAccountName"] = cluster.service_account
+    return {
+        "metadata": {
+            "labels": {LABEL: job.id},
+            # A sidecar would neither let tasks connect to each other nor end with them.
+            "annotations": {"sidecar.istio.io/inject": "false"},
+        },
+        "spec": spec,
+    }
+
+
+def _resources(cluster: KubernetesCluster, role: str) -> Object:
+    limits: Object = {}
+    if cluster.memory is not None:
+        limits["memory"] = cluster.memory
+    if cluster.gpus and role != PS:
+        limits["nvidia.com/gpu"] = str(cluster.gpus)
+    # More than the requested cores may be used if nobody else does.
+    requests = {} if cluster.cpus is None else {"cpu": f"{cluster.cpus:g}"}
+    return {
+        **({"requests": requests} if requests else {}),
+        **({"limits": limits} if limits else {}),
+    }
+
+
+def _volumes(cluster: KubernetesCluster, job: Job) -> tuple[list[Object], list[Object]]:
+    mounts: list[Object] = []
+    volumes: list[Object] = []
+    for number, (path, claim) in enumerate(cluster.volumes.items(), start=1):
+        name = f"volume-{number}"
+        mounts.append({"name": name, "mountPath": path})
+        volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim}})
+    if cluster.staging is None:
+        mounts.append({"name": "job", "mountPath": _MOUNT, "readOnly": True})
+        volumes.append({"name": "job", "secret": {"secretName": job.id}})
+    return mounts, volumes

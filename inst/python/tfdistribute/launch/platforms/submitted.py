@@ -1,0 +1,188 @@
+"""Jobs on managed platforms: submitting, and the same operations as on a job with a supervisor."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tfdistribute import history_file
+from tfdistribute.checkpoints.newest import newest_step
+from tfdistribute.cluster.managed import ManagedCluster
+from tfdistribute.cluster.spec import Cluster
+from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
+from tfdistribute.files import is_remote
+from tfdistribute.launch.host.logs import LEVELS, level_of
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.platforms import platform_of
+from tfdistribute.launch.platforms.archive import Archive, pack
+
+# Interval between two questions for the state of a job.
+_EVERY_S = 2.0
+
+Handle = Mapping[str, Any]
+
+# The last state of each job, and when it was asked for.
+_known: dict[str, tuple[float, dict[str, Any]]] = {}
+
+
+def is_submitted(job: Handle) -> bool:
+    """Return whether a job runs on a managed platform."""
+    return bool(job.get("submitted"))
+
+
+def described_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
+    """Make the job that a platform gets; ``fields`` are those of ``Job``.
+
+    Raises:
+        ClusterError: model_dir is lost with the containers.
+    """
+    name = f"{cluster.name}-{hashlib.sha256(id.encode()).hexdigest()[:8]}"
+    job = read(Job, {**fields, "id": name, "cluster": cluster})
+    check_model_dir(cluster, job.model_dir)
+    return job
+
+
+def check_model_dir(cluster: ManagedCluster, model_dir: str | None) -> None:
+    """Check that model_dir outlives the containers and is the same for all of them."""
+    if model_dir is not None and not cluster.keeps(model_dir):
+        raise ClusterError(
+            f'`model_dir` "{model_dir}" is inside the containers, and is lost with them.',
+            cluster.keeping,
+            argument="model_dir",
+            value=model_dir,
+        )
+
+
+def submit(job: Job) -> dict[str, Any]:
+    """Submit a job whose private directory holds what its tasks read, and return its handle."""
+    cluster = cast("ManagedCluster", job.cluster)
+    name = platform_of(cluster).submit(job, pack(job.directory))
+    return {
+        "id": job.id,
+        "pid": None,
+        "directory": None,
+        "logs": None,
+        "model_dir": job.model_dir,
+        "verb": job.verb,
+        "submitted": {
+            "name": name,
+            "cluster": {"kind": cluster.kind, **dataclasses.asdict(cluster)},
+            "max_steps": job.max_steps,
+        },
+    }
+
+
+def describe(job: Job) -> tuple[str, Archive]:
+    """Return what a platform would be sent as text, and the archive that belongs to it."""
+    archive = pack(job.directory)
+    return platform_of(cast("ManagedCluster", job.cluster)).describe(job, archive), archive
+
+
+def job_state(job: Handle) -> dict[str, Any]:
+    """Read the state of a job in the form that a supervisor writes; it is asked for at most every two seconds."""
+    now = time.monotonic()
+    asked, known = _known.get(str(job["id"]), (-_EVERY_S, {}))
+    if known.get("ended") is None and now - asked >= _EVERY_S:
+        known = _ask(job)
+        _known[str(job["id"])] = (now, known)
+    return known
+
+
+def job_logs(job: Handle, task: str | None, level: str) -> list[str]:
+    """Read the logs of a job as ``job_handle.job_logs`` does."""
+    cluster, name = _cluster_and_name(job)
+    found = platform_of(cluster).logs(name)
+    if task is not None and task not in found:
+        raise ArgumentError(
+            f'`task` is "{task}", which has no log.',
+            f"Use one of {', '.join(found)}." if found else "Wait until the tasks are running.",
+            argument="task",
+            value=task,
+        )
+    shown = found if task is None else {task: found[task]}
+    prefix = "" if task is not None else "[{}] "
+    return [
+        f"{prefix.format(name)}{line}"
+        for name, lines in shown.items()
+        for line in _at_level(lines, level)
+    ]
+
+
+def stop_job(job: Handle) -> dict[str, Any]:
+    """Cancel a job, and return its state."""
+    cluster, name = _cluster_and_name(job)
+    platform_of(cluster).cancel(name)
+    _known.pop(str(job["id"]), None)
+    return job_state(job)
+
+
+def _at_level(lines: list[str], level: str) -> list[str]:
+    minimum, current = LEVELS.index(level), "info"
+    kept: list[str] = []
+    for line in lines:
+        current = level_of(line) or current
+        if LEVELS.index(current) >= minimum:
+            kept.append(line)
+    return kept
+
+
+def _ask(job: Handle) -> dict[str, Any]:
+    cluster, name = _cluster_and_name(job)
+    found = platform_of(cluster).state(name)
+    model_dir, max_steps = job.get("model_dir"), job["submitted"].get("max_steps")
+    has_ended = found.ended is not None
+    return {
+        "id": job["id"],
+        "verb": job["verb"],
+        "state": "training" if found.state == "running" else found.state,
+        "message": found.message,
+        "started": found.started,
+        "ended": found.ended,
+        "model_dir": model_dir,
+        "logs": None,
+        "global_step": _step(model_dir),
+        "max_steps": max_steps,
+        "restarts": found.restarts,
+        "notes": list(found.notes),
+        "tasks": [
+            {"task": each.task, "host": each.host, "state": each.state, "activity": each.activity}
+            for each in found.tasks
+        ],
+        "evaluations": [],
+        "failure": found.failure,
+        "history": _history(model_dir) if has_ended else None,
+    }
+
+
+def _step(model_dir: str | None) -> int | None:
+    """Return the newest step that is saved; None if the model is where only the containers see it."""
+    if model_dir is None or not is_remote(model_dir):
+        return None
+    try:
+        return newest_step(model_dir) or None
+    except (OSError, TfdistributeError):
+        return None
+
+
+def _history(model_dir: str | None) -> dict[str, Any] | None:
+    if model_dir is None or not is_remote(model_dir):
+        return None
+    try:
+        losses = history_file.read_losses(model_dir)
+        return {
+            "training": losses.columns(),
+            "evaluation": history_file.read_evaluations(model_dir),
+            "examples_per_second": losses.mean_speed(),
+            "stopped_by": None,
+        }
+    except (OSError, TfdistributeError):
+        return None
+
+
+def _cluster_and_name(job: Handle) -> tuple[ManagedCluster, str]:
+    submitted = job["submitted"]
+    return cast("ManagedCluster", read(Cluster, submitted["cluster"])), str(submitted["name"])

@@ -1,0 +1,218 @@
+"""Custom jobs of Vertex AI through Google's Python SDK, which is imported when a job is submitted or followed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tfdistribute import errors
+from tfdistribute.cluster.managed import VertexCluster
+from tfdistribute.cluster.platform_environment import POOLS
+from tfdistribute.cluster.spec import PS
+from tfdistribute.errors import BackendError, ClusterError, TrainingError
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.platforms import yaml_text
+from tfdistribute.launch.platforms.archive import Archive
+from tfdistribute.launch.platforms.platform import (
+    Platform,
+    PlatformState,
+    TaskState,
+    stage,
+    task_command,
+    task_environment,
+)
+
+_STATES = {
+    "JOB_STATE_QUEUED": ("starting", "The job is queued."),
+    "JOB_STATE_PENDING": ("starting", "The replicas are being started."),
+    "JOB_STATE_RUNNING": ("running", "The tasks are running."),
+    "JOB_STATE_UPDATING": ("running", "The job is being changed."),
+    "JOB_STATE_SUCCEEDED": ("done", "The job is done."),
+    "JOB_STATE_FAILED": ("failed", "The job failed."),
+    "JOB_STATE_CANCELLING": ("running", "The job is being cancelled."),
+    "JOB_STATE_CANCELLED": ("stopped", "The job was cancelled."),
+    "JOB_STATE_PAUSED": ("starting", "The job is paused."),
+    "JOB_STATE_EXPIRED": ("failed", "The job reached its time limit."),
+}
+_MOST_LINES = 10000
+
+
+class Vertex(Platform[VertexCluster]):
+    """Custom jobs of Vertex AI."""
+
+    def describe(self, job: Job, archive: Archive) -> str:
+        """Write the specification as YAML, as ``gcloud ai custom-jobs create --config`` reads it."""
+        return yaml_text.documents([job_specification(self.cluster, job, archive)])
+
+    def submit(self, job: Job, archive: Archive) -> str:
+        """Copy the archive to the staging directory, and create the custom job."""
+        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        values = {
+            "displayName": job.id,
+            "jobSpec": job_specification(self.cluster, job, archive),
+        }
+        try:
+            request = sdk.CustomJob.from_json(json.dumps(values))
+        except Exception as error:
+            raise ClusterError(
+                f"Vertex AI does not know such a job: {error}",
+                "Use Vertex AI's own names, such as NVIDIA_TESLA_T4 for `accelerator`.",
+                argument="cluster",
+            ) from error
+        stage(self.cluster, job, archive)
+        parent = f"projects/{self.cluster.project}/locations/{self.cluster.location}"
+        with _Refusals("create the job"):
+            made = self.client(sdk).create_custom_job(parent=parent, custom_job=request)
+        return str(made.name)
+
+    def state(self, name: str) -> PlatformState:
+        """Ask for the job."""
+        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        try:
+            with _Refusals("show the job"):
+                job = self.client(sdk).get_custom_job(name=name)
+        except ClusterError as error:
+            if _is_missing(error):
+                return PlatformState("stopped", "The job is not there any more.", ended=time.time())
+            raise
+        state, message = _STATES.get(job.state.name, ("starting", job.state.name))
+        said = job.error.message if job.error else ""
+        message = f"{message} {said}".strip()
+        return PlatformState(
+            state,
+            message,
+            tuple(TaskState(task, self.cluster.location, state, state) for task in _tasks(job)),
+            failure={**errors.as_values(TrainingError(message)), "task": None}
+            if state == "failed"
+            else None,
+            started=_seconds(job.start_time),
+            ended=_seconds(job.end_time),
+        )
+
+    def logs(self, name: str) -> dict[str, list[str]]:
+        """Read what Cloud Logging keeps of the replicas."""
+        sdk = _module("google.cloud.logging", "google-cloud-logging")
+        number = name.rpartition("/")[2]
+        wanted = f'resource.type="ml_job" AND resource.labels.job_id="{number}"'
+        with _Refusals("show its logs"):
+            entries = sdk.Client(project=self.cluster.project).list_entries(
+                filter_=wanted, max_results=_MOST_LINES
+            )
+            found: dict[str, list[str]] = {}
+            for entry in entries:
+                replica = str(entry.resource.labels.get("task_name"))
+                payload: Any = entry.payload
+                text = payload if isinstance(payload, str) else payload.get("message", "")
+                found.setdefault(_task_of(replica), []).extend(str(text).splitlines())
+        return found
+
+    def cancel(self, name: str) -> None:
+        """Cancel the job."""
+        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        try:
+            with _Refusals("cancel the job"):
+                self.client(sdk).cancel_custom_job(name=name)
+        except ClusterError as error:
+            if not _is_missing(error):
+                raise
+
+    def client(self, sdk: Any) -> Any:
+        """Make the SDK's client, with the user's credentials."""
+        endpoint = f"{self.cluster.location}-aiplatform.googleapis.com"
+        return sdk.JobServiceClient(client_options={"api_endpoint": endpoint})
+
+
+def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dict[str, Any]:
+    """Return a CustomJobSpec as plain values, with the names of its JSON form.
+
+    Source:
+        https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec
+    """
+    counts = cluster.counts(job.verb != "train")
+    last = max(index for index, role in enumerate(POOLS.values()) if role in counts)
+    pools = [
+        # The position of a pool is its role, so one without replicas stays.
+        _pool(cluster, job, archive, role, counts[role]) if role in counts else {}
+        for role in list(POOLS.values())[: last + 1]
+    ]
+    scheduling: dict[str, Any] = {"restartJobOnWorkerRestart": cluster.restart}
+    if cluster.time_limit_s is not None:
+        scheduling["timeout"] = f"{int(cluster.time_limit_s)}s"
+    specification: dict[str, Any] = {"workerPoolSpecs": pools, "scheduling": scheduling}
+    if cluster.service_account is not None:
+        specification["serviceAccount"] = cluster.service_account
+    if cluster.network is not None:
+        specification["network"] = cluster.network
+    return specification
+
+
+def _pool(
+    cluster: VertexCluster, job: Job, archive: Archive, role: str, count: int
+) -> dict[str, Any]:
+    machine: dict[str, Any] = {"machineType": cluster.machine_type}
+    if cluster.accelerator is not None and role != PS:
+        machine["acceleratorType"] = cluster.accelerator
+        machine["acceleratorCount"] = cluster.accelerators
+    variables = task_environment(cluster, job, archive)
+    return {
+        "machineSpec": machine,
+        "replicaCount": count,
+        "containerSpec": {
+            "imageUri": cluster.image,
+            "command": task_command(job),
+            "env": [{"name": name, "value": value} for name, value in variables.items()],
+        },
+    }
+
+
+class _Refusals:
+    """What the service refuses, as an error of this package."""
+
+    def __init__(self, action: str) -> None:
+        self._action = action
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or not str(type(error).__module__).startswith("google."):
+            return
+        text = str(getattr(error, "message", "") or error)
+        raise ClusterError(
+            f"Vertex AI did not {self._action}: {text}",
+            "Check the project, the location and your rights; `gcloud auth application-default login` gives this "
+            "session your credentials.",
+            argument="cluster",
+        ) from error
+
+
+def _is_missing(error: ClusterError) -> bool:
+    # google.api_core.exceptions.NotFound
+    return type(error.__cause__).__name__ == "NotFound"
+
+
+def _module(name: str, package: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise BackendError(
+            f"The Python package {package} is needed for Vertex AI, and cannot be imported: {error}.",
+            f"Install it into this session's Python: pip install {package}.",
+        ) from error
+
+
+def _tasks(job: Any) -> Iterator[str]:
+    for role, pool in zip(POOLS.values(), job.job_spec.worker_pool_specs, strict=False):
+        yield from (f"{role} {index}" for index in range(int(pool.replica_count)))
+
+
+def _task_of(replica: str) -> str:
+    pool, _, index = replica.partition("-")
+    return f"{POOLS[pool]} {index}" if pool in POOLS else replica
+
+
+def _seconds(moment: Any) -> float | None:
+    return float(moment.timestamp()) if moment else None
