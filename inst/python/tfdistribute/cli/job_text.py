@@ -12,8 +12,12 @@ _HEADER = ("task", "pid", "state", "step", "examples/s")
 
 def table(state: Mapping[str, Any]) -> list[str]:
     """Lay out the tasks of a job as lines, the first with the names of the columns."""
-    rows = [_HEADER, *(_cells(task) for task in state["tasks"])]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    return columns([_HEADER, *(_cells(task) for task in state["tasks"])])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay out rows of text as lines with columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows

@@ -1,9 +1,10 @@
-"""Command that runs a script in a cluster of processes on this machine."""
+"""Command that runs a script in a cluster of processes, on this machine or on hosts that ssh reaches."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ from tfdistribute import storage
 from tfdistribute.cli import job_text
 from tfdistribute.cli.arguments import count
 from tfdistribute.cli.job_console import JobConsole
-from tfdistribute.cluster.spec import NETWORKS, LocalCluster
+from tfdistribute.cluster.spec import NETWORKS, Cluster, LocalCluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.files import absolute_path
 from tfdistribute.launch.host import private_directory
@@ -28,7 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     parser.epilog = "Arguments after -- are passed to the script."
     add("script", type=Path, help="an R script (.R), or a Python script (.py) for this Python")
-    add("--workers", type=count, required=True, help="processes that train, the chief included")
+    add("--workers", type=count, help="processes that train, the chief included")
+    add("--hosts", help="hosts that ssh reaches, separated by commas; by default one worker each")
+    add("--ssh", type=shlex.split, default=["ssh"], help="the ssh program and its arguments")
+    add("--rscript", default="Rscript", help="Rscript on the hosts")
+    add("--python", default="python3", help="Python on the hosts")
+    add("--environment", action="append", default=[], metavar="NAME=VALUE", help="for hosts")
     add("--ps", type=int, default=defaults.ps, help="parameter servers")
     add("--no-evaluator", action="store_true", help="start no process that evaluates")
     add(
@@ -56,13 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the job to its end."""
-    command = _command(arguments.script, arguments.for_script)
-    if isinstance(command, str):
-        print(f"launch: {command}", file=sys.stderr)
+    mistake = script_mistake(arguments.script) or _mistake(arguments)
+    if mistake is not None:
+        print(f"launch: {mistake}", file=sys.stderr)
         return 2
     directory = private_directory.new_directory()
     try:
-        job = _job(arguments, command, directory)
+        job = _job(arguments, _command(arguments, directory), directory)
         state = supervise(job, None if arguments.json else JobConsole(arguments.level))
     except TfdistributeError:
         private_directory.remove(directory)
@@ -71,43 +78,78 @@ def run(arguments: argparse.Namespace) -> int:
     return CODES[state["state"]]
 
 
-def _command(script: Path, for_script: list[str]) -> list[str] | str:
-    """Return the command of a task, or why there is none."""
+def script_mistake(script: Path) -> str | None:
+    """Say why a file cannot be run as a script; None if it can."""
     if not script.is_file():
         return f"there is no script {str(script)!r}"
-    path = os.path.abspath(script)
-    if script.suffix == ".py":
-        return [sys.executable, path, *for_script]
-    if script.suffix not in (".R", ".r"):
+    if script.suffix not in (".py", ".R", ".r"):
         return f"{str(script)!r} is neither an R script (.R) nor a Python script (.py)"
-    rscript = shutil.which("Rscript")
-    return "Rscript is not on the PATH" if rscript is None else [rscript, path, *for_script]
+    return None
+
+
+def _mistake(arguments: argparse.Namespace) -> str | None:
+    if arguments.hosts is None and arguments.workers is None:
+        return "--workers or --hosts is missing"
+    is_r = arguments.script.suffix != ".py"
+    if arguments.hosts is None and is_r and shutil.which("Rscript") is None:
+        return "Rscript is not on the PATH"
+    wrong = next((each for each in arguments.environment if "=" not in each), None)
+    return None if wrong is None else f"--environment {wrong!r} is not NAME=VALUE"
+
+
+def _command(arguments: argparse.Namespace, directory: str) -> list[str]:
+    """Return the command of every task. The script is sent to hosts with the files of the job."""
+    script, is_r = arguments.script, arguments.script.suffix != ".py"
+    if arguments.hosts is not None:
+        sent = os.path.join(directory, "script", script.name)
+        os.mkdir(os.path.dirname(sent), 0o700)
+        shutil.copyfile(script, sent)
+        return [arguments.rscript if is_r else arguments.python, sent, *arguments.for_script]
+    program = str(shutil.which("Rscript")) if is_r else sys.executable
+    return [program, os.path.abspath(script), *arguments.for_script]
+
+
+def _cluster(arguments: argparse.Namespace) -> Cluster:
+    common: dict[str, Any] = {
+        "ps": arguments.ps,
+        "evaluator": not arguments.no_evaluator,
+        "start_timeout_s": arguments.start_timeout,
+        "stall_timeout_s": arguments.stall_timeout,
+        "restarts": arguments.restarts,
+    }
+    if arguments.hosts is None:
+        return LocalCluster(arguments.workers, network=arguments.network, **common)
+    hosts = tuple(arguments.hosts.split(","))
+    return SshCluster(
+        hosts,
+        arguments.workers or len(hosts),
+        ssh=tuple(arguments.ssh),
+        rscript=arguments.rscript,
+        python=arguments.python,
+        environment=dict(each.split("=", 1) for each in arguments.environment),
+        **common,
+    )
 
 
 def _job(arguments: argparse.Namespace, command: list[str], directory: str) -> Job:
     model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
     if model_dir is not None:
         storage.check_package(model_dir)
-    # The tasks of a Python script import this package from the same place.
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    root = str(Path(__file__).parents[2])
-    os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path)])
+    cluster = _cluster(arguments)
+    if isinstance(cluster, LocalCluster):
+        # The tasks of a Python script import this package from the same place.
+        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        root = str(Path(__file__).parents[2])
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path)])
     return Job(
         id=private_directory.job_id(directory),
-        cluster=LocalCluster(
-            arguments.workers,
-            arguments.ps,
-            evaluator=not arguments.no_evaluator,
-            start_timeout_s=arguments.start_timeout,
-            stall_timeout_s=arguments.stall_timeout,
-            restarts=arguments.restarts,
-            network=arguments.network,
-        ),
+        cluster=cluster,
         verb="script",
         command=tuple(command),
         directory=directory,
         working_directory=os.getcwd(),
         model_dir=model_dir,
+        environment=getattr(cluster, "environment", {}),
     )
 
 

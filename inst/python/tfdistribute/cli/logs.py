@@ -6,17 +6,22 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tfdistribute.cli import job_text
 from tfdistribute.launch.host.logs import LEVELS, LogReader, written_logs
-from tfdistribute.launch.job_handle import find_job, read_logs
+from tfdistribute.launch.job_handle import find_job, job_logs, read_logs, saved_handle
 
 _TICK_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("directory", type=Path, help="model_dir of the job, or its logs' directory")
+    parser.add_argument(
+        "directory",
+        type=Path,
+        help="model_dir of the job, its logs' directory, or what submit names",
+    )
     parser.add_argument("--task", help='one task, such as "worker 1"')
     parser.add_argument("--follow", action="store_true", help="continue until the job has ended")
     parser.add_argument("--level", choices=LEVELS, default="debug", help="minimum level of lines")
@@ -24,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
+    submitted = saved_handle(str(arguments.directory))
+    if submitted is not None:
+        return _of_platform(submitted, arguments)
     beneath = arguments.directory / "logs"
     directory = beneath if beneath.is_dir() else arguments.directory
     rows = written_logs(str(directory))
@@ -35,9 +43,21 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if not arguments.follow:
         lines = read_logs(rows, arguments.task, arguments.level)
-        print(job_text.as_json(lines) if arguments.json else "\n".join(lines))
+        _show(lines, arguments.json)
         return 0
     return _follow(directory, arguments.task, arguments.level)
+
+
+def _of_platform(job: dict[str, Any], arguments: argparse.Namespace) -> int:
+    if arguments.follow:
+        print("logs: --follow is not supported for a job that was submitted", file=sys.stderr)
+        return 2
+    _show(job_logs(job, arguments.task, arguments.level), arguments.json)
+    return 0
+
+
+def _show(lines: list[str], as_json: bool) -> None:
+    print(job_text.as_json(lines) if as_json else "\n".join(lines))
 
 
 def _follow(directory: Path, task: str | None, level: str) -> int:

@@ -6,17 +6,19 @@ import argparse
 import sys
 
 from tfdistribute.cli import job_text
-from tfdistribute.launch.job_handle import find_job, stop_job
+from tfdistribute.launch.job_handle import find_job, saved_handle, stop_job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("job", help="its id, its model_dir, or the directory of its logs")
+    parser.add_argument(
+        "job", help="its id, its model_dir, the directory of its logs, or what submit names"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Let the chief write its checkpoint, end all tasks, and wait until they are gone."""
-    job = find_job(arguments.job)
+    job = saved_handle(arguments.job) or find_job(arguments.job)
     if job is None:
         print(f"stop: no job of this user runs as or in {arguments.job!r}", file=sys.stderr)
         return 1

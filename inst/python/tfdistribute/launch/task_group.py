@@ -144,7 +144,11 @@ class TaskGroup:
             task_events.MODEL_DIR: self.job.model_dir or "",
         }
         return StartOptions(
-            self.job.command,
+            # A script that is sent with the files of the job is where the place has them.
+            [
+                place.path(each, home) if each.startswith(home) else each
+                for each in self.job.command
+            ],
             {
                 **place.environment,
                 "TMPDIR": place.path(self._temporary, home),
