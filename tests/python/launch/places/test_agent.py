@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -218,3 +220,37 @@ def test_what_is_sent_to_hosts_is_small_and_plain_python_3_8(module: Any):
         )
     }
     assert imported - set(sys.stdlib_module_names) == set()
+
+
+def python_3_8() -> str | None:
+    """A Python 3.8 of this machine, if it has one."""
+    candidates = [
+        shutil.which("python3.8"),
+        *map(str, Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8")),
+    ]
+    for each in filter(None, candidates):
+        if subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return each
+    return None
+
+
+@pytest.mark.full
+def test_the_agent_runs_in_the_oldest_python_that_hosts_may_have(mark: Path):
+    oldest = python_3_8()
+    if oldest is None:
+        pytest.skip("needs a Python 3.8")
+    (mark / "task.rds").write_bytes(b"sent")
+    with remote_place(mark, python=oldest) as place:
+        place.put([str(mark / "task.rds")])
+        assert place.wait(place.has_files, 20)
+        code = "import sys; print(sys.version_info[:2], open(sys.argv[1]).read())"
+        output = Output()
+        process = place.start_process(
+            [oldest, "-I", "-S", "-c", code, f"{place.directory}/task.rds"], output
+        )
+        process.wait(20)
+        assert (process.exit_code(), output.log) == (0, "(3, 8) sent\n")
+        with_family(place, mark)
+        place.end()
+        place.close(5)
+        assert soon(lambda: not marked(mark)), marked(mark)
