@@ -4,7 +4,8 @@
 #' batches, where it writes, and the command that starts it. It reads no data. It starts Python, but not TensorFlow.
 #'
 #' The tasks of a [local_cluster()], an [ssh_cluster()] or a [slurm_cluster()] are started by [launch()] and the verbs
-#' that train. Those of a [cluster()] on several machines all run the same script, each with its own `TF_CONFIG`.
+#' that train; a managed platform starts those of a [kubernetes_cluster()] or [vertex_cluster()]. Those of a [cluster()] on
+#' several machines all run the same script, each with its own `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.
@@ -136,6 +137,9 @@ print.tfdistribute_plan <- function(x, ...) {
       "  Anyone who can connect can run code.",
       if (all(grepl("^node [0-9]+$", x$host[listening]))) {
         "  Whoever can log in to the nodes of Slurm, or shares their network, can connect."
+      } else if (any(grepl(" ", x$host[listening], fixed = TRUE))) {
+        # The words for where a managed platform runs its containers.
+        "  Use a namespace or a network that others cannot enter."
       } else if (any(x$host[is.na(x$port) & listening] != "localhost")) {
         firewall_rules(unique(x$host[listening]))
       } else if (anyNA(x$port[listening])) {

@@ -77,6 +77,9 @@ test_that("a plan shows that a platform chooses the hosts", {
   shown <- plan(cars_model(on_kubernetes()), cars_spec())
   expect_identical(unique(shown$host), "pods in namespace default")
   expect_identical(unique(shown$command), "Rscript -e 'tfdistribute:::run_task()'")
+  printed <- capture.output(print(shown))
+  expect_match(printed, "a namespace or a network that others cannot enter", all = FALSE)
+  expect_false(any(grepl("iptables|32768", printed)))
 })
 
 read_documents <- function(path) {
