@@ -13,7 +13,7 @@ from tfdistribute.files import parse_object
 
 VARIABLE = "CLUSTER_SPEC"
 
-_ROLES = {
+ROLES_OF_POOLS = {
     "workerpool0": "chief",
     "workerpool1": "worker",
     "workerpool2": PS,
@@ -42,11 +42,11 @@ def read_cluster_spec(environment: Mapping[str, str]) -> TfConfig | None:
         raise _unreadable(text)
     pools = cast("dict[str, Any]", cluster)
     own = dict(cast("dict[str, Any]", task))
-    role = _ROLES.get(str(own.get("type")))
-    if role is None or not set(pools) <= set(_ROLES):
+    role = ROLES_OF_POOLS.get(str(own.get("type")))
+    if role is None or not set(pools) <= set(ROLES_OF_POOLS):
         raise _unreadable(text)
     own["type"] = role
-    roles = {_ROLES[pool]: addresses for pool, addresses in pools.items()}
+    roles = {ROLES_OF_POOLS[pool]: addresses for pool, addresses in pools.items()}
     # The evaluator is not part of the cluster that trains.
     roles.pop(EVALUATOR, None)
     try:

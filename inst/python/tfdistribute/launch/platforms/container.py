@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute import task_events
-from tfdistribute.cluster.platform_environment import platform_tf_config
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, parse_object
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.platforms.archive import unpack
+from tfdistribute.launch.platforms.environment import platform_tf_config
 
 # Environment variables of a container: the path of the job's archive, its SHA-256, the name of the job, and the number
 # of its tasks.

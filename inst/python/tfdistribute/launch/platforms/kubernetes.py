@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.cluster.platform_environment import ADDRESSES
 from tfdistribute.cluster.spec import EVALUATOR, PS
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms.archive import FILE, Archive
 from tfdistribute.launch.platforms.container import RETRY
+from tfdistribute.launch.platforms.environment import ADDRESSES
 from tfdistribute.launch.platforms.platform import task_command, task_environment
 
 Object = dict[str, Any]

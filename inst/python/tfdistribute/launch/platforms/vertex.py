@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute import errors
+from tfdistribute.cluster.cluster_spec import ROLES_OF_POOLS
 from tfdistribute.cluster.managed import VertexCluster
-from tfdistribute.cluster.platform_environment import POOLS
 from tfdistribute.cluster.spec import PS
 from tfdistribute.errors import BackendError, ClusterError, TrainingError
 from tfdistribute.launch.job import Job
@@ -132,11 +132,11 @@ def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dic
         https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec
     """
     counts = cluster.counts(job.verb != "train")
-    last = max(index for index, role in enumerate(POOLS.values()) if role in counts)
+    last = max(index for index, role in enumerate(ROLES_OF_POOLS.values()) if role in counts)
     pools = [
         # The position of a pool is its role, so one without replicas stays.
         _pool(cluster, job, archive, role, counts[role]) if role in counts else {}
-        for role in list(POOLS.values())[: last + 1]
+        for role in list(ROLES_OF_POOLS.values())[: last + 1]
     ]
     scheduling: dict[str, Any] = {"restartJobOnWorkerRestart": cluster.restart}
     if cluster.time_limit_s is not None:
@@ -205,13 +205,13 @@ def _module(name: str, package: str) -> Any:
 
 
 def _tasks(job: Any) -> Iterator[str]:
-    for role, pool in zip(POOLS.values(), job.job_spec.worker_pool_specs, strict=False):
+    for role, pool in zip(ROLES_OF_POOLS.values(), job.job_spec.worker_pool_specs, strict=False):
         yield from (f"{role} {index}" for index in range(int(pool.replica_count)))
 
 
 def _task_of(replica: str) -> str:
     pool, _, index = replica.partition("-")
-    return f"{POOLS[pool]} {index}" if pool in POOLS else replica
+    return f"{ROLES_OF_POOLS[pool]} {index}" if pool in ROLES_OF_POOLS else replica
 
 
 def _seconds(moment: Any) -> float | None:

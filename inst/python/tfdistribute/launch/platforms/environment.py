@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
 
+from tfdistribute.cluster.cluster_spec import read_cluster_spec
 from tfdistribute.cluster.spec import EVALUATOR, ROLES, Task
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config
 from tfdistribute.errors import ClusterError
@@ -14,14 +14,6 @@ from tfdistribute.files import parse_object
 # Addresses of all tasks by role, and the number of this container among them: of an indexed Job of Kubernetes.
 ADDRESSES = "TFDISTRIBUTE_ADDRESSES"
 INDEX = "JOB_COMPLETION_INDEX"
-# Set by Vertex AI: https://cloud.google.com/vertex-ai/docs/training/distributed-training
-CLUSTER_SPEC = "CLUSTER_SPEC"
-POOLS = {
-    "workerpool0": "chief",
-    "workerpool1": "worker",
-    "workerpool2": "ps",
-    "workerpool3": EVALUATOR,
-}
 
 
 def platform_tf_config(environment: Mapping[str, str]) -> str | None:
@@ -36,35 +28,14 @@ def platform_tf_config(environment: Mapping[str, str]) -> str | None:
     found = (
         parse_tf_config(environment.get("TF_CONFIG", ""))
         or _of_index(environment)
-        or parse_cluster_spec(environment.get(CLUSTER_SPEC, ""))
+        or read_cluster_spec(environment)
     )
     if found is None or found.task_type is None:
         return None
-    cluster = {role: list(each) for role, each in found.cluster.items() if role != EVALUATOR}
+    roles = found.cluster.items()
+    cluster = {role: list(each) for role, each in roles if each and role != EVALUATOR}
     task = {"type": found.task_type, "index": found.task_index}
     return json.dumps({"cluster": cluster, "task": task})
-
-
-def parse_cluster_spec(text: str) -> TfConfig | None:
-    """Parse Vertex AI's CLUSTER_SPEC; None if it is empty.
-
-    Raises:
-        ClusterError: it is not JSON, or does not have Vertex AI's form.
-    """
-    if not text.strip():
-        return None
-    content = parse_object(text) or {}
-    cluster, task = content.get("cluster"), content.get("task")
-    if not isinstance(cluster, dict) or not isinstance(task, dict):
-        raise _misfit(CLUSTER_SPEC, text)
-    pools, own = cast("dict[str, Any]", cluster), cast("dict[str, Any]", task)
-    addresses = {
-        POOLS[pool]: tuple(str(each) for each in pools[pool]) for pool in POOLS if pools.get(pool)
-    }
-    pool, index = own.get("type"), own.get("index", 0)
-    if pool not in POOLS or not str(index).isdecimal():
-        raise _misfit(CLUSTER_SPEC, text)
-    return TfConfig(addresses, POOLS[str(pool)], int(index))
 
 
 def _of_index(environment: Mapping[str, str]) -> TfConfig | None:
