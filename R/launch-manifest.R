@@ -49,6 +49,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.yam
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   path <- check_path(path)
+  work <- job_work(train_spec, eval_spec)
   cluster <- object$config$cluster
   if (!is_managed(cluster)) {
     abort_tfdistribute(
@@ -58,7 +59,6 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.yam
       argument = "object"
     )
   }
-  work <- job_work(train_spec, eval_spec)
   prepared <- prepare_job(object, work$verb, work$arguments, offline = TRUE) %||%
     abort_no_cluster(object)
   written <- with_task_file(
