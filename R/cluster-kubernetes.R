@@ -62,7 +62,12 @@
 #' @family clusters
 #' @examples
 #' kubernetes_cluster("registry.example.org/cars:1", workers = 2)
-#' kubernetes_cluster("registry.example.org/cars:1", 2, kind = "Job", volumes = c("/models" = "models-claim"))
+#' kubernetes_cluster(
+#'   "registry.example.org/cars:1",
+#'   workers = 2,
+#'   kind = "Job",
+#'   volumes = c("/models" = "models-claim")
+#' )
 #' @export
 kubernetes_cluster <- function(
   image,

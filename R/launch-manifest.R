@@ -41,7 +41,8 @@
 #'   model_dir = "gs://my-bucket/cars",
 #'   config = run_config(strategy_multi_worker(), cluster = cluster)
 #' )
-#' training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL), max_steps = 1000)
+#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+#' training <- train_spec(input, max_steps = 1000)
 #' path <- write_manifest(model, training, path = tempfile(fileext = ".yaml"))
 #' writeLines(head(readLines(path)))
 #' @export
