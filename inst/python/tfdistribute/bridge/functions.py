@@ -322,7 +322,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "variable_value": variable_value,
     "view_history": view_history,
     "view_job": view_job,
-    "view_job": job_page.view_job,
     "write_manifest": jobs.write_manifest,
     "write_shards": rows.write_shards,
 }
