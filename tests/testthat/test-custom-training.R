@@ -223,5 +223,5 @@ test_that("tf is TensorFlow, and asks Python for nothing before it is used", {
   expect_false(result$before)
   expect_true(result$config$available)
   expect_identical(result$config$version_str, result$version)
-  expect_match(paste(capture.output(print(result$config)), collapse = " "), "TensorFlow 2.15")
+  expect_match(paste(capture.output(print(result$config)), collapse = " "), "TensorFlow 2")
 })
