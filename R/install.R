@@ -9,12 +9,12 @@
 #' package keras3) is not affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with those between.
 #'
 #' @section Choosing a version without this function:
-#' Set `options(tfdistribute.tensorflow = "2.21")` before the package is loaded, for example in `.Rprofile`: reticulate
+#' Set `options(tfdistribute.tensorflow = "2.15")` before the package is loaded, for example in `.Rprofile`: reticulate
 #' 1.41 or newer then provides that version, and `install_tfdistribute()` takes it as its default.
 #'
 #' @param envname Name or path of the virtual environment.
-#' @param version Version of TensorFlow: `"2.15"` to `"2.21"`, with a third number if you wish, or `"newest"` for 2.21.
-#'   NULL for 2.15, or for 2.21 if this machine only has a Python that is too new for 2.15.
+#' @param version Version of TensorFlow: `"2.15"` to `"2.21"`, with a third number if you wish. NULL or `"newest"` for
+#'   2.21.
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
 #' @param python Path of a Python: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to 2.19, up to 3.13 for 2.20
 #'   and 2.21. NULL to look for one.
@@ -29,7 +29,7 @@
 #' @examples
 #' \dontrun{
 #' install_tfdistribute()
-#' install_tfdistribute(version = "newest")
+#' install_tfdistribute(version = "2.15")
 #' }
 #' @export
 install_tfdistribute <- function(
@@ -42,22 +42,20 @@ install_tfdistribute <- function(
 ) {
   check_call()
   envname <- check_string(envname)
-  chosen <- if (!is.null(version)) check_tensorflow_version(version)
-  python <- check_string(python, null = TRUE)
+  version <- check_tensorflow_version(version %||% default_tensorflow, "version")
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
-  found <- find_python(python, chosen %||% c(default_tensorflow, newest_tensorflow))
-  packages <- python_packages(found$version, gpu)
+  packages <- python_packages(version, gpu)
+  python <- find_python(check_string(python, null = TRUE), version)
   if (check_flag(ask) && !confirm_installation(envname, packages)) {
     return(invisible(NULL))
   }
-  path <- make_python_environment(envname, packages, found$python)
+  path <- make_python_environment(envname, packages, python)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
 }
 
 # The same versions stand in inst/python/tfdistribute/versions.py and pyproject.toml; tests compare them.
-default_tensorflow <- "2.15"
-newest_tensorflow <- "2.21"
+default_tensorflow <- "2.21"
 
 # The newest Python that each TensorFlow has builds for.
 newest_python <- c(
@@ -77,7 +75,7 @@ minor_version <- function(version) {
 check_tensorflow_version <- function(version, argument = rlang::caller_arg(version)) {
   version <- check_string(version, argument = argument)
   if (version == "newest") {
-    return(newest_tensorflow)
+    return(default_tensorflow)
   }
   if (
     !grepl("^2[.][0-9]+([.][0-9]+)?$", version) || !minor_version(version) %in% names(newest_python)
@@ -118,18 +116,15 @@ python_range <- function(version = default_tensorflow) {
   sprintf(">=3.10,<3.%d", newest_python[[minor_version(version)]] + 1)
 }
 
-# A Python that one of some versions of TensorFlow has builds for, and that can create environments and download
-# packages. The first version for which there is one is taken.
-find_python <- function(python = NULL, versions = default_tensorflow) {
-  for (version in versions) {
-    newest <- newest_python[[minor_version(version)]]
-    names <- c(sprintf("python3.%d", seq(newest, 10)), "python3")
-    candidates <- python %||%
-      c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))
-    for (candidate in unique(candidates[nzchar(candidates)])) {
-      if (is_suitable_python(candidate, newest)) {
-        return(list(python = candidate, version = version))
-      }
+# A Python that a version of TensorFlow has builds for, and that can create environments and download packages.
+find_python <- function(python = NULL, version = default_tensorflow) {
+  newest <- newest_python[[minor_version(version)]]
+  names <- c(sprintf("python3.%d", seq(newest, 10)), "python3")
+  candidates <- python %||%
+    c(Sys.which(names), file.path("/usr/bin", names), file.path("/usr/local/bin", names))
+  for (candidate in unique(candidates[nzchar(candidates)])) {
+    if (is_suitable_python(candidate, newest)) {
+      return(candidate)
     }
   }
   abort_no_suitable_python(python, version, newest)

@@ -140,14 +140,13 @@ def test_a_pinned_list_has_one_tensorflow_and_what_fits_it(version: str, install
 def test_r_and_the_python_package_name_the_same_versions():
     r = (ROOT / "R" / "install.R").read_text(encoding="utf-8")
     assert f'default_tensorflow <- "{versions.DEFAULT}"' in r
-    assert f'newest_tensorflow <- "{versions.TESTED[-1]}"' in r
     assert f'"tensorflow-estimator=={versions.ESTIMATOR}"' in r
     major, minor = versions.TESTED[-1].split(".")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"tensorflow-estimator=={versions.ESTIMATOR}" in settings["dependencies"]
     extras = settings["optional-dependencies"]
-    newest = f">={versions.TESTED[-1]},<{major}.{int(minor) + 1}"
-    assert {f"tensorflow{newest}", f"tf_keras{newest}"} <= set(extras["newest"])
-    assert extras["cpu"][0].startswith(f"tensorflow-cpu>={versions.DEFAULT},")
+    newest = f">={versions.DEFAULT},<{major}.{int(minor) + 1}"
+    assert {f"tensorflow{newest}", f"tf_keras{newest}"} <= set(extras["cpu"])
+    assert extras["oldest"][0].startswith(f"tensorflow-cpu>={versions.TESTED[0]},")
     system = (ROOT / "DESCRIPTION").read_text(encoding="utf-8")
     assert f"TensorFlow (>= {versions.TESTED[0]}, < {major}.{int(minor) + 1})" in system

@@ -155,7 +155,7 @@ def check_package(path: str) -> None:
         raise BackendError(
             f'"{path}" has the scheme "{scheme}", which TensorFlow reads only with the Python package {PACKAGE}, and '
             "that is not installed.",
-            f"Install the release for your TensorFlow, for 2.15 with `pip install --no-deps {PACKAGE}==0.36.0`.",
+            f"It has no release for TensorFlow 2.17 or newer. For 2.15: `pip install --no-deps {PACKAGE}==0.36.0`.",
             value=path,
         )
 

@@ -9,7 +9,7 @@ from tfdistribute.rules import Finding
 # The versions that the tests run with. Those between them are supported too.
 TESTED = ("2.15", "2.18", "2.21")
 # Installed by install_tfdistribute() unless the user asks for another.
-DEFAULT = "2.15"
+DEFAULT = "2.21"
 # The last TensorFlow with Estimators and Keras 2 of its own.
 LAST_COMPLETE = (2, 15)
 

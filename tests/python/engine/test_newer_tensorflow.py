@@ -11,7 +11,7 @@ import pytest
 from tfdistribute import versions
 
 
-@pytest.mark.newest
+@pytest.mark.oldest
 def test_tf_keras_is_keras_2_and_the_choice_is_not_left_in_the_environment(
     run_python: Callable[..., Any],
 ) -> None:

@@ -19,13 +19,15 @@ from tfdistribute import versions
 pytestmark = [pytest.mark.versions, pytest.mark.usefixtures("tensorflow")]
 
 ROOT = Path(__file__).parents[3]
-# The Python with TensorFlow 2.15. With another TensorFlow, this process runs in another environment.
-REFERENCE = ROOT / ".environment" / "python" / "bin" / "python"
+# The Python with TensorFlow 2.15; this process runs in another environment.
+REFERENCE = ROOT / ".environment" / "python-2.15" / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """Losses, checkpoints and exports of TensorFlow 2.15, from an earlier run if there is one."""
+    if not REFERENCE.exists():
+        pytest.skip("Run `tools/setup tensorflow 2.15` first.")
     shared = os.environ.get("TFDISTRIBUTE_REFERENCE")
     directory = Path(shared) if shared else tmp_path_factory.mktemp("reference")
     if not (directory / "results.json").exists():

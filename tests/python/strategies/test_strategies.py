@@ -448,7 +448,7 @@ ENOUGH_CPUS = (
 )
 
 
-@pytest.mark.newest
+@pytest.mark.oldest
 @sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
 def test_mirrored_training_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str

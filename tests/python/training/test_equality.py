@@ -201,7 +201,7 @@ def test_the_reported_loss_is_the_mean_over_replicas(
 ORDERS = [("mirrored", "none", "central storage"), ("none", "mirrored", "one device")]
 
 
-@pytest.mark.newest
+@pytest.mark.oldest
 @sampled("order", ORDERS, check=ORDERS[:1])
 def test_training_continues_under_another_strategy(
     tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, order: tuple[str, ...]

@@ -23,7 +23,7 @@ from tfdistribute.training.export_keras import export_keras_model
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import variable_value
 
-pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.newest]
+pytestmark = pytest.mark.usefixtures("tensorflow")
 
 STEPS = 12
 

@@ -67,6 +67,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.oldest
 @pytest.mark.jobs
 def test_two_workers_stop_together(run_python: Callable[..., Any]):
     finished = run_python(CODE, timeout_s=120)
