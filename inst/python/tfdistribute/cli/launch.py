@@ -121,8 +121,8 @@ def _cluster(arguments: argparse.Namespace) -> Cluster:
         return LocalCluster(arguments.workers, network=arguments.network, **common)
     hosts = tuple(arguments.hosts.split(","))
     return SshCluster(
-        hosts,
-        arguments.workers or len(hosts),
+        hosts=hosts,
+        workers=arguments.workers or len(hosts),
         ssh=tuple(arguments.ssh),
         rscript=arguments.rscript,
         python=arguments.python,
