@@ -3,10 +3,11 @@
 #' Describes containers of one image that train together as a job of Kubernetes: a chief, `workers - 1` workers, and
 #' optional parameter servers and an evaluator. It is a plain R value and starts nothing. [train()],
 #' [train_and_evaluate()] and [launch()] submit the job with `kubectl` for an estimator with this cluster in its
-#' [run_config()], and follow it; [write_manifest()] writes what they would send to a file. Kubernetes starts and restarts
-#' the containers.
+#' [run_config()], and follow it; [write_manifest()] writes what they would send to a file. Kubernetes starts and
+#' restarts the containers.
 #'
-#' This was tested with the schema of a TFJob and a server that speaks Kubernetes' protocol, but never on a real cluster.
+#' This was tested with the schema of a TFJob and a server that speaks Kubernetes' protocol, but never on a real
+#' cluster.
 #'
 #' @section What is needed:
 #' * An image with R, TensorFlow and the same version of this package, see [write_dockerfile()].

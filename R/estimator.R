@@ -82,8 +82,9 @@ estimator_arguments <- c(
 
 #' @importFrom utils str
 #' @export
-str.tfdistribute_estimator <- function(object, max.level = 1, give.attr = FALSE, ...) {
-  NextMethod(max.level = max.level, give.attr = give.attr)
+str.tfdistribute_estimator <- function(object, ...) {
+  options <- utils::modifyList(list(max.level = 1, give.attr = FALSE), list(...))
+  do.call(str, c(list(unclass_list(object)), options))
 }
 
 # Absolute, so that it does not depend on the working directory of the verbs; or NULL.

@@ -9,14 +9,14 @@
 #' * Vertex AI: `gcloud ai custom-jobs create --region=REGION --display-name=NAME --config=job.yaml`.
 #'
 #' With `staging`, what the containers read is a second file beside the manifest, `job.tar.gz`, and a message says where
-#' it must be copied to before. Both files hold the model and data in memory; only you can read them. Each manifest has a
-#' name of its own: write a new one for each training.
+#' it must be copied to before. Both files hold the model and data in memory; only you can read them. Each manifest has
+#' a name of its own: write a new one for each training.
 #'
 #' @section The image:
-#' It has R, this package, and TensorFlow in `/opt/tensorflow`. Put the source of the package, as `R CMD build` makes it,
-#' beside the Dockerfile, then run `docker build -t IMAGE .` there. Add packages that your functions use. Each container
-#' runs `python -m tfdistribute run-task`, which reads the job, runs R, and returns an exit code of 128 or more if
-#' another start may help.
+#' It has R, this package, and TensorFlow in `/opt/tensorflow`. Put the source of the package, as `R CMD build` makes
+#' it, beside the Dockerfile, then run `docker build -t IMAGE .` there. Add packages that your functions use. Each
+#' container runs `python -m tfdistribute run-task`, which reads the job, runs R, and returns an exit code of 128 or
+#' more if another start may help.
 #'
 #' @inheritParams launch
 #' @param path Path of the file to write, a string.

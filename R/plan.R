@@ -4,8 +4,8 @@
 #' batches, where it writes, and the command that starts it. It reads no data. It starts Python, but not TensorFlow.
 #'
 #' The tasks of a [local_cluster()], an [ssh_cluster()] or a [slurm_cluster()] are started by [launch()] and the verbs
-#' that train; a managed platform starts those of a [kubernetes_cluster()] or [vertex_cluster()]. Those of a [cluster()] on
-#' several machines all run the same script, each with its own `TF_CONFIG`.
+#' that train; a managed platform starts those of a [kubernetes_cluster()] or [vertex_cluster()]. Those of a [cluster()]
+#' on several machines all run the same script, each with its own `TF_CONFIG`.
 #'
 #' @param object An estimator, such as [dnn_regressor()] makes.
 #' @param train_spec What it would train on: a [train_spec()] or an [input_fn()]; NULL if not known yet.

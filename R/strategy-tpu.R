@@ -1,7 +1,7 @@
 #' Train on a TPU
 #'
-#' A copy of the model on each core of the TPU of this machine, a TPU VM. Each core computes gradients from its part of a
-#' batch; they are summed after every step. Many steps run on the TPU before it returns to the host, where hooks are
+#' A copy of the model on each core of the TPU of this machine, a TPU VM. Each core computes gradients from its part of
+#' a batch; they are summed after every step. Many steps run on the TPU before it returns to the host, where hooks are
 #' called and checkpoints are written. Evaluation and prediction run on the host's CPU, and training can continue from a
 #' checkpoint under any other strategy.
 #'
@@ -14,7 +14,8 @@
 #' model, and the number of rows is a multiple of `batch_size` unless the input repeats without end
 #' (`num_epochs = NULL`). Factors are read as codes.
 #'
-#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported: run R where the TPU is.
+#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported: run R where the TPU
+#'   is.
 #' @param steps_per_run Steps that the TPU takes before it returns to the host, a count. `"auto"`: those of
 #'   [run_config()], or at most 100, so that checkpoints fall on their steps.
 #' @param devices_per_replica Cores that share one copy of the model, a count. The model function places its parts with
@@ -26,13 +27,13 @@
 #' * `tfdistribute_unsupported_error`: `address` is not `"local"`.
 #'
 #' When a training starts:
-#' * `tfdistribute_strategy_error`: the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`), or a
-#'   TensorFlow without TPU kernels; or its cores cannot be divided by `devices_per_replica`. What is missing is named
+#' * `tfdistribute_strategy_error`: the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`), or
+#'   a TensorFlow without TPU kernels; or its cores cannot be divided by `devices_per_replica`. What is missing is named
 #'   before anything starts.
 #' * `tfdistribute_sharding_error`: batches would differ in size.
 #' * `tfdistribute_input_error`: a feature or the response holds strings.
-#' * `tfdistribute_run_config_error`: `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does not
-#'   suit a TPU.
+#' * `tfdistribute_run_config_error`: `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does
+#'   not suit a TPU.
 #' * `tfdistribute_model_error`: the training step uses operations that cannot be compiled, which are named.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy>,
 #'   <https://cloud.google.com/tpu/docs/runtimes>

@@ -150,7 +150,7 @@ test_that("a Dockerfile has steps that a shell understands", {
   for (package in c("reticulate", "processx", "dplyr")) {
     expect_match(installed, paste0("\"", package, "\""), fixed = TRUE)
   }
-  expect_match(steps, "\"tensorflow-cpu==2.15.*\"", all = FALSE, fixed = TRUE)
+  expect_match(steps, "\"tensorflow==2.21.*\"", all = FALSE, fixed = TRUE)
   expect_snapshot(error = TRUE, {
     write_dockerfile(base = "a b")
     write_dockerfile(packages = "x'; rm -rf /")

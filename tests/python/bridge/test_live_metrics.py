@@ -9,9 +9,9 @@ import pytest
 from support.metrics_pages import shown
 
 from tfdistribute.bridge import live_metrics
-from tfdistribute.bridge.live_metrics import LiveMetrics, train_on_page, view_history
+from tfdistribute.bridge.live_metrics import LiveMetrics, view_history
 from tfdistribute.errors import InputError
-from tfdistribute.training.history import History, Listener
+from tfdistribute.training.history import History
 
 
 def step(number: int, loss: float = 0.5) -> dict[str, Any]:
@@ -28,14 +28,12 @@ def test_a_page_shows_the_first_step_every_evaluation_and_the_whole_history(tmp_
         values = shown(tmp_path)
         states.append((values["state"], values["step"], len(values["evaluations"])))
 
-    def training(listen: Listener | None) -> History:
-        assert listen is not None
+    with LiveMetrics(str(tmp_path), "/runs/cars", listener) as live:
+        assert live.listener is not None
         assert shown(tmp_path)["state"] == "starting"
         for event in (step(1), step(7), {"event": "evaluation", "global_step": 7.0, "auc": 0.9}):
-            listen(event)
-        return History(steps=[1, 5, 10], losses=[0.5, 0.4, 0.3])
-
-    train_on_page(str(tmp_path), "/runs/cars", listener, training)
+            live.listener(event)
+        live.end(History(steps=[1, 5, 10], losses=[0.5, 0.4, 0.3]))
     # Step 7 came within a second of step 1.
     assert states == [("training", 1, 0), ("training", 1, 0), ("training", 7, 1)]
     assert [event["event"] for event in seen] == ["step", "step", "evaluation"]
@@ -55,31 +53,25 @@ def test_a_page_shows_the_first_step_every_evaluation_and_the_whole_history(tmp_
 def test_a_page_says_why_the_training_ended(
     error: BaseException, state: str, message: str | None, tmp_path: Path
 ):
-    def training(listen: Listener | None) -> History:
+    with pytest.raises(type(error)), LiveMetrics(str(tmp_path), None, None):
         raise error
-
-    with pytest.raises(type(error)):
-        train_on_page(str(tmp_path), None, None, training)
     values = shown(tmp_path)
     assert (values["state"], values["message"], values["is_over"]) == (state, message, True)
 
 
 def test_without_a_page_the_training_gets_the_listener_itself():
-    given: list[Listener | None] = []
-
-    def training(listen: Listener | None) -> History:
-        given.append(listen)
-        return History()
-
-    train_on_page(None, None, given.append, training)
-    assert given == [given.append]
+    given: list[dict[str, Any]] = []
+    with LiveMetrics(None, None, given.append) as live:
+        assert live.listener == given.append
+        live.end(History())
 
 
 def test_a_long_training_keeps_few_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live_metrics, "_MOST_LOSSES", 1500)
     metrics = LiveMetrics(str(tmp_path), None, None)
+    assert metrics.listener is not None
     for number in range(1, 5001):
-        metrics(step(number))
+        metrics.listener(step(number))
     assert len(metrics._losses) <= 1500
     assert (metrics._losses[0][0], metrics._losses[-1][0]) == (1, 5000)
 

@@ -12,7 +12,7 @@ from tfdistribute import engine, history_file, storage
 from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
-from tfdistribute.bridge.live_metrics import train_on_page, view_history, view_job
+from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input
@@ -65,12 +65,9 @@ def _train(
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
     hooks = tuple(read_hooks(hooks))
-    history = train_on_page(
-        page,
-        model.model_dir,
-        listener,
-        lambda listen: train(model, settings, input, hooks=hooks, listener=listen, **options),
-    )
+    with LiveMetrics(page, model.model_dir, listener) as live:
+        history = train(model, settings, input, hooks=hooks, listener=live.listener, **options)
+        live.end(history)
     return _history(history, model)
 
 
@@ -82,12 +79,9 @@ def _train_and_evaluate(
     page: str | None = None,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    history = train_on_page(
-        page,
-        model.model_dir,
-        listener,
-        lambda listen: train_and_evaluate(model, settings, train_spec, eval_spec, listener=listen),
-    )
+    with LiveMetrics(page, model.model_dir, listener) as live:
+        history = train_and_evaluate(model, settings, train_spec, eval_spec, listener=live.listener)
+        live.end(history)
     return _history(history, model)
 
 

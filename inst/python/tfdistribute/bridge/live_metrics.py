@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute import history_file
@@ -18,26 +18,39 @@ _MOST_LOSSES = 2000
 
 
 class LiveMetrics:
-    """A listener of a training that writes its metrics page and passes the events on.
+    """The metrics page of the training inside a block, which its listener writes; the events are passed on.
 
     Args:
-        directory: Directory of the page.
+        directory: Directory of the page; None for no page.
         model_dir: Directory of the checkpoints.
         listener: The next listener; None for none.
     """
 
-    def __init__(self, directory: str, model_dir: str | None, listener: Listener | None) -> None:
-        self._page = MetricsPage(directory)
+    def __init__(
+        self, directory: str | None, model_dir: str | None, listener: Listener | None
+    ) -> None:
+        self._page = None if directory is None else MetricsPage(directory)
         self._model_dir = model_dir
         self._listener = listener
         self._losses: list[tuple[int, float | None]] = []
         self._evaluations: list[Mapping[str, float]] = []
         self._last: dict[str, Any] = {}
         self._first: tuple[int, float] | None = None
-        self._show("starting")
 
-    def __call__(self, event: dict[str, Any]) -> Any:
-        """Take an event of the training."""
+    def __enter__(self) -> LiveMetrics:
+        self._show("starting")
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            self._fail(error)
+
+    @property
+    def listener(self) -> Listener | None:
+        """What the training calls with its events."""
+        return self._listener if self._page is None else self._take
+
+    def _take(self, event: dict[str, Any]) -> Any:
         if event["event"] == "step":
             self._last = event
             self._first = self._first or (event["step"], time.monotonic())
@@ -46,7 +59,8 @@ class LiveMetrics:
                 self._losses = thinned(self._losses)
         elif event["event"] == "evaluation":
             self._evaluations.append({name: event[name] for name in event if name != "event"})
-        if self._page.is_due or event["event"] == "evaluation" or len(self._losses) == 1:
+        due = self._page is not None and self._page.is_due
+        if due or event["event"] == "evaluation" or len(self._losses) == 1:
             self._show("training")
         return None if self._listener is None else self._listener(event)
 
@@ -56,13 +70,14 @@ class LiveMetrics:
             self._losses = list(zip(history.steps, history.losses, strict=True))
         self._show("done")
 
-    def fail(self, error: BaseException) -> None:
-        """Show why the training has ended."""
+    def _fail(self, error: BaseException) -> None:
         text = error.problem if isinstance(error, TfdistributeError) else str(error)
         is_interrupt = isinstance(error, KeyboardInterrupt)
         self._show("stopped" if is_interrupt else "failed", text or None)
 
     def _show(self, state: str, message: str | None = None) -> None:
+        if self._page is None:
+            return
         speed = self._last.get("examples_per_second")
         self._page.write(
             Metrics(
@@ -84,25 +99,6 @@ class LiveMetrics:
         if self._first is None or self._last["step"] <= self._first[0]:
             return None
         return (time.monotonic() - self._first[1]) / (self._last["step"] - self._first[0])
-
-
-def train_on_page(
-    page: str | None,
-    model_dir: str | None,
-    listener: Listener | None,
-    training: Callable[[Listener | None], History],
-) -> History:
-    """Call a training with a listener, which also writes the metrics page in the directory ``page`` if there is one."""
-    if page is None:
-        return training(listener)
-    metrics = LiveMetrics(page, model_dir, listener)
-    try:
-        history = training(metrics)
-    except BaseException as error:
-        metrics.fail(error)
-        raise
-    metrics.end(history)
-    return history
 
 
 def view_job(job: job_handle.Handle, directory: str) -> None:
