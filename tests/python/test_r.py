@@ -19,9 +19,14 @@ pytestmark = pytest.mark.skipif(
 
 MODEL = """
 library(tfdistribute)
+# Without seeds of their own, initial weights depend on how many operations the graph had before.
+dense <- function(x, units, seed, ...) {
+  initializer <- tf$compat$v1$glorot_uniform_initializer(seed = seed)
+  tf$compat$v1$layers$dense(x, units, kernel_initializer = initializer, ...)
+}
 model_fn <- function(features, labels, mode, params) {
-  hidden <- tf$compat$v1$layers$dense(features, params$units, activation = tf$nn$tanh)
-  predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L), axis = 1L)
+  hidden <- dense(tf$math$log(features), params$units, 1L, activation = tf$nn$tanh)
+  predicted <- tf$squeeze(dense(hidden, 1L, 2L), axis = 1L)
   if (mode == "infer") return(estimator_spec(mode, predictions = list(mpg = predicted)))
   loss <- tf$reduce_mean(tf$math$squared_difference(labels, predicted))
   estimator_spec(mode, loss = loss, optimizer = "adam", predictions = list(mpg = predicted))
@@ -134,7 +139,7 @@ def test_what_cannot_be_called_is_told_with_what_can(directory: Path):
     ]
     assert found[0]["problem"] == '`path` "none.R" is not a file.'
     assert found[1]["problem"] == '`path` "model.R" has no function `model`.'
-    assert found[1]["remedy"] == "Use one of its functions: model_fn, no_features, wrong_fn."
+    assert found[1]["remedy"] == "Use one of its functions: dense, model_fn, no_features, wrong_fn."
     assert found[3]["problem"] == "`broken.R` failed: object 'y' not found"
     assert "must be what input_fn() returns" in found[4]["problem"]
 
