@@ -52,7 +52,7 @@ numpy_input_fn <- function(
     )
   }
   y <- as_r_array(y)
-  check_column_names(names(x))
+  check_column_names(names(x), "x")
   weights <- check_string(weights, null = TRUE)
   if (!is.null(weights) && !weights %in% names(x)) {
     abort_unknown_column(weights, names(x), "weights")

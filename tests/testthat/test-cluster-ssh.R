@@ -218,103 +218,106 @@ on_hosts_and_here <- function(ssh, make_model, input, ..., ps = 0, evaluator = F
   )
 }
 
-test_that("R and Keras models trained over ssh have the weights of those trained here", {
-  skip_if_no_tensorflow()
-  skip_if_not(checks_all())
-  ssh <- local_ssh_servers()
-  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
-  config_of <- function(cluster) {
-    run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
-  }
-  units <- 4L
-  in_r <- function(model_dir, cluster) {
-    model_fn <- function(features, labels, mode) {
-      hidden <- tf$compat$v1$layers$dense(features, units, activation = tf$nn$tanh)
-      predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L), axis = 1L)
-      loss <- tf$reduce_mean(tf$math$squared_difference(labels, predicted))
-      estimator_spec(mode, loss = loss, optimizer = "sgd", predictions = list(mpg = predicted))
+if (checks_all()) {
+  test_that("R and Keras models trained over ssh have the weights of those trained here", {
+    skip_if_no_tensorflow()
+    ssh <- local_ssh_servers()
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    config_of <- function(cluster) {
+      run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
     }
-    estimator(model_fn, model_dir = model_dir, config = config_of(cluster))
-  }
-  keras <- function(model_dir, cluster) {
-    keras_model_to_estimator(
-      function() {
-        layers <- tf$keras$layers
-        model <- tf$keras$Sequential(list(
-          layers$InputLayer(input_shape = list(2L), name = "x"),
-          layers$Dense(4L, activation = "tanh"),
-          layers$Dense(1L)
-        ))
-        model$compile(optimizer = "sgd", loss = "mse")
-        model
-      },
-      model_dir = model_dir,
-      config = config_of(cluster)
+    units <- 4L
+    in_r <- function(model_dir, cluster) {
+      model_fn <- function(features, labels, mode) {
+        hidden <- tf$compat$v1$layers$dense(features, units, activation = tf$nn$tanh)
+        predicted <- tf$squeeze(tf$compat$v1$layers$dense(hidden, 1L), axis = 1L)
+        loss <- tf$reduce_mean(tf$math$squared_difference(labels, predicted))
+        estimator_spec(mode, loss = loss, optimizer = "sgd", predictions = list(mpg = predicted))
+      }
+      estimator(model_fn, model_dir = model_dir, config = config_of(cluster))
+    }
+    keras <- function(model_dir, cluster) {
+      keras_model_to_estimator(
+        function() {
+          layers <- tf$keras$layers
+          model <- tf$keras$Sequential(list(
+            layers$InputLayer(input_shape = list(2L), name = "x"),
+            layers$Dense(4L, activation = "tanh"),
+            layers$Dense(1L)
+          ))
+          model$compile(optimizer = "sgd", loss = "mse")
+          model
+        },
+        model_dir = model_dir,
+        config = config_of(cluster)
+      )
+    }
+    for (make_model in list(in_r, keras)) {
+      trained <- on_hosts_and_here(ssh, make_model, input, max_steps = 20)
+      expect_gt(length(trained$near$weights), 3)
+      expect_equal(trained$far$weights, trained$near$weights, tolerance = 1e-6)
+    }
+  })
+}
+
+if (checks_all()) {
+  test_that("parameter servers and an evaluator over ssh give the weights and losses of those here", {
+    skip_if_no_tensorflow()
+    ssh <- local_ssh_servers()
+    rows <- mtcars[rep(1, 16), ]
+    # Workers with servers do not wait for each other. One worker alone takes the same steps everywhere.
+    make_model <- function(model_dir, cluster) {
+      cluster$workers <- 1
+      linear_regressor(
+        feature_columns(column_numeric("wt", "hp")),
+        model_dir = model_dir,
+        config = run_config(strategy_parameter_server(), cluster = cluster, tf_random_seed = 1)
+      )
+    }
+    training <- train_spec(
+      input_fn(mpg ~ wt + hp, rows, batch_size = 16, num_epochs = NULL, seed = 1),
+      max_steps = 20
     )
-  }
-  for (make_model in list(in_r, keras)) {
-    trained <- on_hosts_and_here(ssh, make_model, input, max_steps = 20)
-    expect_gt(length(trained$near$weights), 3)
+    trained <- on_hosts_and_here(
+      ssh,
+      make_model,
+      training,
+      verb = train_and_evaluate,
+      eval_spec(input_fn(mpg ~ wt + hp, mtcars)),
+      ps = 1,
+      evaluator = TRUE
+    )
     expect_equal(trained$far$weights, trained$near$weights, tolerance = 1e-6)
-  }
-})
+    last <- function(history) history$evaluation[[length(history$evaluation)]]
+    expect_equal(last(trained$far$history), last(trained$near$history), tolerance = 1e-6)
+  })
+}
 
-test_that("parameter servers and an evaluator over ssh give the weights and losses of those here", {
-  skip_if_no_tensorflow()
-  skip_if_not(checks_all())
-  ssh <- local_ssh_servers()
-  rows <- mtcars[rep(1, 16), ]
-  # Workers with servers do not wait for each other. One worker alone takes the same steps everywhere.
-  make_model <- function(model_dir, cluster) {
-    cluster$workers <- 1
-    linear_regressor(
-      feature_columns(column_numeric("wt", "hp")),
-      model_dir = model_dir,
-      config = run_config(strategy_parameter_server(), cluster = cluster, tf_random_seed = 1)
-    )
-  }
-  training <- train_spec(
-    input_fn(mpg ~ wt + hp, rows, batch_size = 16, num_epochs = NULL, seed = 1),
-    max_steps = 20
-  )
-  trained <- on_hosts_and_here(
-    ssh,
-    make_model,
-    training,
-    verb = train_and_evaluate,
-    eval_spec(input_fn(mpg ~ wt + hp, mtcars)),
-    ps = 1,
-    evaluator = TRUE
-  )
-  expect_equal(trained$far$weights, trained$near$weights, tolerance = 1e-6)
-  last <- function(history) history$evaluation[[length(history$evaluation)]]
-  expect_equal(last(trained$far$history), last(trained$near$history), tolerance = 1e-6)
-})
-
-test_that("a training over ssh starts at most two seconds later than one here", {
-  skip_if_no_tensorflow()
-  skip_if_not(checks_all())
-  ssh <- local_ssh_servers()
-  seconds_to_first_step <- function(cluster) {
-    model <- linear_regressor(
-      feature_columns(column_numeric("wt", "hp")),
-      model_dir = withr::local_tempdir(.local_envir = parent.frame()),
-      config = run_config(strategy_multi_worker(), cluster = cluster)
-    )
-    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
-    began <- Sys.time()
-    job <- suppressMessages(launch(model, train_spec(input, max_steps = 1e6), wait = FALSE))
-    withr::defer(stop_job(job))
-    has_stepped <- function() isTRUE(all(job_state(job)$step >= 1))
-    expect_true(wait_until(has_stepped, 120))
-    as.double(Sys.time() - began, units = "secs")
-  }
-  hosts <- ssh_cluster(c("node-a", "node-b"), ssh = ssh, evaluator = FALSE)
-  here <- local_cluster(2, evaluator = FALSE)
-  # The first start of a run reads files that later ones find in memory.
-  seconds_to_first_step(here)
-  near <- c(seconds_to_first_step(here), seconds_to_first_step(here))
-  far <- c(seconds_to_first_step(hosts), seconds_to_first_step(hosts))
-  message(sprintf("first step: %.1f s here, %.1f s over ssh", min(near), min(far)))
-  expect_lt(min(far) - min(near), 2)
-})
+if (checks_all()) {
+  test_that("a training over ssh starts at most two seconds later than one here", {
+    skip_if_no_tensorflow()
+    ssh <- local_ssh_servers()
+    seconds_to_first_step <- function(cluster) {
+      model <- linear_regressor(
+        feature_columns(column_numeric("wt", "hp")),
+        model_dir = withr::local_tempdir(.local_envir = parent.frame()),
+        config = run_config(strategy_multi_worker(), cluster = cluster)
+      )
+      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
+      began <- Sys.time()
+      job <- suppressMessages(launch(model, train_spec(input, max_steps = 1e6), wait = FALSE))
+      withr::defer(stop_job(job))
+      has_stepped <- function() isTRUE(all(job_state(job)$step >= 1))
+      expect_true(wait_until(has_stepped, 120))
+      as.double(Sys.time() - began, units = "secs")
+    }
+    hosts <- ssh_cluster(c("node-a", "node-b"), ssh = ssh, evaluator = FALSE)
+    here <- local_cluster(2, evaluator = FALSE)
+    # The first start of a run reads files that later ones find in memory.
+    seconds_to_first_step(here)
+    near <- c(seconds_to_first_step(here), seconds_to_first_step(here))
+    far <- c(seconds_to_first_step(hosts), seconds_to_first_step(hosts))
+    message(sprintf("first step: %.1f s here, %.1f s over ssh", min(near), min(far)))
+    expect_lt(min(far) - min(near), 2)
+  })
+}

@@ -118,6 +118,7 @@ needed_values <- function(name) {
   switch(
     name,
     cluster = list(chief = "a:1"),
+    find_job = list(model_dir = "model"),
     ssh_cluster = list(hosts = "a"),
     slurm_cluster = list(nodes = 2),
     kubernetes_cluster = list(image = "a"),
