@@ -250,8 +250,9 @@ tfdistribute_available <- function(...) {
   tryCatch(
     {
       prefer_own_environment()
-      reticulate::py_module_available("tensorflow") &&
-        reticulate::py_module_available("tensorflow_estimator")
+      # Importing the second would fail before the engine has completed a newer TensorFlow, and leave half of it.
+      find <- reticulate::import("importlib.util")$find_spec
+      !is.null(find("tensorflow")) && !is.null(find("tensorflow_estimator"))
     },
     error = function(error) FALSE
   )

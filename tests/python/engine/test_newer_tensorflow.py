@@ -29,6 +29,23 @@ def test_tf_keras_is_keras_2_and_the_choice_is_not_left_in_the_environment(
     assert finished.stdout.split() == ["True", "False"]
 
 
+def test_an_import_of_estimators_that_failed_before_does_no_harm(
+    run_python: Callable[..., Any],
+) -> None:
+    finished = run_python(
+        "import tensorflow\n"
+        "try:\n"
+        "    import tensorflow_estimator\n"
+        "    print('whole')\n"
+        "except ImportError:\n"
+        "    print('failed')\n"
+        "from tfdistribute.engine import tf\n"
+        "print(tf.estimator.DNNRegressor.__name__)\n"
+    )
+    expected = "failed" if versions.is_newer(versions.tensorflow()) else "whole"
+    assert finished.stdout.split() == [expected, "DNNRegressorV2"]
+
+
 @pytest.mark.versions
 def test_estimators_are_there_if_tensorflow_was_imported_and_used_before(
     run_python: Callable[..., Any],

@@ -87,6 +87,7 @@ def complete(tensorflow: Any) -> None:
     _add_module("tensorflow.python.tpu.session_support")
     _add_module("tensorflow.python.tpu.tpu_embedding", __getattr__=_absent_class)
     _add_module("tensorflow.python.tpu.tpu_embedding_gradient")
+    _forget_failed_import("tensorflow_estimator")
     for each in modules:
         _add_estimators(each)
     sys.modules["tensorflow.keras"] = tensorflow.keras
@@ -139,6 +140,13 @@ def _add_module(name: str, **members: Any) -> None:
     sys.modules[name] = module
     parent, _, last = name.rpartition(".")
     setattr(importlib.import_module(parent), last, module)
+
+
+def _forget_failed_import(package: str) -> None:
+    """Forget the modules that are left of a package whose import failed, as they would be taken for whole ones."""
+    if package not in sys.modules:
+        for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+            del sys.modules[name]
 
 
 def _add_estimators(modules: dict[str, Any]) -> None:

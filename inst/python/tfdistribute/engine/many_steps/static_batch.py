@@ -212,6 +212,9 @@ def _of_shape(operation: Any) -> list[Any] | None:
         return None
     shapes = [tensor.shape.as_list() for tensor in operation.inputs]
     output = operation.outputs[0]
+    # Zeros and ones may also be lists of tensors, which NumPy does not have.
+    if not (output.dtype.is_floating or output.dtype.is_integer):
+        return None
     dtype = output.dtype.as_numpy_dtype
     if operation.type in ("Shape", "ShapeN"):
         return [np.array(shape, dtype) for shape in shapes]
@@ -219,9 +222,7 @@ def _of_shape(operation: Any) -> list[Any] | None:
         return [np.array(math.prod(shapes[0]), dtype)]
     if operation.type == "Rank":
         return [np.array(len(shapes[0]), dtype)]
-    if math.prod(shapes[0]) > _MOST_VALUES or not (
-        output.dtype.is_floating or output.dtype.is_integer
-    ):
+    if math.prod(shapes[0]) > _MOST_VALUES:
         return None
     return [np.full(shapes[0], operation.type == "OnesLike", dtype)]
 
