@@ -101,8 +101,7 @@ slurm_cluster <- function(
   ps <- check_count(ps, minimum = 0L, maximum = most_processes)
   check_count(nodes, maximum = workers + ps)
   stop_signal_s <- check_count(stop_signal_s, minimum = 10L, maximum = 65535L)
-  new_description(
-    "cluster",
+  new_hosts_cluster(
     "slurm",
     nodes = nodes,
     workers = workers,
@@ -117,14 +116,14 @@ slurm_cluster <- function(
     setup = if (length(setup) > 0) check_strings(setup) else character(),
     stop_signal_s = stop_signal_s,
     requeue = check_flag(requeue),
-    rscript = check_string(rscript),
-    python = check_string(python, null = TRUE),
-    libraries = if (length(libraries) > 0) check_strings(libraries) else character(),
-    environment = check_variables(environment),
-    lease_s = check_number(lease_s, minimum = 5),
-    start_timeout_s = check_number(start_timeout_s, minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
-    restarts = check_count(restarts, minimum = 0L)
+    rscript = rscript,
+    python = python,
+    libraries = libraries,
+    environment = environment,
+    lease_s = lease_s,
+    start_timeout_s = start_timeout_s,
+    stall_timeout_s = stall_timeout_s,
+    restarts = restarts
   )
 }
 

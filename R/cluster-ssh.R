@@ -80,8 +80,7 @@ ssh_cluster <- function(
 ) {
   check_call()
   hosts <- check_hosts(hosts, hostfile)
-  new_description(
-    "cluster",
+  new_hosts_cluster(
     "ssh",
     hosts = hosts,
     workers = check_count(workers, maximum = most_processes),
@@ -90,6 +89,35 @@ ssh_cluster <- function(
     devices_per_worker = check_count(devices_per_worker),
     host_addresses = check_host_addresses(host_addresses, hosts),
     ssh = check_strings(ssh),
+    rscript = rscript,
+    python = python,
+    libraries = libraries,
+    environment = environment,
+    lease_s = lease_s,
+    start_timeout_s = start_timeout_s,
+    stall_timeout_s = stall_timeout_s,
+    restarts = restarts
+  )
+}
+
+# A cluster whose tasks run on other hosts and are started there by this package. `...` are the checked fields of its
+# kind; the others are checked here.
+new_hosts_cluster <- function(
+  kind,
+  ...,
+  rscript,
+  python,
+  libraries,
+  environment,
+  lease_s,
+  start_timeout_s,
+  stall_timeout_s,
+  restarts
+) {
+  new_description(
+    "cluster",
+    kind,
+    ...,
     rscript = check_string(rscript),
     python = check_string(python, null = TRUE),
     libraries = if (length(libraries) > 0) check_strings(libraries) else character(),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from typing import Any
 
 import tensorflow as tf
+from step_clock import Clock
 from table import BATCH, BUCKETS, DIMENSION, FEATURES, HIDDEN, KIND, LEVELS, NAMES, Y
 from way import take_turns
 
@@ -36,20 +36,6 @@ def model(directory: str) -> Any:
 def batches() -> Any:
     rows = tf.data.Dataset.from_tensor_slices((FEATURES, Y))
     return rows.shuffle(10_000).repeat().batch(BATCH).prefetch(2)
-
-
-class Clock(tf.compat.v1.train.SessionRunHook):
-    """Record when the first tenth of the steps was done, and when the last."""
-
-    def __init__(self, steps: int) -> None:
-        self.first, self.steps = steps // 10, 0
-        self.started = self.ended = 0.0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.steps += 1
-        self.ended = time.perf_counter()
-        if self.steps == self.first:
-            self.started = self.ended
 
 
 def measure(steps: int) -> float:

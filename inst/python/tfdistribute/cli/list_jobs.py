@@ -17,7 +17,7 @@ _COLUMNS = ("job", "state", "step", "where", "model_dir")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the epilogue: there are no arguments."""
+    """Add the epilogue; the command takes no arguments of its own."""
     parser.epilog = (
         "Submitted jobs are found by the files that submit has written below this directory."
     )

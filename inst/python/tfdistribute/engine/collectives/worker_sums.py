@@ -1,4 +1,4 @@
-"""How one worker sums with the others in each step of a training."""
+"""Sums over all workers in each training step, as one worker computes them."""
 
 from __future__ import annotations
 

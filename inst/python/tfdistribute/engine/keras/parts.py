@@ -1,4 +1,4 @@
-"""What the Estimators of Keras 2 and Keras 3 models share: their parts, inputs, responses and initial weights."""
+"""Parts, inputs, responses and initial weights of Keras models, for the Estimators of Keras 2 and Keras 3."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def responses(known: KerasFacts, labels: Any) -> Any:
 
 
 def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
-    """Initialise variables if there is no checkpoint, without constants in the graph."""
+    """Initialise variables that no checkpoint restores, without constants in the graph."""
 
     def init(scaffold: Any, session: Any) -> None:
         del scaffold
