@@ -5,7 +5,8 @@
 Each point is measured in a process of its own. Costs are seconds of processor time, which other work on the machine
 changes little; of tasks and workers, seconds of time. The cost of the smallest size, which is that of starting, is
 subtracted. A curve's exponent is the slope of its line through the larger half of the sizes, on logarithmic axes: 1 is
-linear. Pictures are written to ``runs/bench/scale``. ``--full`` goes on to 10^8 rows, 8 workers and 64 tasks.
+linear. The table is printed, and a picture of each curve written to ``runs/bench/scale``. ``--full`` goes on to 10^8
+rows, 8 workers and 64 tasks, in about 10 minutes, and replaces the pictures in ``bench/scale``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Curve:
 
 
 CURVES = {
-    "rows": Curve((1, 10**5, 10**6, 10**7), (10**8,), "points.py"),
+    "rows": Curve((1, 10**4, 10**5, 10**6, 10**7), (10**8,), "points.py"),
     "columns": Curve((1, 10, 100, 500, 1000, 2000), (), "points.py"),
     "tasks": Curve((1, 2, 4, 8, 16), (32, 64), "points.py"),
     "workers": Curve((1, 2, 4), (8,), "workers.R"),
@@ -97,18 +98,20 @@ def main() -> None:
     given = asked.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     too_steep = False
-    print(f"{'cost':44}{'smallest':>18}{'largest':>18}{'exponent':>10}")
+    print("| Cost | smallest | largest | exponent |\n|---|---:|---:|---:|")
     for name in given.names or CURVES:
         curve = CURVES[name]
         points = measured(name, curve.sizes + (curve.full if given.full else ()))
-        (RESULTS / f"{name}.json").write_text(json.dumps(points), encoding="utf-8")
+        results = RESULTS / f"{name}.json"
+        results.write_text(json.dumps(points), encoding="utf-8")
         for cost, found in points.items():
             slope = exponent(found)
             too_steep |= slope > MOST
             ends = [f"{size:,}: {value:.3g}" for size, value in (found[0], found[-1])]
-            print(f"{f'{name}: {cost}':44}{ends[0]:>18}{ends[1]:>18}{slope:>10.2f}", flush=True)
+            print(f"| {name}: {cost} | {ends[0]} | {ends[1]} | {slope:.2f} |", flush=True)
         if PEERS.exists():
-            subprocess.run([PEERS, HERE / "plot.py", RESULTS / f"{name}.json"], check=True)
+            picture = (HERE if given.full else RESULTS) / f"{name}.png"
+            subprocess.run([PEERS, HERE / "plot.py", results, picture], check=True)
     sys.exit(1 if too_steep else 0)
 
 

@@ -1,4 +1,4 @@
-"""Plot of one curve: ``plot.py NAME.json`` writes ``NAME.png``, with the peers' Python, which has matplotlib."""
+"""Plot of one curve: ``plot.py NAME.json PICTURE.png``, with the peers' Python, which has matplotlib."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ panel.set_xlabel(path.stem)
 panel.set_title("dotted: linear", fontsize=9, loc="left")
 panel.legend(fontsize=8)
 figure.tight_layout()
-figure.savefig(path.with_suffix(".png"), dpi=110)
+figure.savefig(sys.argv[2], dpi=80)

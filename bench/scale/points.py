@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.job_fakes import run_job
+from support.job_fakes import fake_job, result
 
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, InMemory, Input
+from tfdistribute.launch.start import start_supervisor
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
@@ -80,7 +81,8 @@ def tasks(count: int, folder: str) -> dict[str, float]:
     """Supervise a job of fake tasks, which start, report three steps and end."""
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     started = time.perf_counter()
-    state = run_job(Path(folder), {}, workers=count, evaluator=False)
+    job = start_supervisor(fake_job(Path(folder), {}, workers=count, evaluator=False))
+    state = result(job, timeout_s=300)
     assert state["state"] == "done", state
     return {"seconds of a job": time.perf_counter() - started}
 

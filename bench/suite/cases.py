@@ -50,6 +50,7 @@ class Case:
         goals: Goals that the report checks.
         repeats: Turns of each way.
         quick: Turns in ``make bench-quick``; 0 leaves the case out.
+        usual: Whether ``make bench`` measures the case, and not only ``tools/bench --all`` or its name.
         lower_is_better: Whether lower numbers are better, as for seconds.
     """
 
@@ -58,8 +59,9 @@ class Case:
     unit: str
     ways: tuple[Way, ...]
     goals: tuple[Goal, ...] = ()
-    repeats: int = 5
+    repeats: int = 3
     quick: int = 0
+    usual: bool = True
     lower_is_better: bool = False
 
 
@@ -97,12 +99,12 @@ _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Steps of each turn: Estimator, this package, Keras.
 _TABLES = {
-    "crosses": ("a linear model of a cross of 10^6 buckets", (600, 4000, 1500)),
-    "embedding": ("an embedding of 10^5 levels in 32 numbers", (300, 2000, 1000)),
-    "hashed": ("a linear model of strings, hashed", (600, 4000, 1500)),
-    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 1000, 500)),
-    "200": ("200 numeric columns", (200, 3000, 1500)),
-    "2000": ("2,000 numeric columns", (20, 600, 300)),
+    "crosses": ("a linear model of a cross of 10^6 buckets", (1000, 6000, 6000)),
+    "embedding": ("an embedding of 10^5 levels in 32 numbers", (500, 3000, 3000)),
+    "hashed": ("a linear model of strings, hashed", (1000, 6000, 6000)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 2000, 2000)),
+    "200": ("200 numeric columns", (30, 3000, 3000)),
+    "2000": ("2,000 numeric columns", (5, 600, 600)),
 }
 
 
@@ -117,7 +119,6 @@ def _of_all_rows(verb: str) -> Case:
             Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
         ),
         (Goal(_FROM_R, _KERAS_2, 1.0), Goal(_FROM_R, _ESTIMATOR, 3)),
-        repeats=3,
     )
 
 
@@ -134,7 +135,6 @@ def _of_table(kind: str) -> Case:
             Way(_KERAS_2, ("wide-and-sparse/keras_fit.py", kind), keras),
         ),
         (Goal(_PACKAGE, _KERAS_2, 1.0), Goal(_PACKAGE, _ESTIMATOR, 2)),
-        repeats=3,
     )
 
 
@@ -241,7 +241,6 @@ CASES = (
             Way(_TWO, ("evaluation/package.R", "two"), 40),
         ),
         (Goal(_TWO, _ONE, 1.5),),
-        repeats=3,
     ),
     Case(
         "model-in-parts",

@@ -6,11 +6,12 @@ import os
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from cases import Case
+from cases import Case, Goal
 
 # Values by way, in the order of measurement.
 Values = Mapping[str, Sequence[float]]
@@ -40,8 +41,43 @@ def described(where: Mapping[str, Any]) -> str:
     )
 
 
-def table(case: Case, values: Values) -> str:
-    """Return a case as Markdown: median and range of each way, and its ratio to the first."""
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of a goal.
+
+    Args:
+        goal: The goal.
+        found: The number of each run in which its ways were measured.
+    """
+
+    goal: Goal
+    found: tuple[float, ...]
+
+    @property
+    def worst(self) -> float:
+        """The smallest number; 0 if there is none."""
+        return min(self.found, default=0.0)
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether every run reached the goal."""
+        return bool(self.found) and self.worst >= self.goal.at_least
+
+    def __str__(self) -> str:
+        """Return the goal, what was found and the verdict."""
+        other = f" / {self.goal.other}" if self.goal.other is not None else ""
+        found = " and ".join(f"{each:.2f}" for each in self.found)
+        verdict = "reached" if self.is_reached else "**missed**" if found else "**not measured**"
+        numbers = f": {found}" if found else ""
+        return f"{self.goal.way}{other}{numbers} (goal {self.goal.at_least:g}, {verdict})"
+
+
+def table(case: Case, runs: Sequence[Values]) -> str:
+    """Return the worst run of a case as Markdown, and its goals in all runs.
+
+    The table has the median and the range of each way, and its ratio to the first.
+    """
+    values = worst(case, runs)
     first = statistics.median(next(iter(values.values())))
     lines = [
         f"**{case.title}** ({case.unit}{'; less is better' if case.lower_is_better else ''})",
@@ -54,26 +90,51 @@ def table(case: Case, values: Values) -> str:
         lines.append(
             f"| {name} | {_number(middle)} | {_number(min(found))} to {_number(max(found))} | {middle / first:.2f} |"
         )
-    lines += ["", *goals(case, values)]
+    lines += ["", *(f"- {verdict}" for verdict in verdicts(case, runs))]
     return "\n".join(lines).rstrip()
 
 
-def goals(case: Case, values: Values) -> list[str]:
-    """Return which goals of a case were reached, by medians, or by medians of the ratios of neighbouring runs."""
-    lines: list[str] = []
-    for goal in case.goals:
-        if goal.way not in values or (goal.other is not None and goal.other not in values):
-            continue
-        found, what = statistics.median(values[goal.way]), goal.way
-        if goal.other is not None:
-            found, what = ratio_of(values[goal.way], values[goal.other]), f"{what} / {goal.other}"
-        verdict = "reached" if found >= goal.at_least else "**missed**"
-        lines.append(f"- {what}: {found:.2f} (goal {goal.at_least:g}, {verdict})")
-    return lines
+def worst(case: Case, runs: Sequence[Values]) -> Values:
+    """Return the run that is furthest from a goal; without goals, the slowest."""
+
+    def shares(values: Values) -> float:
+        found = [each.worst / each.goal.at_least for each in verdicts(case, [values])]
+        if found:
+            return min(found)
+        total = sum(statistics.median(each) for each in values.values())
+        return 1 / total if case.lower_is_better else total
+
+    return min(runs, key=shares)
+
+
+def verdicts(case: Case, runs: Sequence[Values]) -> list[Verdict]:
+    """Return what runs found of the goals of a case: medians, or medians of the ratios of neighbouring turns."""
+    return [
+        Verdict(goal, tuple(_found(goal, run) for run in runs if _is_measured(goal, run)))
+        for goal in case.goals
+    ]
+
+
+def summary(found: Mapping[str, Sequence[Verdict]]) -> str:
+    """Return how many goals of all cases were reached, and which were not."""
+    everything = [(name, each) for name, verdicts in found.items() for each in verdicts]
+    missed = [f"- {name}: {each}" for name, each in everything if not each.is_reached]
+    head = f"**{len(everything) - len(missed)} of {len(everything)} goals reached**"
+    return "\n".join([head, *([""] if missed else []), *missed])
+
+
+def _is_measured(goal: Goal, values: Values) -> bool:
+    return all(values.get(way) for way in (goal.way, goal.other) if way is not None)
+
+
+def _found(goal: Goal, values: Values) -> float:
+    if goal.other is None:
+        return statistics.median(values[goal.way])
+    return ratio_of(values[goal.way], values[goal.other])
 
 
 def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the median ratio of neighbouring runs, in which the machine's load cancels out."""
+    """Return the median ratio of neighbouring turns, in which the machine's load cancels out."""
     return statistics.median(a / b for a, b in zip(one, other, strict=False))
 
 

@@ -1,32 +1,22 @@
-"""Runner of the measurements: ``run.py [--quick] [NAME ...]``, called by ``tools/bench``."""
+"""Runner of the measurements, called by ``tools/bench``: ``run.py [--quick | --all] [NAME ...]``.
+
+``run.py --table FOLDER FOLDER`` prints the worst of several runs.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import report
 from cases import CASES, PEERS, SCRIPTS, SCRIPTS_BY_NAME, Case
 from processes import BENCH, ROOT, WayError, python_of, running
+from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
-
-
-class Results:
-    """File with one line of JSON per run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "results.jsonl"
-        self._file = self.path.open("w", encoding="utf-8")
-
-    def add(self, **run: Any) -> None:
-        self._file.write(json.dumps(run) + "\n")
-        self._file.flush()
 
 
 def measure(case: Case, repeats: int, results: Results, folder: Path) -> dict[str, list[float]]:
@@ -69,9 +59,15 @@ def show_script(script: tuple[str, ...], folder: Path) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run the measurements under bench/.")
-    parser.add_argument("names", nargs="*", help="cases; all without")
+    parser.add_argument(
+        "names", nargs="*", help="cases or scripts; without any, those of make bench"
+    )
+    parser.add_argument("--all", action="store_true", help="every case")
     parser.add_argument("--quick", action="store_true", help="fewer cases and turns")
     parser.add_argument("--repeats", type=int, help="turns of each way")
+    parser.add_argument(
+        "--table", action="store_true", help="the worst of the runs in these folders"
+    )
     return parser.parse_args()
 
 
@@ -86,10 +82,26 @@ def checked(names: list[str]) -> list[str]:
 
 def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
     """Return the cases to measure, with their numbers of turns."""
+    if asked.quick:
+        turns = {case.name: case.quick for case in CASES}
+    else:
+        everything = asked.all or asked.names
+        turns = {case.name: case.repeats if everything or case.usual else 0 for case in CASES}
     cases = [case for case in CASES if not asked.names or case.name in asked.names]
-    if not asked.quick:
-        return [(case, asked.repeats or case.repeats) for case in cases]
-    return [(case, asked.repeats or case.quick) for case in cases if case.quick]
+    return [(case, asked.repeats or turns[case.name]) for case in cases if turns[case.name]]
+
+
+def worst_of(folders: list[Path]) -> list[str]:
+    """Return the report of the worst of several runs; its last section sums up the goals."""
+    runs = [read(folder) for folder in folders]
+    sections = [report.described(machine) for machine, _ in runs]
+    verdicts: dict[str, list[report.Verdict]] = {}
+    for case in CASES:
+        found = [values[case.name] for _, values in runs if case.name in values]
+        if found:
+            sections.append(report.table(case, found))
+            verdicts[case.name] = report.verdicts(case, found)
+    return [*sections, report.summary(verdicts)]
 
 
 def picture(results: Path, folder: Path) -> None:
@@ -99,28 +111,36 @@ def picture(results: Path, folder: Path) -> None:
         subprocess.run([python_of(PEERS), script, results, folder / "picture.png"], check=False)
 
 
-def main() -> None:
+def run(asked: argparse.Namespace, names: list[str]) -> None:
     """Measure, and write results, table and picture below ``runs/bench``."""
-    asked = arguments()
-    names = checked(asked.names)
+    began = time.monotonic()
     folder = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
-    results, where = Results(folder), report.machine()
-    results.add(machine=where)
-    sections = [report.described(where)]
+    results = Results(folder, report.machine())
     for case, repeats in chosen(asked):
         print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
         values = measure(case, repeats, results, folder)
         if values:
-            sections.append(report.table(case, values))
-            print(sections[-1], flush=True)
-    (folder / "table.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    if len(sections) > 1:
-        picture(results.path, folder)
+            print(report.table(case, [values]), flush=True)
+        print(f"  ({time.monotonic() - began:.0f} s since the start)", flush=True)
     scripts = [each for each in (*SCRIPTS, *SCRIPTS_BY_NAME) if each[0] in names]
     for script in scripts if names or asked.quick else SCRIPTS:
         show_script(script, folder)
+    sections = worst_of([folder])
+    (folder / "table.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    if len(sections) > 2:
+        picture(results.path, folder)
+        print(f"\n{sections[-1]}")
     print(f"\n{folder.relative_to(ROOT)}: table.md, picture.png, results.jsonl", flush=True)
+
+
+def main() -> None:
+    """Measure, or print the worst of earlier runs."""
+    asked = arguments()
+    if asked.table:
+        print("\n\n".join(worst_of([Path(folder) for folder in asked.names])))
+    else:
+        run(asked, checked(asked.names))
 
 
 if __name__ == "__main__":

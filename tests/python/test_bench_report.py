@@ -1,0 +1,117 @@
+"""Tests of the report that ``tools/bench`` prints of its runs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+SUITE = Path(__file__).parents[2] / "bench" / "suite"
+MODULES = ("cases", "processes", "report", "results", "run", "way")
+
+
+@pytest.fixture
+def suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    """The modules of bench/suite, which are scripts beside each other."""
+    monkeypatch.syspath_prepend(str(SUITE))
+    yield SimpleNamespace(**{name: importlib.import_module(name) for name in MODULES})
+    for name in MODULES:
+        del sys.modules[name]
+
+
+def case(suite: Any, *goals: tuple[str, str | None, float], **settings: Any) -> Any:
+    ways = tuple(suite.cases.Way(name, ("script.py",), 1) for name in ("theirs", "ours"))
+    given = tuple(suite.cases.Goal(*goal) for goal in goals)
+    return suite.cases.Case("case", "Title", "rows per second", ways, given, **settings)
+
+
+def run(ours: Sequence[float], theirs: Sequence[float] = (100, 100, 100)) -> dict[str, Any]:
+    return {"theirs": list(theirs), "ours": list(ours)}
+
+
+def write(suite: Any, folder: Path, name: str, values: Mapping[str, Sequence[float]]) -> Path:
+    folder.mkdir()
+    results = suite.results.Results(folder, suite.report.machine())
+    for way, found in values.items():
+        for repeat, value in enumerate(found):
+            results.add(case=name, way=way, repeat=repeat, unit="", value=value, seconds=1.0)
+    return folder
+
+
+def test_a_goal_is_judged_by_the_median_ratio_of_neighbouring_turns(suite: Any):
+    twice_as_fast = run((200, 2000, 20), theirs=(100, 1000, 10))
+    (verdict,) = suite.report.verdicts(case(suite, ("ours", "theirs", 2.0)), [twice_as_fast])
+    assert str(verdict) == "ours / theirs: 2.00 (goal 2, reached)"
+
+
+def test_a_goal_of_two_runs_is_judged_by_the_worse_one(suite: Any):
+    runs = [run((300, 300, 300)), run((190, 190, 190))]
+    (verdict,) = suite.report.verdicts(case(suite, ("ours", "theirs", 2.0)), runs)
+    assert str(verdict) == "ours / theirs: 3.00 and 1.90 (goal 2, **missed**)"
+
+
+def test_a_goal_may_be_a_number_of_one_way(suite: Any):
+    (verdict,) = suite.report.verdicts(case(suite, ("ours", None, 150.0)), [run((100, 160, 170))])
+    assert str(verdict) == "ours: 160.00 (goal 150, reached)"
+
+
+def test_a_goal_whose_ways_were_left_out_is_not_reached(suite: Any):
+    (verdict,) = suite.report.verdicts(
+        case(suite, ("ours", "theirs", 1.0)), [{"ours": [1.0, 1.0, 1.0]}]
+    )
+    assert str(verdict) == "ours / theirs (goal 1, **not measured**)"
+    assert not verdict.is_reached
+
+
+def test_the_table_shows_the_run_that_is_furthest_from_a_goal(suite: Any):
+    # Faster in the second run, but nearer to what it is compared with.
+    runs = [run((300, 310, 320)), run((900, 910, 920), theirs=(800, 800, 800))]
+    table = suite.report.table(case(suite, ("ours", "theirs", 2.0)), runs)
+    assert "| ours | 910 | 900 to 920 | 1.14 |" in table
+    assert "- ours / theirs: 3.10 and 1.14 (goal 2, **missed**)" in table
+
+
+@pytest.mark.parametrize(("lower_is_better", "shown"), [(False, 300), (True, 400)])
+def test_without_goals_the_table_shows_the_slower_run(
+    suite: Any, lower_is_better: bool, shown: int
+):
+    runs = [run((300, 300, 300)), run((400, 400, 400))]
+    table = suite.report.table(case(suite, lower_is_better=lower_is_better), runs)
+    assert f"| ours | {shown} |" in table
+
+
+def test_the_report_of_two_folders_sums_up_the_goals_of_both(suite: Any, tmp_path: Path):
+    measured = next(each for each in suite.cases.CASES if len(each.goals) > 1)
+    goal = measured.goals[0]
+    ways = {way.name: [1.0, 1.0, 1.0] for way in measured.ways}
+    enough = {**ways, goal.way: [100.0, 100.0, 100.0]}
+    folders = [
+        write(suite, tmp_path / str(index), measured.name, values)
+        for index, values in enumerate((enough, ways))
+    ]
+    *_, summed_up = suite.run.worst_of(folders)
+    missed = [line for line in summed_up.splitlines() if line.startswith("- ")]
+    total = len(measured.goals)
+    assert summed_up.startswith(f"**{total - len(missed)} of {total} goals reached**")
+    assert (
+        f"- {measured.name}: {goal.way} / {goal.other}: 100.00 and 1.00 "
+        f"(goal {goal.at_least:g}, **missed**)" in missed
+    )
+
+
+def test_goals_name_ways_of_their_case(suite: Any):
+    for each in suite.cases.CASES:
+        names = {way.name for way in each.ways}
+        named = {name for goal in each.goals for name in (goal.way, goal.other) if name is not None}
+        assert named <= names, each.name
+
+
+def test_every_script_of_a_case_exists(suite: Any):
+    scripts = [way.script[0] for each in suite.cases.CASES for way in each.ways]
+    scripts += [script[0] for script in (*suite.cases.SCRIPTS, *suite.cases.SCRIPTS_BY_NAME)]
+    assert [name for name in scripts if not (SUITE.parent / name).is_file()] == []
