@@ -9,7 +9,8 @@
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_central_storage_strategy`.
 #' @section Errors: `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, or the same
-#'   device twice. Whether the devices exist is checked when training starts.
+#'   device twice. Whether the devices exist is checked when training starts, and so is the optimizer: `clipnorm`,
+#'   `clipvalue` and `global_clipnorm` are not supported.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy>
 #' @seealso [strategies]
 #' @examples

@@ -256,7 +256,7 @@ CASES = (
     ),
     Case(
         "overlap",
-        "The same model: share of a step in which both devices compute",
+        "The same model: share of a step in which both threads compute",
         "share",
         (
             Way(_PIPELINE, ("model-in-parts/overlap.py", "pipeline"), 12),

@@ -17,7 +17,7 @@ from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ModelError, RunConfigError, UnsupportedError
+from tfdistribute.errors import ModelError, RunConfigError, StrategyError, UnsupportedError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings, build_run_config
@@ -94,7 +94,7 @@ def trained(
     return description, checkpoints.variables(directory), history
 
 
-# The canned models clip gradients, which TensorFlow refuses under central storage.
+# Central storage refuses the clipping of these canned models.
 PAIRS = [
     (kind, strategy)
     for kind in KINDS
@@ -123,6 +123,19 @@ def test_micro_batches_change_no_number(tmp_path: Path, runs: list[int], kind: s
     losses = dict(zip(one.steps, one.losses, strict=True))
     assert four.losses[-1] == pytest.approx(losses[STEPS], rel=2e-6)
     assert max(runs) > 1
+
+
+@pytest.mark.parametrize("setting", ["clipnorm", "clipvalue", "global_clipnorm"])
+def test_central_storage_refuses_optimizers_that_clip(tmp_path: Path, setting: str):
+    optimizer = models.optimizer("Adagrad", learning_rate=0.05, **{setting: 0.05})
+    with pytest.raises(StrategyError, match=f"says: `{setting}` is not supported") as caught:
+        train(
+            canned(tmp_path, dnn_optimizer=optimizer),
+            strategies.settings("central storage"),
+            source("canned"),
+            steps=1,
+        )
+    assert caught.value.remedy == "Use strategy_mirrored(), which clips as one device does."
 
 
 @sampled("kind", list(KINDS), check=["canned"])

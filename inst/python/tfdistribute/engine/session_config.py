@@ -7,6 +7,7 @@ its errors do not always name the field's path.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping, MutableSequence
 from typing import Any, cast
 
@@ -23,6 +24,11 @@ _EXPECTED = {
     FieldDescriptor.CPPTYPE_FLOAT: "a number",
     FieldDescriptor.CPPTYPE_DOUBLE: "a number",
 }
+
+_INTRA = "intra_op_parallelism_threads"
+
+# The setting of this process's first session.
+_threads_at_start: list[int] = []
 
 # Operations that add up the rows that another has looked up.
 _SUMS_OF_ROWS = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
@@ -47,7 +53,41 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
     proto = tf.compat.v1.ConfigProto()
     proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
     _fill(proto, settings, "session_config")
+    if proto.inter_op_parallelism_threads > 0:
+        # All other sessions of a process share the threads of the first one, however many they ask for.
+        proto.use_per_session_threads = True
     return proto
+
+
+def start_threads(settings: Mapping[str, Any]) -> None:
+    """Let the operations of this process use as many threads as the settings of a session say.
+
+    Sessions share these threads with everything else in a process. TensorFlow starts them with its first device, which
+    a strategy makes before there is a session, so it would never see the session's setting. If it is too late, a
+    warning says so.
+
+    Args:
+        settings: Fields of ``tf.compat.v1.ConfigProto`` by name.
+
+    Source:
+        ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc.
+    """
+    threads = make({_INTRA: settings.get(_INTRA, 0)}).intra_op_parallelism_threads
+    if not _threads_at_start:
+        _threads_at_start.append(threads)
+    if threads == 0:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        late = threads != _threads_at_start[0]
+    except RuntimeError:
+        late = True
+    if late:
+        warnings.warn(
+            f"`session_config${_INTRA}` is {threads} and has no effect: TensorFlow has started its threads already. "
+            "To use it, restart R and train before anything else uses TensorFlow.",
+            stacklevel=2,
+        )
 
 
 def look_up_rows(session_config: Any, graph: Any) -> None:

@@ -99,6 +99,7 @@ def build(
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     session_config = fields.pop("session_config")
+    engine.session_config.start_threads(session_config or {})
     # Not fields of RunConfig; TensorFlow reads the cluster from TF_CONFIG.
     for name in ("cluster", "steps_per_run", "precision", "micro_batches"):
         del fields[name]

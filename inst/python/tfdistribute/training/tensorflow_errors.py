@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from tfdistribute.errors import (
     InputError,
     ModelDirectoryError,
+    StrategyError,
     TfdistributeError,
     TrainingError,
 )
@@ -40,6 +41,12 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         InputError,
         "`transform` of the input dropped or added rows, and every row is to be read once.",
         "Give as many rows as there were, and leave rows out before they are read.",
+    ),
+    (
+        r"`\w*clip\w+` is not supported with `CenteralStorageStrategy`",
+        StrategyError,
+        "`clipnorm`, `clipvalue` and `global_clipnorm` are not supported by strategy_central_storage().",
+        "Use strategy_mirrored(), which clips as one device does.",
     ),
     (
         r"OOM when allocating|Resource ?[Ee]xhausted",
