@@ -17,9 +17,9 @@ from tfdistribute.errors import TfdistributeError
 COMMANDS = {
     "check": "list all mistakes of a cluster",
     "plan": "show what each task of a cluster would do",
-    "launch": "run a script in a cluster of processes, on this machine or on hosts",
+    "launch": "run a script in a cluster of processes, on this machine, on hosts or by Slurm",
     "submit": "submit a script to Kubernetes or Vertex AI",
-    "list": "list the jobs that run, and those that were submitted from this directory",
+    "list": "list the jobs that run or wait in Slurm's queue, and those submitted from this directory",
     "logs": "show the logs of a job",
     "stop": "stop a job",
     "doctor": "report on this Python, and on what is missing",
@@ -44,7 +44,9 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = next((word for word in arguments if word in COMMANDS), None)
     for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+        command = commands.add_parser(
+            name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+        )
         # Only the chosen command is imported, which keeps `check` fast.
         if name == chosen:
             module = importlib.import_module(f"tfdistribute.cli.{_MODULES.get(name, name)}")

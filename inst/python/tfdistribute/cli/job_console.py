@@ -27,6 +27,7 @@ class JobConsole:
         self._position: str | None = None
         self._notes = 0
         self._phase = ""
+        self._has_named = False
         self._printed_at = 0.0
         self._is_open = True
 
@@ -39,7 +40,8 @@ class JobConsole:
 
     def _news(self, state: dict[str, Any]) -> list[str]:
         lines: list[str] = []
-        if not self._phase:
+        if not self._has_named and state["tasks"]:
+            self._has_named = True
             names = ", ".join(task["task"] for task in state["tasks"])
             lines.append(f"job {state['id']}: {names}; logs in {state['logs']}")
         notes = state["notes"][self._notes :]

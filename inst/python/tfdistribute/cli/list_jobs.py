@@ -12,15 +12,14 @@ from tfdistribute.cli import job_text
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.host import logs
 from tfdistribute.launch.job_handle import HANDLE_FILE, job_state, running_jobs, saved_handle
+from tfdistribute.launch.slurm import queued
 
 _COLUMNS = ("job", "state", "step", "where", "model_dir")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the epilogue; the command takes no arguments of its own."""
-    parser.epilog = (
-        "Submitted jobs are found by the files that submit has written below this directory."
-    )
+    parser.epilog = "Jobs on managed platforms are found by the files that submit has written below this directory."
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _jobs() -> Iterator[tuple[dict[str, Any], str]]:
-    for job in running_jobs():
+    for job in (*running_jobs(), *queued.own_jobs()):
         yield job, str(job["logs"] or "")
     (home, *_) = logs.log_directories("*", None, os.getcwd())
     for path in sorted(Path(home).parent.glob(f"*/{HANDLE_FILE}")):

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
         type=Path,
-        help="model_dir of the job, its logs' directory, or what submit names",
+        help="model_dir of the job, its logs' directory, its id, or what submit names",
     )
     parser.add_argument("--task", help='one task, such as "worker 1"')
     parser.add_argument("--follow", action="store_true", help="continue until the job has ended")
@@ -32,10 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     submitted = saved_handle(str(arguments.directory))
     if submitted is not None:
         return _of_platform(submitted, arguments)
+    found = None if arguments.directory.is_dir() else find_job(str(arguments.directory))
     beneath = arguments.directory / "logs"
     directory = beneath if beneath.is_dir() else arguments.directory
+    if found is not None and found["logs"]:
+        directory = Path(found["logs"])
     rows = written_logs(str(directory))
-    if not rows:
+    if not rows and not (arguments.follow and find_job(str(directory)) is not None):
         print(f"logs: no task has logged anything in {str(directory)!r}", file=sys.stderr)
         return 2
     if arguments.follow and arguments.json:

@@ -10,42 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fake_slurm import FakeSlurm
 from support.slurm_jobs import submit
 
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import BackendError, ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.places import srun
 from tfdistribute.launch.slurm import queued, scheduler
 from tfdistribute.launch.slurm.script import job_script
 from tfdistribute.launch.state import STATE_FILE
-
-
-class FakeSlurm:
-    """Programs that print what the test says, and note their arguments."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.says("sbatch", "7;cluster")
-        self.says("squeue", "PENDING|Resources|")
-        self.says("scancel")
-        self.says("scontrol")
-
-    def says(self, program: str, text: str = "", error: str = "", code: int = 0) -> None:
-        path = self.directory / program
-        script = f"""#!/bin/sh
-echo "$@" >> '{path}.asked'
-[ {program} = sbatch ] && cat > '{path}.input'
-printf '%s\\n' '{text}'
-printf '%s' '{error}' >&2
-exit {code}
-"""
-        path.write_text(script)
-        path.chmod(0o755)
-
-    def asked(self, program: str) -> list[str]:
-        path = self.directory / f"{program}.asked"
-        return path.read_text().splitlines() if path.exists() else []
 
 
 @pytest.fixture
@@ -242,3 +217,12 @@ def test_what_srun_says_is_explained(said: str, problem: str):
     assert explained is not None
     assert explained[0] == problem
     assert srun.explain("something else", "python9") is None
+
+
+def test_a_job_that_could_not_be_prepared_leaves_no_folder(tmp_path: Path, slurm: FakeSlurm):
+    # As R does after an error while it writes the data of a job.
+    first, second = (queued.new_directory(str(tmp_path / "model"), "/") for _ in range(2))
+    private_directory.remove(first)
+    assert Path(second).exists()
+    private_directory.remove(second)
+    assert not (tmp_path / "model" / queued.JOBS).exists()

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support import cluster_task
+from support import cluster_task, job_fakes
 from support.checkpoints import assert_alike, variables
 from support.fault_jobs import TASK as FAULT_TASK
 from support.job_fakes import TRAINS, row
@@ -204,7 +204,8 @@ def test_a_waiting_job_is_found_and_stopped(tmp_path: Path, slurm: Slurm):
     state = job_handle.job_state(job)
     assert state["state"] == "queued"
     assert state["message"].startswith(f"Job {job['slurm_id']} of Slurm waits (")
-    assert job_handle.find_job(job["slurm_id"]) is None
+    # From any working directory.
+    assert job_handle.find_job(job["slurm_id"]) == job
     assert job_handle.find_job(job["logs"]) == job
     state = job_handle.stop_job(job)
     assert state["state"] == "stopped", state
@@ -274,3 +275,48 @@ def test_nothing_of_the_session_is_in_the_script_or_the_tasks_of_a_folder_with_s
     assert "SECRET_OF_SESSION" not in log
     assert "NAMED=also secret" in log
     assert list((directory / "model" / "logs").glob("slurm-*.out"))
+
+
+def command_line(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tfdistribute", *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "inst" / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_script_is_launched_listed_followed_and_stopped_on_the_command_line(
+    tmp_path: Path, slurm: Slurm
+):
+    long = (("save_on_interrupt", 3), ("train", 3), ("sleep", 100))
+    code = job_fakes.command({"chief": long, "worker": (("child", True), *long[1:])})
+    (tmp_path / "train it.py").write_text(
+        "import os, sys, tfdistribute\nprint('INFO:', sys.argv[1:], os.environ['NAMED'], flush=True)\n"
+        f"sys.argv = ['task', {code[5]!r}]\nexec({code[4]!r})\n",
+        encoding="utf-8",
+    )
+    script = ("train it.py", "--slurm", "--nodes", "2", "--no-evaluator", "--lease", str(LEASE_S))
+    options = ("--environment", "NAMED=here", "--model-dir", "m", "--no-wait", "--json")
+    said = command_line(tmp_path, "launch", *script, *options, "--", "--rate", "1")
+    assert said.returncode == 0, said.stderr
+    job = json.loads(said.stdout)
+    state_when(job, is_training)
+    row_of_job = command_line(Path("/"), "list").stdout.splitlines()[1].split()
+    assert row_of_job == [job["id"], "training", "3", job["logs"], job["model_dir"]]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfdistribute", "logs", job["slurm_id"], "--follow"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "inst" / "python")},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as follower:
+        said = command_line(tmp_path, "stop", job["slurm_id"])
+        assert said.stdout.endswith("The job was stopped. Its last checkpoint is of step 3.\n")
+        followed, _ = follower.communicate(timeout=30)
+    for task in ("chief 0", "worker 0"):
+        assert f"[{task}] INFO: ['--rate', '1'] here" in followed
+    result(job)
+    assert_nothing_is_left(job)

@@ -22,6 +22,9 @@ if sys.platform != "win32":
 _PREFIX = "tfdistribute-job-"
 _UNFINISHED = "tfdistribute-new-"
 
+# Where the private directories of jobs are below a directory that several hosts share.
+JOBS = ".jobs"
+
 # The job is alive while some process holds the lock on this file. It names the host: on a temporary directory that
 # several hosts share, a lock of another host may not be seen.
 _LOCK = "lock"
@@ -34,10 +37,13 @@ _locks: dict[str, int] = {}
 def new_directory(parent: str | None = None) -> str:
     """Create and lock a directory for a job.
 
-    Without a ``parent`` it is a temporary one, and those of jobs whose processes were killed are removed.
+    Without a ``parent``, which is made if it is missing, it is a temporary one, and those of jobs whose processes were
+    killed are removed.
     """
     if parent is None:
         remove_abandoned()
+    else:
+        os.makedirs(parent, exist_ok=True)
     made = tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent)
     # Locked before it gets its final name, so that no other process takes it for abandoned.
     directory = os.path.join(os.path.dirname(made), _PREFIX + made.rpartition(_UNFINISHED)[2])
@@ -161,6 +167,11 @@ def remove(directory: str) -> None:
                 os.unlink(entry.path)
     shutil.rmtree(directory, ignore_errors=True)
     release(directory)
+    parent = os.path.dirname(directory)
+    if os.path.basename(parent) == JOBS:
+        # With the last job in it.
+        with contextlib.suppress(OSError):
+            os.rmdir(parent)
 
 
 def is_locked(directory: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
@@ -136,9 +135,6 @@ def main(arguments: Sequence[str]) -> int:
         values = _end(job, state.as_values((), Progress(), time.monotonic()))
     if values["state"] == QUEUED:
         values = _queue_again(job, allocation, values)
-    with contextlib.suppress(OSError):
-        # The directory of all jobs, if this was the last one.
-        os.rmdir(os.path.dirname(directory))
     return CODES[values["state"]]
 
 

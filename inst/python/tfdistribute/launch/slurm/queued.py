@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import math
 import os
 import time
@@ -16,10 +17,11 @@ from tfdistribute.errors import ModelDirectoryError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import log_directories, tail
+from tfdistribute.launch.host.private_directory import JOBS
 from tfdistribute.launch.job import Job, write_job
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.slurm.scheduler import QueueEntry
-from tfdistribute.launch.slurm.script import JOBS, OUTPUT, job_script
+from tfdistribute.launch.slurm.script import OUTPUT, job_script
 from tfdistribute.launch.state import (
     QUEUED,
     STATE_FILE,
@@ -71,8 +73,8 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
         has_ended = state_of(job)["ended"] is not None
         if has_ended and not private_directory.is_locked(job["directory"]):
             # Its supervisor was killed after it had written the result.
-            _remove(job["directory"])
-        elif job["model_dir"] == model_dir:
+            private_directory.remove(job["directory"])
+        elif model_dir is not None and job["model_dir"] == model_dir:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is in use by another job: number {job["slurm_id"]} of Slurm.',
                 "Wait until it has ended, stop it by stop_job(find_job(model_dir)), or use another `model_dir`.",
@@ -80,13 +82,12 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
                 value=model_dir,
             )
     try:
-        os.makedirs(parent, exist_ok=True)
         return private_directory.new_directory(parent)
     except OSError as error:
         raise ModelDirectoryError(
-            f'`model_dir` "{model_dir}" cannot be used by a job of Slurm: "{parent}" cannot be written '
-            f"({error.strerror}).",
-            "Choose a directory that this machine and the nodes share, with space on its disk.",
+            f'A job of Slurm cannot be prepared: "{parent}" cannot be written ({error.strerror}).',
+            "Use a `model_dir`, or for remote storage a working directory, that this machine and the nodes share and "
+            "that has space on its disk.",
             argument="model_dir",
             value=model_dir,
         ) from error
@@ -140,7 +141,7 @@ def submit_job(job: Job) -> dict[str, Any]:
         }
         replace(os.path.join(job.directory, SUBMISSION_FILE), handle)
     except BaseException:
-        _remove(job.directory)
+        private_directory.remove(job.directory)
         raise
     private_directory.release(job.directory)
     return handle
@@ -150,15 +151,25 @@ def find(name: str) -> dict[str, Any] | None:
     """Find a job that runs or waits by its id, its number in Slurm, its model_dir or its log directory."""
     path = files.canonical_path(name)
     parents = [os.getcwd()] if files.is_remote(path) else [path, os.path.dirname(path), os.getcwd()]
-    for parent in dict.fromkeys(parents):
-        for job in _jobs_in(os.path.join(parent, JOBS)):
-            directories = [
-                files.canonical_path(job[each]) for each in ("model_dir", "logs") if job[each]
-            ]
-            is_named = name in (job["id"], job["slurm_id"]) or path in directories
-            if is_named and state_of(job)["ended"] is None:
-                return job
+    near = (_jobs_in(os.path.join(parent, JOBS)) for parent in dict.fromkeys(parents))
+    # Slurm is not asked about a directory, which may be that of a local job.
+    known = iter(()) if os.path.exists(path) else own_jobs()
+    for job in itertools.chain(*near, known):
+        directories = [
+            files.canonical_path(job[each]) for each in ("model_dir", "logs") if job[each]
+        ]
+        is_named = name in (job["id"], job["slurm_id"]) or path in directories
+        if is_named and state_of(job)["ended"] is None:
+            return job
     return None
+
+
+def own_jobs() -> Iterator[dict[str, Any]]:
+    """Iterate over the handles of this user's jobs that Slurm knows."""
+    directories = scheduler.own_comments()
+    parents = {os.path.dirname(each) for each in directories if os.path.isabs(each)}
+    for parent in sorted(each for each in parents if os.path.basename(each) == JOBS):
+        yield from (job for job in _jobs_in(parent) if job["directory"] in directories)
 
 
 def state_of(job: Handle) -> dict[str, Any]:
@@ -256,14 +267,8 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
         ended |= {"state": "failed", "message": error.problem, "failure": failure}
     concluded = {**values, **ended}
     write_result(concluded, [logs])
-    _remove(str(job["directory"]))
+    private_directory.remove(str(job["directory"]))
     return concluded
-
-
-def _remove(directory: str) -> None:
-    private_directory.remove(directory)
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(directory))
 
 
 def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
@@ -273,7 +278,7 @@ def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
             yield {**found, "directory": directory}
         elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:
             # Its session ended before it could submit the job. Locks of other hosts may not be seen.
-            _remove(directory)
+            private_directory.remove(directory)
 
 
 def _unknown(job: Handle) -> dict[str, Any]:

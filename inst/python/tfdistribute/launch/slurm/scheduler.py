@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -84,6 +85,15 @@ def queue_entry(job: str) -> QueueEntry | None:
     line = done.stdout.strip().splitlines()[:1]
     state, reason, nodes = [*line[0].split("|"), "", ""][:3] if line else ("", "", "")
     return QueueEntry(state, "" if reason == "None" else reason, nodes)
+
+
+def own_comments() -> list[str]:
+    """List the comments of this user's jobs in the queue; none on a machine without Slurm."""
+    if shutil.which("squeue") is None:
+        return []
+    return _run(
+        ["squeue", "--noheader", f"--user={os.getuid()}", "--format=%k"]
+    ).stdout.splitlines()
 
 
 def is_requeued(job: str, starts_before: int) -> bool:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tfdistribute.cluster.slurm import SlurmCluster
 
-# Where the private directories of jobs are below the model_dir or the working directory, which the nodes share.
-JOBS = ".jobs"
 # Output of the script in the directory of the logs.
 OUTPUT = "slurm-{}.out"
 
@@ -47,6 +45,8 @@ def job_script(
         # In names of files, Slurm replaces what follows a %.
         "output": os.path.join(logs.replace("%", "%%"), OUTPUT.format("%j")),
         "chdir": working_directory,
+        # How `own_jobs` finds it.
+        "comment": directory,
         # Variables of the session, some of them secret, do not travel.
         "export": "NONE",
     }

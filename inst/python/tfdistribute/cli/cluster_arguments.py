@@ -1,0 +1,156 @@
+"""Arguments that describe the cluster of a job: processes here, on hosts, or on nodes of Slurm."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from typing import Any
+
+from tfdistribute.cli.arguments import count
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.spec import NETWORKS, Cluster, LocalCluster
+from tfdistribute.cluster.ssh import SshCluster
+
+# Arguments that only some clusters have, by what must be given with them.
+_OF_SLURM = ("nodes", "time_limit", "partition", "account", "option", "setup", "stop_signal")
+_ONLY_WITH = {
+    "--slurm": (*_OF_SLURM, "no_requeue", "no_wait"),
+    "--hosts": ("ssh",),
+    "--hosts or --slurm": ("rscript", "python", "environment", "lease"),
+}
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    defaults = LocalCluster(workers=1)
+    add = parser.add_argument
+    add("--workers", type=count, help="processes that train, the chief included")
+    add("--ps", type=int, default=defaults.ps, help="parameter servers")
+    add("--no-evaluator", action="store_true", help="start no process that evaluates")
+    seconds = {
+        "start": "in which every task that trains must make its first step",
+        "stall": "without a step of any task after which the job counts as stalled",
+    }
+    for name, meaning in seconds.items():
+        default = getattr(defaults, f"{name}_timeout_s")
+        add(f"--{name}-timeout", type=float, default=default, help=f"seconds {meaning}")
+    add(
+        "--restarts",
+        type=int,
+        default=defaults.restarts,
+        help="how often lost tasks are restarted",
+    )
+    add("--network", choices=NETWORKS, help="where the tasks listen on this machine")
+    _add_of_hosts(parser.add_argument_group("hosts that ssh reaches"))
+    _add_of_slurm(parser.add_argument_group("nodes of Slurm"))
+
+
+def _add_of_hosts(group: Any) -> None:
+    add = group.add_argument
+    add("--hosts", help="their names, separated by commas; by default one worker each")
+    add("--ssh", type=shlex.split, help="the ssh program and its arguments")
+    add("--rscript", help="Rscript on the hosts or nodes")
+    add("--python", help="Python there; on nodes by default this one")
+    add("--environment", action="append", metavar="NAME=VALUE", help="for all tasks there")
+    add("--lease", type=float, help="seconds after which one that is out of reach is lost")
+
+
+def _add_of_slurm(group: Any) -> None:
+    add = group.add_argument
+    add("--slurm", action="store_true", help="submit the script as a job of Slurm")
+    add("--nodes", type=count, help="by default one for each worker")
+    add("--time-limit", help='such as "04:00:00"; by default that of the partition')
+    add("--partition")
+    add("--account")
+    add(
+        "--option",
+        action="append",
+        help='another option of sbatch, such as "--option=--cpus-per-task=8"',
+    )
+    add("--setup", action="append", metavar="LINE", help='line of shell, such as "module load R"')
+    add("--stop-signal", type=count, help="seconds before the time limit at which it is saved")
+    add("--no-requeue", action="store_true", help="do not queue again when the time is up")
+    add("--no-wait", action="store_true", help="return when the job is submitted")
+
+
+def cluster_mistake(arguments: argparse.Namespace) -> str | None:
+    """Say why the arguments do not describe a cluster; None if they do."""
+    if arguments.slurm and arguments.hosts is not None:
+        return "--hosts and --slurm exclude each other"
+    if not arguments.workers and not arguments.hosts and not (arguments.slurm and arguments.nodes):
+        return "--workers, --hosts or --slurm --nodes is missing"
+    is_given = {
+        "--slurm": arguments.slurm,
+        "--hosts": arguments.hosts is not None,
+        "--hosts or --slurm": arguments.slurm or arguments.hosts is not None,
+    }
+    for needed, names in _ONLY_WITH.items():
+        given = next((name for name in names if getattr(arguments, name)), None)
+        if given is not None and not is_given[needed]:
+            return f"--{given.replace('_', '-')} is given without {needed}"
+    if arguments.network is not None and is_given["--hosts or --slurm"]:
+        return "--network is for processes on this machine"
+    wrong = next((each for each in arguments.environment or () if "=" not in each), None)
+    return None if wrong is None else f"--environment {wrong!r} is not NAME=VALUE"
+
+
+def cluster_of(arguments: argparse.Namespace) -> Cluster:
+    """Return the cluster that arguments without a mistake describe.
+
+    Raises:
+        TfdistributeError: a value is out of range.
+    """
+    fields: dict[str, Any] = {
+        "ps": arguments.ps,
+        "evaluator": not arguments.no_evaluator,
+        "start_timeout_s": arguments.start_timeout,
+        "stall_timeout_s": arguments.stall_timeout,
+        "restarts": arguments.restarts,
+    }
+    if arguments.slurm:
+        return _slurm_cluster(arguments, fields)
+    if arguments.hosts is not None:
+        return _ssh_cluster(arguments, fields)
+    network = arguments.network or LocalCluster(workers=1).network
+    return LocalCluster(arguments.workers, network=network, **fields)
+
+
+def _ssh_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> SshCluster:
+    hosts = tuple(arguments.hosts.split(","))
+    return SshCluster(
+        hosts=hosts,
+        workers=arguments.workers or len(hosts),
+        python=arguments.python or "python3",
+        **_given(ssh=arguments.ssh and tuple(arguments.ssh)),
+        **_of_hosts(arguments),
+        **fields,
+    )
+
+
+def _slurm_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> SlurmCluster:
+    workers = arguments.workers or arguments.nodes
+    return SlurmCluster(
+        nodes=arguments.nodes or workers,
+        workers=workers,
+        time_limit=arguments.time_limit,
+        partition=arguments.partition,
+        account=arguments.account,
+        options=tuple(arguments.option or ()),
+        setup=tuple(arguments.setup or ()),
+        requeue=not arguments.no_requeue,
+        python=arguments.python or sys.executable,
+        **_given(stop_signal_s=arguments.stop_signal),
+        **_of_hosts(arguments),
+        **fields,
+    )
+
+
+def _of_hosts(arguments: argparse.Namespace) -> dict[str, Any]:
+    environment = dict(each.split("=", 1) for each in arguments.environment or ())
+    return _given(rscript=arguments.rscript, lease_s=arguments.lease, environment=environment)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not left to the class."""
+    return {name: value for name, value in fields.items() if value}
