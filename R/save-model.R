@@ -7,11 +7,11 @@
 #' `saveRDS()` saves only the description, which names the directory of its checkpoints.
 #'
 #' @param object A trained estimator, such as [dnn_regressor()] makes.
-#' @param path The file, a string. Its name may have any ending; `.tfd` is usual.
+#' @param path The file, a string, on this machine or on remote storage. Its name may have any ending; `.tfd` is usual.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param overwrite TRUE to replace an existing file.
-#' @param model_dir Directory of the restored model: one that does not exist, or is empty. NULL for a temporary one,
-#'   which is deleted when R ends.
+#' @param model_dir Directory of the restored model, on this machine or on remote storage: one that does not exist, or is
+#'   empty. NULL for a temporary one, which is deleted when R ends.
 #' @param trusted TRUE to load a file that holds code. Give it only for files of people whom you would let run
 #'   programs on your machine.
 #' @param ... Must be empty.
@@ -43,7 +43,7 @@
 #' * `tfdistribute_model_directory_error`: the model has not been trained, or `model_dir` is not empty.
 #' * `tfdistribute_model_error`: the file is not a model file, is damaged, was written by a newer version, or holds
 #'   code and is not trusted.
-#' * `tfdistribute_unsupported_error`: `model_dir` of `load_model()` is on remote storage.
+#' * `tfdistribute_backend_error`: nothing installed reads the scheme of `path` or `model_dir`.
 #' @references Format of the archive: <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>
 #' @seealso [export_savedmodel()] for TensorFlow Serving, [export_keras_model()], [bundle.tfdistribute_estimator()]
 #' @examplesIf tfdistribute_available()
@@ -88,24 +88,29 @@ save_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, 
 #' @export
 load_model <- function(path, model_dir = NULL, trusted = FALSE, ...) {
   check_call()
-  directory <- absolute_path(check_string(model_dir, null = TRUE))
-  is_temporary <- is.null(directory)
-  directory <- directory %||% tempfile("tfdistribute-model-")
+  wanted <- absolute_path(check_string(model_dir, null = TRUE))
   path <- path.expand(check_string(path))
-  answer <- call_backend(
-    "load_model",
-    path = path,
-    model_dir = directory,
-    trusted = check_flag(trusted)
-  )
+  trusted <- check_flag(trusted)
+  is_remote <- !is.null(wanted) && is_remote_path(wanted)
+  # Nothing of a file that does not hold a model is written to remote storage.
+  directory <- if (is.null(wanted) || is_remote) tempfile("tfdistribute-model-") else wanted
+  answer <- call_backend("load_model", path = path, model_dir = directory, trusted = trusted)
   is_restored <- FALSE
-  on.exit(if (!is_restored) unlink(directory, recursive = TRUE))
+  on.exit(if (!is_restored || is_remote) unlink(directory, recursive = TRUE))
+  files <- as.character(unlist(answer$files))
   model <- tryCatch(
-    decode_description(answer, directory),
+    {
+      code <- if (code_file %in% files) read_code(file.path(directory, code_file))
+      decode_description(answer$description, directory, files, code)
+    },
     error = function(error) abort_no_description(path, error)
   )
   call_backend("check_model", estimator = model)
-  attr(model, "temporary") <- is_temporary
+  if (is_remote) {
+    call_backend("load_model", path = path, model_dir = wanted, trusted = trusted)
+    model <- decode_description(answer$description, wanted, files, code)
+  }
+  attr(model, "temporary") <- is.null(wanted)
   is_restored <- TRUE
   model
 }
@@ -124,11 +129,9 @@ without_model_dir <- function(config) {
   config
 }
 
-# The estimator that a file describes.
-decode_description <- function(answer, directory) {
-  files <- as.character(unlist(answer$files))
-  code <- if (code_file %in% files) read_code(file.path(directory, code_file))
-  model <- decode_value(answer$description, list(directory = directory, files = files, code = code))
+# The estimator that a file describes, with its files in a directory.
+decode_description <- function(description, directory, files, code) {
+  model <- decode_value(description, list(directory = directory, files = files, code = code))
   stopifnot(
     "its description is not that of an estimator." = inherits(model, "tfdistribute_estimator")
   )

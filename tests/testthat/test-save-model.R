@@ -224,6 +224,27 @@ test_that("what cannot be saved or is not a model file is refused by name", {
   expect_snapshot(save_model(model, "m.tfd"), error = TRUE)
 })
 
+test_that("a model is restored on remote storage when its description was read, with its files there", {
+  encoded <- encode_description(wide_and_deep())
+  asked <- character()
+  local_answers(
+    load_model = function(arguments) {
+      asked <<- c(asked, arguments$model_dir)
+      list(description = encoded$description, files = as.list(names(encoded$files)))
+    },
+    check_model = function(arguments) {
+      asked <<- c(asked, "check")
+      NULL
+    }
+  )
+  model <- load_model("gs://bucket/m.tfd", "gs://bucket/model")
+  expect_identical(asked[-1], c("check", "gs://bucket/model"))
+  expect_false(dir.exists(asked[[1]]))
+  expect_identical(model$model_dir, "gs://bucket/model")
+  vocabulary <- model$dnn_feature_columns[[3]]$categorical_column$vocabulary_file
+  expect_identical(vocabulary, "gs://bucket/model/vocabularies/1.txt")
+})
+
 # The generics of bundle and vetiver, and the classes and structures that these packages give their objects: neither is
 # in Debian. vetiver_type_convert() here only puts the columns of a request in the order of the prototype.
 local_bundle <- function(frame = parent.frame()) {

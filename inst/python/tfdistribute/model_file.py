@@ -25,11 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from tfdistribute import storage
 from tfdistribute.checkpoints.contents import files_of, is_whole
-from tfdistribute.checkpoints.newest import name_newest
+from tfdistribute.checkpoints.newest import STATE, name_newest
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError
-from tfdistribute.files import NotRegularError, is_remote, open_regular, parse_json
+from tfdistribute.files import is_remote, open_regular, parse_json
 
 FORMAT = 1
 MANIFEST = "tfdistribute.json"
@@ -99,7 +100,7 @@ def write_model_file(
         ArgumentError: path exists, or cannot be written.
         ModelError: a file cannot be read, or has a name that archives of other systems do not allow.
     """
-    if os.path.exists(path) and not overwrite:
+    if storage.exists(path) and not overwrite:
         raise ArgumentError(
             f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
         )
@@ -175,7 +176,7 @@ def _expanded(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _write(path: str, manifest: Manifest, members: Mapping[str, str]) -> None:
     text = json.dumps(dataclasses.asdict(manifest), ensure_ascii=False, indent=1)
-    directory = os.path.dirname(path) or "."
+    directory = None if is_remote(path) else os.path.dirname(path) or "."
     with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
         try:
             # Members' dates are those of 1980, so that the same model gives the same file.
@@ -186,8 +187,12 @@ def _write(path: str, manifest: Manifest, members: Mapping[str, str]) -> None:
                     info.file_size = manifest.files[name]
                     with open_regular(source) as content, archive.open(info, "w") as member:
                         shutil.copyfileobj(content, member, _COPY_BYTES)
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
+            if is_remote(path):
+                storage.copy(file.name, path)
+                os.unlink(file.name)
+            else:
+                os.chmod(file.name, 0o666 & ~_umask())
+                os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)
             raise
@@ -201,14 +206,12 @@ def _umask() -> int:
 
 
 def _check_free(model_dir: str) -> None:
-    if is_remote(model_dir):
-        problem = "is on remote storage, where models are not restored"
-    elif not os.path.lexists(model_dir) or (os.path.isdir(model_dir) and not os.listdir(model_dir)):
+    is_there = storage.exists(model_dir) or os.path.islink(model_dir)
+    is_empty = storage.is_directory(model_dir) and not storage.of(model_dir).names(model_dir)
+    if not is_there or is_empty:
         return
-    else:
-        problem = "exists and is not empty"
     raise ModelDirectoryError(
-        f'`model_dir` "{model_dir}" {problem}.',
+        f'`model_dir` "{model_dir}" exists and is not empty.',
         "Name a directory that does not exist, or NULL for a temporary one.",
         argument="model_dir",
         value=model_dir,
@@ -218,8 +221,8 @@ def _check_free(model_dir: str) -> None:
 @contextlib.contextmanager
 def _opened(path: str) -> Generator[zipfile.ZipFile, None, None]:
     try:
-        file = open_regular(path)
-    except (NotRegularError, OSError) as error:
+        file = storage.of(path).open(path)
+    except OSError as error:
         reason = error.strerror or "it is not a regular file"
         raise ArgumentError(
             f'`path` "{path}" cannot be read: {reason}.', argument="path", value=path
@@ -249,8 +252,7 @@ def _verified(archive: zipfile.ZipFile, path: str) -> Manifest:
         raise _broken(path, f"it has {len(members)} members")
     for member in members:
         _check_member(member, path)
-    whole_bytes = os.fstat(cast("Any", archive.fp).fileno()).st_size
-    if sum(member.file_size for member in members) > whole_bytes:
+    if sum(member.file_size for member in members) > storage.of(path).status(path).size:
         raise _broken(path, "its members overlap")
     manifest = _manifest(archive, path)
     found = sorted((member.filename, member.file_size) for member in members)
@@ -304,8 +306,10 @@ def _manifest(archive: zipfile.ZipFile, path: str) -> Manifest:
 
 
 def _restore(archive: zipfile.ZipFile, manifest: Manifest, path: str, model_dir: str) -> None:
-    parent = os.path.dirname(os.path.abspath(model_dir))
-    os.makedirs(parent, exist_ok=True)
+    parent = None
+    if not is_remote(model_dir):
+        parent = os.path.dirname(os.path.abspath(model_dir))
+        os.makedirs(parent, exist_ok=True)
     made = tempfile.mkdtemp(prefix=".tfdistribute-", dir=parent)
     try:
         for name in manifest.files:
@@ -316,8 +320,12 @@ def _restore(archive: zipfile.ZipFile, manifest: Manifest, path: str, model_dir:
         if not is_whole(os.path.join(made, manifest.checkpoint)):
             raise _broken(path, "its checkpoint does not hold what was written")
         name_newest(made, manifest.checkpoint)
-        os.chmod(made, 0o777 & ~_umask())
-        os.rename(made, model_dir)
+        if is_remote(model_dir):
+            storage.copy_directory(made, model_dir, last=(STATE,))
+            shutil.rmtree(made)
+        else:
+            os.chmod(made, 0o777 & ~_umask())
+            os.rename(made, model_dir)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise

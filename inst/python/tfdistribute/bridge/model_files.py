@@ -10,7 +10,6 @@ from typing import Any
 from tfdistribute import history_file, storage, versions
 from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.checkpoints.contents import files_of
-from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.model_file import read_model_file, write_model_file
 from tfdistribute.training.model_directory import SIGNATURE, require_checkpoint
@@ -79,13 +78,6 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
     Returns:
         The ``description``, the names of the ``files``, and the ``versions`` of the programs that wrote the file.
     """
-    if is_remote(model_dir):
-        raise UnsupportedError(
-            f'load_model() writes local files, and `model_dir` is "{model_dir}".',
-            "Load the model into a directory of this machine, and copy that.",
-            argument="model_dir",
-            value=model_dir,
-        )
     manifest = read_model_file(path, model_dir, trusted=trusted)
     return {
         "description": manifest.description,

@@ -14,7 +14,7 @@ from support.gcs_store import BUCKET, REFUSED, Store
 from tfdistribute import history_file
 from tfdistribute.bridge import model_files
 from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step
-from tfdistribute.errors import BackendError, ModelDirectoryError, UnsupportedError
+from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError, ModelError
 from tfdistribute.models import Model
 from tfdistribute.training import (
     EvalSpec,
@@ -127,9 +127,36 @@ def test_a_model_in_a_bucket_is_saved_in_one_file(bucket: Store, tmp_path: Path)
     assert (
         read_history(copy)["training"]["loss"] == read_history(model.model_dir)["training"]["loss"]
     )
-    with pytest.raises(UnsupportedError, match="writes local files") as caught:
-        model_files.load_model(path, f"gs://{BUCKET}/restored", trusted=False)
-    assert "copy that" in str(caught.value.remedy)
+
+
+def test_a_model_file_is_written_to_a_bucket_and_restored_in_one(
+    bucket: Store, tmp_path: Path
+) -> None:
+    model, place = described("original"), f"gs://{BUCKET}/files/model.tfd"
+    train(model, SETTINGS, hooks.source(), steps=2)
+    model_files.save_model(model.model_dir, place, "linear_regressor", {}, {}, {})
+    assert bucket.names("files/") == ["files/model.tfd"]
+    with pytest.raises(ArgumentError, match="exists"):
+        model_files.save_model(model.model_dir, place, "linear_regressor", {}, {}, {})
+    restored = described("restored")
+    model_files.load_model(place, restored.model_dir, trusted=False)
+    assert_identical(variables(restored.model_dir), variables(model.model_dir))
+    # The file that names the checkpoint is the last.
+    times = {name: bucket.path(name).stat().st_mtime_ns for name in bucket.names("restored/")}
+    assert max(times, key=lambda name: times[name]) == "restored/checkpoint"
+    train(restored, SETTINGS, hooks.source(), steps=1)
+    assert global_step(restored.model_dir) == 3
+    with pytest.raises(ModelDirectoryError, match="exists and is not empty"):
+        model_files.load_model(place, restored.model_dir, trusted=False)
+    content = bytearray(bucket.path("files/model.tfd").read_bytes())
+    content[len(content) // 2] ^= 1
+    bucket.path("files/damaged.tfd").write_bytes(content)
+    with pytest.raises(ModelError, match="is not a whole model file"):
+        model_files.load_model(f"gs://{BUCKET}/files/damaged.tfd", described("no").model_dir, False)
+    with pytest.raises(ArgumentError, match="cannot be read"):
+        model_files.load_model(f"gs://{BUCKET}/files/none.tfd", described("no").model_dir, False)
+    assert bucket.names("no/") == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_losses_are_written_with_checkpoints_and_agree_with_the_newest_after_a_kill(
