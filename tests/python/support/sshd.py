@@ -27,11 +27,19 @@ class Hosts:
         names: Their names in the configuration of ssh.
         hosts: The hosts.
         ssh: A program that is ssh with that configuration, run on a host of its own.
+        servers: Process ids of the servers.
     """
 
     names: list[str]
     hosts: list[Host]
     ssh: str
+    servers: list[int]
+
+    def mount(self, number: int, directory: Path) -> None:
+        """Mount a disk of a host's own; only with networks, which come with own mounts."""
+        disk = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(directory)]
+        command = ["nsenter", f"--mount=/proc/{self.servers[number]}/ns/mnt", *disk]
+        subprocess.run(command, check=True, capture_output=True, timeout=20)
 
     def processes(self, number: int) -> list[str]:
         """Command lines of a host's processes besides those of sshd; only with networks."""
@@ -62,18 +70,20 @@ def ssh_hosts(directory: Path, count: int = 2) -> Iterator[Hosts]:
         # Where sshd separates privileges.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     with several_hosts(count + 1) as (client, *hosts), contextlib.ExitStack() as stack:
-        for name, host in zip(names, hosts, strict=True):
+        servers = [
             stack.enter_context(_server(directory, name, host))
+            for name, host in zip(names, hosts, strict=True)
+        ]
         _write_config(directory, names, hosts)
         program = directory / "ssh"
         command = [*client.prefix, "ssh"]
         program.write_text(f'#!/bin/sh\nexec {" ".join(command)} -F {directory}/config "$@"\n')
         program.chmod(0o755)
-        yield Hosts(names, hosts, str(program))
+        yield Hosts(names, hosts, str(program), servers)
 
 
 @contextlib.contextmanager
-def _server(directory: Path, name: str, host: Host) -> Iterator[None]:
+def _server(directory: Path, name: str, host: Host) -> Iterator[int]:
     assert _SSHD is not None
     _key(directory / f"{name}-key")
     config = directory / f"{name}-sshd"
@@ -99,7 +109,7 @@ def _server(directory: Path, name: str, host: Host) -> Iterator[None]:
         )
     try:
         _wait_for(host, server, directory / f"{name}.log")
-        yield
+        yield server.pid
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGTERM)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tfdistribute.errors import LostPeerError, PortError, TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.deadlines import Overdue
 from tfdistribute.launch.host.logs import tail
+from tfdistribute.launch.places.place import Place
 from tfdistribute.launch.restart_policy import is_transient
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
@@ -37,13 +38,13 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
 
 
 def diagnose_late_start(
-    late: Overdue, tasks: Sequence[TaskProcess], suspended: str
+    late: Overdue, tasks: Sequence[TaskProcess], obstacles: str
 ) -> dict[str, Any]:
     """Describe the failure of a job in which tasks never reached their first step."""
     states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
         f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
-        f"{late.seconds:g}): {states}.{suspended}",
+        f"{late.seconds:g}): {states}.{obstacles}",
         f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
         argument="start_timeout_s",
         value=f"{late.seconds:g}",
@@ -64,12 +65,22 @@ def diagnose_stall(
     return with_log(failures.error_failure(error, tasks[0].view), tasks[0])
 
 
-def describe_suspended(tasks: Iterable[TaskProcess]) -> str:
-    """Name the tasks whose processes are suspended, in sentences that follow another one; "" if none is."""
-    return "".join(
+def describe_obstacles(tasks: Sequence[TaskProcess]) -> str:
+    """Name suspended processes and full disks, in sentences that follow another one; "" if there are none."""
+    suspended = [
         f" The process of {task.name} (pid {task.view.pid}) is suspended, as by SIGSTOP."
         for task in tasks
         if task.is_suspended()
+    ]
+    full = [place for place in dict.fromkeys(task.place for task in tasks) if place.lacks_space()]
+    return "".join([*suspended, *(f" {describe_full_disk(place)}" for place in full)])
+
+
+def describe_full_disk(place: Place) -> str:
+    """Name the disk of a place that is full."""
+    return (
+        f'The disk with "{place.directory}" on {place.host} is full: what tasks there report is lost. Free space '
+        "there."
     )
 
 

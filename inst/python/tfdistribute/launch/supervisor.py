@@ -255,14 +255,14 @@ class Supervisor:
             self._patience += 1
             return
         # The states are taken before the tasks are interrupted, their logs afterwards.
-        suspended = diagnosis.describe_suspended(self.tasks)
-        failure = diagnosis.diagnose_late_start(late, tasks, suspended)
+        obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
+        failure = diagnosis.diagnose_late_start(late, tasks, obstacles)
         self._dump_stacks(late, failure["problem"])
         self._fail(diagnosis.with_log(failure, tasks[0]))
 
     def _handle_stall(self, problem: str, late: Overdue, tasks: list[TaskProcess]) -> None:
-        suspended = diagnosis.describe_suspended(self.tasks)
-        problem = f"{problem} in `stall_timeout_s` = {late.seconds:g} seconds.{suspended}"
+        obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
+        problem = f"{problem} in `stall_timeout_s` = {late.seconds:g} seconds.{obstacles}"
         self._dump_stacks(late, problem)
         if self.state.restarts < self.policy.restarts:
             self._restart(tasks, problem)

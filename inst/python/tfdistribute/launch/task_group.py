@@ -13,6 +13,7 @@ from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError
+from tfdistribute.launch import diagnosis
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.processes import END_S
 from tfdistribute.launch.places import Place, open_places, places_of
@@ -48,6 +49,7 @@ class TaskGroup:
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
+        self._full: set[Place] = set()
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
@@ -151,11 +153,12 @@ class TaskGroup:
             ],
             {
                 **place.environment,
-                "TMPDIR": place.path(self._temporary, home),
                 # What a script prints is in the log at once.
                 "PYTHONUNBUFFERED": "1",
                 **self.job.environment,
                 **self._gpus.get(task.task, {}),
+                # On a host, below the TMPDIR of the cluster.
+                "TMPDIR": place.path(self._temporary, home),
                 **own,
             },
             self.job.working_directory,
@@ -168,9 +171,17 @@ class TaskGroup:
         """Read new events and exit codes of all tasks."""
         for place in self._places:
             place.poll()
+        self._note_full_disks()
         now = time.monotonic()
         for task in self.tasks:
             task.poll(now)
+
+    def _note_full_disks(self) -> None:
+        full = {place for place in self._places if place.lacks_space()}
+        for place in full - self._full:
+            task = next(task for task in self.tasks if task.place is place)
+            task.view.notes.append(diagnosis.describe_full_disk(place))
+        self._full = full
 
     def close(self) -> None:
         """Wait until nothing is left of the job on any host."""

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.job_fakes import fake_job, processes_of, result, row, state_when
+from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state_when
 from support.remote_hosts import fake_ssh, mark, marked, soon
+from support.small_disks import small_disk
 
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import Job
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.jobs
 
 SECRET = "planted-secret"
 LONG = (("train", 3), ("sleep", 60))
+ROLES = ("chief", "worker")
 
 
 def job_on_hosts(directory: Path, acts: dict[str, Any], *hosts: str, **fields: Any) -> Job:
@@ -138,6 +140,33 @@ def test_a_host_that_stays_away_fails_the_job_and_is_named(mark: Path):
             "worker 0 was lost with its host once-b: it cannot be reached. It was restarted 1 time."
         )
         assert state["failure"]["host"] == "once-b"
+
+
+def test_a_host_that_is_lost_while_it_gets_files_is_named_at_once(mark: Path):
+    with running(job_on_hosts(mark, {}, "node-a", "short-b"), mark) as job:
+        state = result(job, 20)
+        assert state["failure"]["problem"] == (
+            '`hosts` holds "short-b", which cannot be used: the connection to it ended.'
+        )
+
+
+def test_a_full_disk_for_temporary_files_is_named_with_its_host_and_folder(mark: Path):
+    acts = {name: (("train", 3), ("wait_for", str(mark / "go")), *TRAINS) for name in ROLES}
+    with small_disk(mark / "disk", 4) as disk:
+        if not disk.is_real:
+            pytest.skip("needs permission to mount")
+        cluster = {"environment": {"TMPDIR": str(disk.path)}}
+        with running(job_on_hosts(mark, acts, cluster=cluster), mark) as job:
+            state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
+            disk.fill()
+            state = state_when(job, lambda state: any("is full" in each for each in state["notes"]))
+            (note,) = [each for each in state["notes"] if "on node-b is full" in each]
+            assert note.startswith(f'worker 0: The disk with "{disk.path}/tfdistribute-job-')
+            assert note.endswith("what tasks there report is lost. Free space there.")
+            disk.empty()
+            (mark / "go").touch()
+            assert result(job, 20)["state"] == "done"
+        assert list(disk.path.iterdir()) == []
 
 
 def test_all_that_is_wrong_with_the_hosts_is_told_at_once(mark: Path):

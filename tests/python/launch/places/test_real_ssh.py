@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from support.fault_jobs import TASK
 from support.hosts import can_have_networks
 from support.job_fakes import TRAINS, fake_job, result, row, state_when
 from support.remote_hosts import soon
+from support.small_disks import small_disk
 from support.sshd import Hosts, has_sshd, ssh_hosts
 
+from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.launch.job_handle import reap_supervisors
 from tfdistribute.launch.start import start_supervisor
 
@@ -37,7 +43,7 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
 def start(
     directory: Path, hosts: Hosts, acts: dict[str, Any], *names: str, **fields: Any
 ) -> dict[str, Any]:
-    cluster = {
+    cluster: dict[str, Any] = {
         "kind": "ssh",
         "hosts": list(names) or hosts.names,
         "workers": len(names) or 2,
@@ -45,9 +51,9 @@ def start(
         "ssh": [hosts.ssh],
         "python": sys.executable,
         "lease_s": LEASE_S,
-        **fields,
+        **fields.pop("cluster", {}),
     }
-    return start_supervisor(fake_job(directory, acts, cluster=cluster))
+    return start_supervisor(fake_job(directory, acts, cluster=cluster, **fields))
 
 
 def assert_nothing_is_left(hosts: Hosts, seconds: float = 8) -> None:
@@ -90,7 +96,7 @@ def test_what_is_wrong_with_ssh_is_told_of_all_hosts_at_once(tmp_path: Path, hos
 
 
 def test_a_host_without_that_python_is_named(tmp_path: Path, hosts: Hosts):
-    job = start(tmp_path, hosts, {}, python="/no/python")
+    job = start(tmp_path, hosts, {}, cluster={"python": "/no/python"})
     problem = result(job, 40)["failure"]["problem"]
     assert problem.count("it has no /no/python on the PATH of a login without a terminal") == 2
 
@@ -113,3 +119,54 @@ def test_a_cut_cable_ends_the_tasks_on_both_sides_and_a_mended_one_heals_the_job
     assert state["state"] == "done", state["failure"]
     assert any("was lost with its host node-b" in note for note in state["notes"])
     assert_nothing_is_left(hosts)
+
+
+@pytest.mark.skipif(not can_have_networks(), reason="needs network namespaces")
+def test_a_host_with_another_disk_under_the_same_name_is_named_before_a_task_starts(
+    tmp_path: Path, hosts: Hosts
+):
+    model_dir = tmp_path / "model"
+    model_dir.mkdir()
+    hosts.mount(1, model_dir)
+    began = time.monotonic()
+    state = result(start(tmp_path, hosts, {}), 40)
+    # The hosts get five seconds to see the file.
+    assert time.monotonic() - began < LEASE_S + 10
+    assert state["failure"]["problem"] == (
+        f'node-b does not see what this machine wrote into `model_dir` "{model_dir}", or may not write there.'
+    )
+    assert "share under one path" in state["failure"]["remedy"]
+    assert {each["pid"] for each in state["tasks"]} == {None}
+    assert list(model_dir.glob(".shared-*")) == []
+    assert_nothing_is_left(hosts)
+
+
+@pytest.mark.usefixtures("own_temporary_directory")
+def test_a_full_disk_under_the_checkpoints_is_named_with_its_host_and_ends_the_job(
+    tensorflow: ModuleType, tmp_path: Path
+):
+    model_dir = tmp_path / "custom" / "model"
+    model_dir.parent.mkdir()
+    config = {"train_distribute": {"kind": "multi_worker"}}
+    options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": config}
+    with small_disk(model_dir, 4) as disk, ssh_hosts(tmp_path) as hosts:
+        stand_in = {} if disk.is_real else {"full_at": 20}
+        command = [sys.executable, str(TASK), str(tmp_path), json.dumps({**options, **stand_in})]
+        environment = {name: os.environ.get(name, "") for name in ("PYTHONPATH", "PATH")}
+        fields = {"model_dir": str(model_dir), "command": command, "environment": environment}
+        job = start(tmp_path, hosts, {}, **fields)
+        state_when(job, lambda _: (tmp_path / "arrived-0").exists(), 100)
+        disk.fill()
+        filled = time.monotonic()
+        (tmp_path / "go-0").touch()
+        state = result(job, 60)
+        # The lease does not matter here: a few steps are left to the next checkpoint.
+        assert time.monotonic() - filled < LEASE_S + 5
+        failure = state["failure"]
+        assert (failure["task"], failure["host"]) == ("chief 0", "node-a"), failure
+        assert failure["kind"] == "model_directory"
+        assert f'The disk that holds `model_dir` "{model_dir}" is full.' in failure["problem"]
+        assert "Free space there or choose another `model_dir`" in failure["remedy"]
+        assert is_whole(str(model_dir / "model.ckpt-10"))
+        assert_nothing_is_left(hosts)
+        reap_supervisors()

@@ -14,7 +14,8 @@ from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.places.opening import PYTHON, connect, open_hosts
 from tfdistribute.launch.places.place import Place
 from tfdistribute.launch.places.preflight import Needs, check_hosts
-from tfdistribute.launch.places.remote import RemotePlace, Transport
+from tfdistribute.launch.places.remote import RemotePlace
+from tfdistribute.launch.places.transport import Transport
 from tfdistribute.rules import Finding
 
 # How long an agent that started nothing may take to end.

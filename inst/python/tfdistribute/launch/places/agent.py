@@ -176,8 +176,7 @@ class Agent:
     """The agent's state and its loop."""
 
     def __init__(self, directory: str, lease_s: float) -> None:
-        self.directory, self.lease_s = directory, lease_s
-        self.heard = time.monotonic()
+        self.directory, self.lease_s, self.heard = directory, lease_s, time.monotonic()
         self.processes: dict[int, Process] = {}
         self.digests: dict[str, Any] = {}
         # Nothing else may write into the protocol.
@@ -240,7 +239,8 @@ class Agent:
 
     def _do_alive(self, message: Any, data: bytes) -> None:
         running = {number: process.activity() for number, process in self.processes.items()}
-        self._send({"op": "alive", "activities": running})
+        free = shutil.disk_usage(self.directory).free
+        self._send({"op": "alive", "activities": running, "free": free})
 
     def _do_file(self, message: Any, data: bytes) -> None:
         """Append bytes to a new file; the last ones are answered by its digest."""

@@ -28,9 +28,13 @@ _MAX_SAID_BYTES = 1 << 14
 _BEAT_S = 1.0
 
 
-def agent_command(python: str, lease_s: float, job: str) -> list[str]:
-    """Return the command that reads the agent of a job from its standard input and runs it."""
-    return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
+def agent_command(python: str, lease_s: float, job: str, temporary: str | None = None) -> list[str]:
+    """Return the command that reads the agent of a job from its standard input and runs it.
+
+    ``temporary`` is the directory for its files; None for that of the host.
+    """
+    where = [] if temporary is None else ["env", f"TMPDIR={temporary}"]
+    return [*where, python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
 
 
 class Connection:

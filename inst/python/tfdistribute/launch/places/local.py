@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tfdistribute.cluster import ports
 from tfdistribute.launch.host import hardware, processes
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.processes import Activity
-from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
+from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
 
 # In a private network every port is free.
 _FIRST_PRIVATE_PORT = 2222
@@ -43,6 +44,12 @@ class LocalPlace(Place):
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
         """List the GPUs of this machine that CUDA_VISIBLE_DEVICES leaves."""
         return hardware.available_gpus({**os.environ, **environment})
+
+    def lacks_space(self) -> bool:
+        """Return whether few bytes are free."""
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(self.directory).free < LEAST_BYTES
+        return False
 
     def free_ports(self, count: int) -> Sequence[int]:
         """Find free ports; always the same in a private network."""

@@ -40,11 +40,16 @@ def open_hosts(
         raise _as_error(errors)
     for host in hosts:
         host.put(files)
-    is_sent = hosts[0].wait(lambda: is_over() or all(each.has_files() for each in hosts), FILES_S)
+
+    def is_settled() -> bool:
+        return is_over() or all(each.has_files() or each.lost is not None for each in hosts)
+
+    hosts[0].wait(is_settled, FILES_S)
     if is_over():
         return None
-    if not is_sent:
-        raise next((each.problem() for each in hosts if not each.has_files()), hosts[0].problem())
+    without = next((each for each in hosts if not each.has_files()), None)
+    if without is not None:
+        raise without.problem()
     return [f"{each.message} {each.fix}" for each in found]
 
 

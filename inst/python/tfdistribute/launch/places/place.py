@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from tfdistribute.launch.host.processes import Activity
 
+# With fewer bytes a disk counts as full.
+LEAST_BYTES = 1 << 14
+
 
 @dataclass(frozen=True)
 class StartOptions:
@@ -98,6 +101,10 @@ class Place(ABC):
     @abstractmethod
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
         """List the GPUs that tasks with these variables may use, as CUDA_VISIBLE_DEVICES names them."""
+
+    @abstractmethod
+    def lacks_space(self) -> bool:
+        """Return whether the disk with ``directory`` is full: what tasks report is lost then."""
 
     @abstractmethod
     def free_ports(self, count: int) -> Sequence[int]:

@@ -13,6 +13,7 @@ from tfdistribute import __version__, versions
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.places.questions import Probe
 from tfdistribute.launch.places.remote import RemotePlace
+from tfdistribute.launch.places.transport import SPACE_REMEDY
 from tfdistribute.rules import Finding
 
 # How long a file in model_dir may take to be seen by all hosts, and R to start.
@@ -65,7 +66,7 @@ def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
         same = boots[str(host.facts.get("boot")) + str(host.facts.get("addresses"))]
         if same is not host and host.facts:
             text = f"{host.host} and {same.host} are the same machine: their tasks share its cores and GPUs."
-            found.append(Finding("hosts", text, "Name each machine once.", "warning"))
+            found.append(Finding("hosts", text, host.transport.when_twice, "warning"))
     return found
 
 
@@ -140,9 +141,7 @@ class _Check:
         free, needed = facts["free_bytes"], self.needs.bytes
         if free < 2 * needed:
             text = f"has {free >> 20} MB free in {facts['temporary']}, and the job's data has {needed >> 20} MB."
-            self.say(
-                "hosts", text, "Free space there, or set TMPDIR in the host's ~/.ssh/environment."
-            )
+            self.say("hosts", text, SPACE_REMEDY)
         wanted, gpus = (
             self.needs.devices.get(self.host.host, 0),
             self.host.gpus(self.needs.environment),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute.errors import ClusterError
@@ -15,9 +15,10 @@ from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.private_directory import digest_of
 from tfdistribute.launch.places.connection import Connection, agent_command, wait_for_any
-from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
+from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
 from tfdistribute.launch.places.questions import ANSWER_S, Probe
 from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
+from tfdistribute.launch.places.transport import SPACE_REMEDY, Transport
 
 _TICK_S = 0.25
 # How long ssh may take to connect.
@@ -25,30 +26,8 @@ CONNECT_S = 25.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
 
-
-@dataclass(frozen=True)
-class Transport:
-    """How a host is reached.
-
-    Args:
-        command: Turns the agent's command into the one that runs it on the host.
-        explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
-        python: Python of the agent.
-        lease_s: Seconds without a sign of life after which each end gives up the other.
-        argument: The argument of the cluster that names the host.
-        subject: The host as the subject of a relative clause.
-        check: What to do when the reason for a loss is not known.
-        ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
-    """
-
-    command: Callable[[Sequence[str]], Sequence[str]]
-    explain: Callable[[str], tuple[str, str] | None] = field(default=lambda said: None)
-    python: str = "python3"
-    lease_s: float = 30.0
-    argument: str = "hosts"
-    subject: str = "This host"
-    check: str = "Check that the host runs."
-    ignores_end: bool = False
+# What the agent says that cannot write its files, or finds no directory for them.
+_NO_SPACE = re.compile("No space left on device|No usable temporary directory")
 
 
 class RemotePlace(Place):
@@ -68,7 +47,7 @@ class RemotePlace(Place):
         self.address = ""
         self.directory = ""
         self.facts: dict[str, Any] = {}
-        self._transport = transport
+        self.transport = transport
         self._home = home
         # The private directory has the same name on every host, and after a loss: tasks know their job by it.
         self._job = os.path.basename(home) or "check"
@@ -76,6 +55,7 @@ class RemotePlace(Place):
         self._all.append(self)
         self.connection: Connection | None = None
         self._number = 0
+        self._free_bytes = LEAST_BYTES
         self._processes: dict[int, RemoteProcess] = {}
         self._answers: dict[int, dict[str, Any]] = {}
         self._files: list[str] = []
@@ -86,16 +66,15 @@ class RemotePlace(Place):
     def connect(self) -> None:
         """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
         self.hello = {}
-        command = self._transport.command(
-            agent_command(self._transport.python, self._transport.lease_s, self._job)
-        )
+        how = self.transport
+        command = how.command(agent_command(how.python, how.lease_s, self._job, how.temporary))
         try:
-            self.connection = Connection(command, self._transport.lease_s, self._take)
+            self.connection = Connection(command, self.transport.lease_s, self._take)
         except OSError as error:
             raise ClusterError(
                 f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
                 f"Install {os.path.basename(command[0])}, or give its path.",
-                argument=self._transport.argument,
+                argument=self.transport.argument,
                 value=command[0],
             ) from error
 
@@ -117,20 +96,22 @@ class RemotePlace(Place):
     def why_lost(self) -> tuple[str, str]:
         """Say why the host is out of reach, as the end of a sentence, and what to do."""
         said = "" if self.connection is None else self.connection.said.strip()
-        explained = None if self.hello else self._transport.explain(said)
+        if re.search(_NO_SPACE, said):
+            return "it has no space for temporary files", SPACE_REMEDY
+        explained = None if self.hello else self.transport.explain(said)
         if explained is not None:
             return explained
         last = f" ({said.splitlines()[-1]})" if said else ""
         why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
-        return f"{why}{last}", self._transport.check
+        return f"{why}{last}", self.transport.check
 
     def problem(self) -> ClusterError:
         """Describe why the host is out of reach."""
         why, remedy = self.why_lost()
         return ClusterError(
-            f"{self._transport.subject} cannot be used: {why}.",
+            f"{self.transport.subject} cannot be used: {why}.",
             remedy,
-            argument=self._transport.argument,
+            argument=self.transport.argument,
             value=self.host,
         )
 
@@ -171,6 +152,7 @@ class RemotePlace(Place):
         elif kind == "answer":
             self._answers[number] = message
         elif kind == "alive":
+            self._free_bytes = int(message["free"])
             for each, values in message["activities"].items():
                 if int(each) in self._processes:
                     self._processes[int(each)].take_activity(values)
@@ -240,6 +222,10 @@ class RemotePlace(Place):
         chosen = environment.get(hardware.VISIBLE, self.facts.get("visible_gpus"))
         return hardware.visible_gpus(chosen, int(self.facts.get("gpus", 0)))
 
+    def lacks_space(self) -> bool:
+        """Return what the last sign of life told."""
+        return self._free_bytes < LEAST_BYTES
+
     def free_ports(self, count: int) -> Sequence[int]:
         """Find free ports on the host."""
         return self.probe("ports", count)
@@ -258,7 +244,7 @@ class RemotePlace(Place):
             self.connect()
             self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
             if self.is_connected:
-                seconds = self._transport.lease_s + ANSWER_S
+                seconds = self.transport.lease_s + ANSWER_S
                 self.probe("gone", former, seconds, seconds=seconds + ANSWER_S)
                 self.put(self._files)
                 self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
@@ -304,7 +290,7 @@ class RemotePlace(Place):
                 "environment": dict(environment or {}),
                 "directory": directory,
                 "cores": list(cores),
-                "ignores_end": self._transport.ignores_end,
+                "ignores_end": self.transport.ignores_end,
                 "log": f"logs/{number}",
                 "events": f"events/{number}" if events is None else events,
             }

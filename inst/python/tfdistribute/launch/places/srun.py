@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tfdistribute.cluster.slurm import SlurmCluster
-from tfdistribute.launch.places.remote import Transport
+from tfdistribute.launch.places.transport import Transport
 
 # A step beside others, with all cores, memory and GPUs of the job on its node. It waits only this long for its start.
 _START_S = 20
@@ -52,6 +52,8 @@ def transport_to(node: str, cluster: SlurmCluster) -> Transport:
         argument="nodes",
         subject=f"The node {node} of this job",
         check="See `sinfo` for the state of the node.",
+        when_twice="Let Slurm know each machine as one node.",
+        temporary=cluster.environment.get("TMPDIR"),
         # scancel and a preemption send it to all processes, before the chief could save a checkpoint.
         ignores_end=True,
     )

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from tfdistribute.cluster.ssh import SshCluster
-from tfdistribute.launch.places.remote import Transport
+from tfdistribute.launch.places.transport import Transport
 
 # The first value of an option counts, so those of the user cannot weaken these.
 _OPTIONS = (
@@ -70,6 +70,7 @@ def transport_to(host: str, cluster: SshCluster) -> Transport:
         python=python,
         lease_s=cluster.lease_s,
         subject=f'`hosts` holds "{host}", which',
+        temporary=cluster.environment.get("TMPDIR"),
         check="Check that the host runs and that ssh works without a question.",
     )
 
