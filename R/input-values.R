@@ -20,26 +20,23 @@ column_reader <- function(data, column, fill_value = NULL, collect = new_garbage
     switch(
       column$type,
       string = encode_strings(values),
-      integer = as_numpy(
-        if (is.factor(values)) as.integer(values) - 1L else strip_attributes(values)
-      ),
-      logical = as_numpy(strip_attributes(values) + 0L),
-      as_numpy(strip_attributes(values))
+      integer = plain_array(if (is.factor(values)) as.integer(values) - 1L else values),
+      logical = plain_array(values + 0L),
+      plain_array(values)
     )
   }
 }
 
-# A function that frees the memory of conversions when they exceed `limit` bytes. R frees a converted column only after
-# Python's array, and the array only when R finds that nothing refers to it: two garbage collections. R itself would
-# wait until there is as much garbage as data.
+# A function that frees the memory of conversions when they exceed `limit` bytes: R itself would wait until there is as
+# much garbage as data. Python has released the arrays of the last columns by then, and R's collection of new values,
+# which takes milliseconds, is enough.
 new_garbage_collector <- function(limit = 64 * 2^20) {
   state <- new.env(parent = emptyenv())
   state$bytes <- 0
   function(bytes) {
     state$bytes <- state$bytes + bytes
     if (state$bytes > limit) {
-      gc()
-      gc()
+      gc(full = FALSE)
       state$bytes <- bytes
     }
   }
@@ -54,19 +51,21 @@ encode_strings <- function(values) {
     if (!all(kept)) {
       codes <- cumsum(kept)[codes]
     }
-    return(list(codes = as_numpy(codes - 1L), labels = as_numpy(enc2utf8(labels[kept]))))
+    return(list(codes = plain_array(codes - 1L), labels = plain_array(enc2utf8(labels[kept]))))
   }
-  values <- strip_attributes(values)
+  values <- plain_array(values)
   labels <- unique(as.vector(values))
   codes <- match(values, labels) - 1L
   dim(codes) <- dim(values)
-  list(codes = as_numpy(codes), labels = as_numpy(enc2utf8(labels)))
+  list(codes = plain_array(codes), labels = plain_array(enc2utf8(labels)))
 }
 
-# The values without attributes except dimensions.
-strip_attributes <- function(values) {
-  dimensions <- dim(values)
-  attributes(values) <- NULL
-  dim(values) <- dimensions
+# The values as an array without other attributes, copied at most once. reticulate makes a NumPy array of it that shares
+# its memory.
+plain_array <- function(values) {
+  plain <- list(dim = dim(values) %||% length(values))
+  if (!identical(attributes(values), plain)) {
+    attributes(values) <- plain
+  }
   values
 }

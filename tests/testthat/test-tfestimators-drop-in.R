@@ -173,7 +173,7 @@ test_that("arrays of NumPy, and nested lists, are columns", {
   expect_identical(nested$columns$sequence$shape, c(3L, 1L))
   expect_identical(nested$columns$response$shape, 3L)
   values <- column_reader(nested$data, nested$columns$sequence)()
-  expect_identical(as.vector(aperm(reticulate::py_to_r(values))), c(1, 2, 3, 4, 5, 6))
+  expect_identical(as.vector(aperm(values)), c(1, 2, 3, 4, 5, 6))
   pixels <- matrix(c(1, 2, 3, 4, 5, 6, 7, 8), 4)
   from_r <- numpy_input_fn(pixels, 1:4)
   expect_identical(names(from_r$columns), c("x", "y"))

@@ -59,6 +59,7 @@ def test_metrics_are_those_of_all_rows(
     monkeypatch.setattr(history, "REPORT_EVERY_S", 0)
     # Evaluations read batches of five rows.
     monkeypatch.setattr(description, "PREDICTED_ROWS", 5)
+    monkeypatch.setattr("tfdistribute.engine.passes.row_pass.MOST_ROWS", 5)
     fields = {
         "kind": "linear_classifier",
         "feature_columns": [{"kind": "numeric", "key": "x"}],

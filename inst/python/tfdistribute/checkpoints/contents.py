@@ -62,7 +62,7 @@ def is_whole(prefix: str) -> bool:
     Args:
         prefix: Path without the ending, such as "models/m/model.ckpt-200".
     """
-    signature = _signature(prefix)
+    signature = signature_of(prefix)
     known = _verified.get(prefix)
     if known is not None and known[0] == signature:
         return known[1]
@@ -85,7 +85,8 @@ def files_of(prefix: str) -> list[str]:
     return [os.path.join(directory, each) for each in names if each.startswith(endings)]
 
 
-def _signature(prefix: str) -> object:
+def signature_of(prefix: str) -> object:
+    """Return what changes with the files of a checkpoint: their names, sizes and times."""
     found: list[tuple[str, storage.Status]] = []
     for file in files_of(prefix):
         try:

@@ -39,8 +39,8 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine import losses, metrics, model_graphs, model_inputs, tpu
-from tfdistribute.engine.many_steps.gathering_estimator import GatheringEstimator
 from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
+from tfdistribute.engine.passes.evaluating_estimator import EvaluatingEstimator
 from tfdistribute.engine.repairs import custom_gradients, keras_classes, replicated_variables
 
 DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -99,12 +99,11 @@ class EstimatorOptions:
     turns: SplitOptions = SplitOptions()
 
 
-class DistributedEstimator(GatheringEstimator):
+class DistributedEstimator(EvaluatingEstimator):
     """An Estimator of any class after ``adopt()``."""
 
     options: EstimatorOptions
     _session: TrainSession | None = None
-    _shard: tuple[Exchange, str | None] | None = None
     _observer: Callable[[dict[str, Any], float], Any] | None = None
     _receiver: Any = None
 
@@ -238,35 +237,6 @@ class DistributedEstimator(GatheringEstimator):
         if self._receiver is not None:
             spec = _with_default_signature(spec, self._receiver)
         return spec
-
-    def _computes_row_loss(self) -> bool:
-        return self.options.row_loss is None and self.options.reports_mean_loss
-
-    def _evaluate_run(
-        self,
-        checkpoint_path: Any,
-        scaffold: Any,
-        update_op: Any,
-        eval_dict: dict[str, Any],
-        all_hooks: Sequence[Any],
-        output_dir: str,
-    ) -> dict[str, Any]:
-        """Run an evaluation whose graph is complete.
-
-        Source:
-            ``_evaluate_run`` in tensorflow_estimator/python/estimator/estimator.py.
-        """
-        computed = self._computes_row_loss()
-        name = metrics.ROW_LOSS if computed else self.options.row_loss
-        values = metrics.as_loss(eval_dict, name, computed or self.options.hides_row_loss)
-        hooks = list(all_hooks)
-        if self._shard is not None:
-            exchange, own_directory = self._shard
-            hooks.append(metrics.AddStates(metrics.sum_states(values), exchange))
-            output_dir = own_directory or output_dir
-        return super()._evaluate_run(
-            checkpoint_path, scaffold, update_op, values, hooks, output_dir
-        )
 
     def _train_with_estimator_spec(self, *args: Any) -> Any:
         train = super()._train_with_estimator_spec

@@ -7,7 +7,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import Description
@@ -65,6 +65,16 @@ class Input(Description):
                 (ShardingError) or is not a dataset.
         """
         raise NotImplementedError
+
+    def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
+        """Return the ``engine.many_steps.ResidentRows`` of all rows; None if they are not in memory.
+
+        Args:
+            purpose: As for ``input_fn``.
+            seed: As for ``input_fn``.
+        """
+        del purpose, seed
+        return None
 
     def shuffle_seed(self, seed: int) -> int | None:
         """Return the seed of the training order; None if this package does not shuffle the rows.
@@ -141,6 +151,9 @@ class RowInput(Input):
     shuffle: bool | None = None
     seed: int | None = None
 
+    # Whether batches may have any size, as those of ``in_large_batches`` may.
+    any_batch_size: ClassVar[bool] = False
+
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
         """Resolve the reading order for a purpose."""
         own_seed = seed if self.seed is None else self.seed
@@ -153,11 +166,10 @@ class RowInput(Input):
         rows = min(PREDICTED_ROWS, PREDICTED_BYTES // max(1, row_bytes))
         if pipelines > 1 and facts.rows is not None:
             rows = min(rows, math.ceil(facts.rows / pipelines))
-        if rows <= self.batch_size:
-            return self
         # Not dataclasses.replace(), which would read the rows again.
         larger = copy.copy(self)
-        object.__setattr__(larger, "batch_size", rows)
+        object.__setattr__(larger, "batch_size", max(rows, self.batch_size))
+        object.__setattr__(larger, "any_batch_size", True)
         return larger
 
     def shuffle_seed(self, seed: int) -> int | None:

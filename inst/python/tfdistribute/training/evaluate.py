@@ -84,21 +84,28 @@ def evaluate(
     if steps is None:
         check_ends(source, "evaluate", "steps")
     prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
-    if steps is None and not hooks and _counts_rows(prepared):
+    counts_rows = steps is None and not hooks and _counts_rows(prepared)
+    if counts_rows:
         source = source.in_large_batches(1 if shard is None else len(shard.member.training_tasks))
     progress = BatchProgress("evaluate", listener, source.facts(), steps)
+    rows = prepared.rows(source, "evaluate") if counts_rows and shard is None else None
     with translate_errors("evaluate", model.model_dir), source.serving(), _sharded(prepared, shard):
-        metrics = prepared.estimator.evaluate(
-            _input_fn(prepared, source, shard),
-            steps=steps,
-            hooks=[
-                *prepared.session_hooks("evaluate"),
-                engine.hooks.ReportBatches(progress.note_batch),
-                *as_hooks(hooks, context),
-            ],
-            checkpoint_path=checkpoint,
-            name=name,
-        )
+        if rows is not None:
+            metrics = prepared.estimator.evaluate_rows(
+                rows, prepared.graph_key, checkpoint, name, progress.note_rows
+            )
+        else:
+            metrics = prepared.estimator.evaluate(
+                _input_fn(prepared, source, shard),
+                steps=steps,
+                hooks=[
+                    *prepared.session_hooks("evaluate"),
+                    engine.hooks.ReportBatches(progress.note_batch),
+                    *as_hooks(hooks, context),
+                ],
+                checkpoint_path=checkpoint,
+                name=name,
+            )
     values = {str(key): float(value) for key, value in metrics.items()}
     if name is None and shard is None:
         history_file.append(model.model_dir, history_file.EVALUATIONS, [values])

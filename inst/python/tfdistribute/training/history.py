@@ -45,6 +45,10 @@ class BatchProgress:
         self._began = self._reported = time.monotonic()
         self._every_s = FIRST_REPORT_S
 
+    def note_rows(self, rows: int) -> None:
+        """Note how many rows were read."""
+        self.note_batch(math.ceil(rows / (self._batch_size or 1)))
+
     def note_batch(self, batch: int) -> None:
         """Note that a batch was read; the first one is 1."""
         now = time.monotonic()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfdistribute import engine
 from tfdistribute.cluster.member import Member
 from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
@@ -56,20 +57,25 @@ def predict(
     context = HookContext.here("predict", model.model_dir)
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
-    input_fn = prepared.input_fn(source, "predict")
-    batches = prepared.estimator.predict(
-        input_fn if member is None else for_task(input_fn, member),
-        hooks=as_hooks(hooks, context),
-        checkpoint_path=checkpoint,
-        yield_single_examples=False,
-        predict_keys=predict_keys,
-    )
+    progress = BatchProgress("predict", listener, source.facts())
+    rows = prepared.rows(source, "predict") if not hooks and member is None else None
+    if rows is not None:
+        batches = prepared.estimator.predict_rows(
+            rows, prepared.graph_key, checkpoint, predict_keys, progress.note_rows
+        )
+    else:
+        input_fn = prepared.input_fn(source, "predict")
+        batches = prepared.estimator.predict(
+            input_fn if member is None else for_task(input_fn, member),
+            hooks=[engine.hooks.ReportBatches(progress.note_batch), *as_hooks(hooks, context)],
+            checkpoint_path=checkpoint,
+            yield_single_examples=False,
+            predict_keys=predict_keys,
+        )
 
     def decoded_batches() -> Iterator[dict[str, Any]]:
-        progress = BatchProgress("predict", listener, source.facts())
         with translate_errors("predict"), source.serving():
-            for number, batch in enumerate(batches, 1):
-                progress.note_batch(number)
+            for batch in batches:
                 yield {
                     key: _decoded(value) for key, value in _selected(batch, predict_keys).items()
                 }

@@ -80,6 +80,22 @@ class Prepared:
         own_size = None if size is None else replica_batch_size(size, replicas)
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
+    def rows(self, source: Input, purpose: Purpose) -> Any:
+        """Return the rows of an input in memory if the model needs no session hooks to use them; else None."""
+        model = self.model
+        # Model functions may add hooks, and functions in R must be called on R's thread.
+        if self.estimator.options.kind != "canned" or model.has_callbacks():
+            return None
+        if purpose == "evaluate" and self.settings.eval_distribute is not None:
+            return None
+        return source.resident_rows(purpose, run_seed(self.settings))
+
+    @property
+    def graph_key(self) -> Any:
+        """All that the graph of a canned model is built from, compared by equality; None if that is not known."""
+        settings = self.settings
+        return None if settings.device_fn is not None else (self.model, settings, self.codes)
+
     @property
     def on_tpu(self) -> bool:
         """Whether the Estimator trains on a TPU."""

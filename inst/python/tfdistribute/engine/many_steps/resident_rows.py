@@ -30,6 +30,8 @@ class ResidentRows:
         batch_size: Examples of a full batch.
         replicas: Batches of one step.
         dataset: Makes a ``tf.data.Dataset`` of the same batches.
+        signature: All that a batch depends on besides its values, compared by equality.
+        any_batch_size: Whether batches may have any other size.
         skipped: Batches left out at the beginning.
     """
 
@@ -40,6 +42,8 @@ class ResidentRows:
     batch_size: int
     replicas: int
     dataset: Callable[[], Any]
+    signature: Any = None
+    any_batch_size: bool = False
     skipped: int = 0
 
     @property
@@ -149,8 +153,8 @@ class RowReader(tf.estimator.SessionRunHook):
         self.rows = rows
         self.cursor = BatchCursor(rows)
         with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
-            self._tables = [_Resident(table) for table in rows.tables]
-            self._matrices = [_Resident(matrix) for matrix in rows.matrices]
+            self._tables = [_session_array(table) for table in rows.tables]
+            self._matrices = [_session_array(matrix) for matrix in rows.matrices]
             self.batch = tf.numpy_function(
                 self._next_batch, [], [each.dtype for each in self._matrices] * rows.replicas
             )
@@ -184,8 +188,9 @@ class RowReader(tf.estimator.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Give the rows to the session, and begin with the first step."""
         del coord
-        for each in [*self._tables, *self._matrices]:
-            each.provide(session)
+        arrays = [*self.rows.tables, *self.rows.matrices]
+        for each, array in zip([*self._tables, *self._matrices], arrays, strict=True):
+            each.provide(session, array)
         self.cursor.restart()
 
     def _next_batch(self) -> list[npt.NDArray[Any]]:
@@ -196,23 +201,35 @@ class RowReader(tf.estimator.SessionRunHook):
         ]
 
 
-class _Resident:
-    """A variable of a session that holds an array without a copy of it."""
+class SessionArray:
+    """A variable of a session that holds an array without a copy of it.
 
-    def __init__(self, array: npt.NDArray[Any]) -> None:
-        self._array = array
-        self.dtype = tf.string if array.dtype == object else tf.dtypes.as_dtype(array.dtype)
+    Args:
+        dtype: TensorFlow's data type.
+        shape: Shape of the array; None for dimensions that differ between arrays.
+    """
+
+    def __init__(self, dtype: Any, shape: Sequence[int | None]) -> None:
+        self.dtype = dtype
+        self._shape = shape
         # No variable of a model has such a name.
         name = f"tfdistribute/{tf.compat.v1.get_default_graph().unique_name('resident')}"
-        self._variable = raw.VarHandleOp(dtype=self.dtype, shape=array.shape, shared_name=name)
+        self._variable = raw.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
         # TensorFlow shares the memory of arrays that are fed, if they are aligned.
-        self._fed = tf.compat.v1.placeholder(self.dtype, array.shape)
+        self._fed = tf.compat.v1.placeholder(dtype, shape)
         self._provided = raw.AssignVariableOp(resource=self._variable, value=self._fed)
 
-    def provide(self, session: Any) -> None:
-        session.run(self._provided, {self._fed: self._array})
+    def provide(self, session: Any, array: npt.NDArray[Any]) -> None:
+        """Give an array to a session."""
+        session.run(self._provided, {self._fed: array})
 
     def value(self) -> Any:
+        """Return the tensor."""
         value = raw.ReadVariableOp(resource=self._variable, dtype=self.dtype)
-        value.set_shape(self._array.shape)
+        value.set_shape(self._shape)
         return value
+
+
+def _session_array(array: npt.NDArray[Any]) -> SessionArray:
+    dtype = tf.string if array.dtype == object else tf.dtypes.as_dtype(array.dtype)
+    return SessionArray(dtype, array.shape)

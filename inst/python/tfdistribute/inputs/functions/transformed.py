@@ -96,6 +96,10 @@ class Transformed(Input, kind="transformed"):
 
         return transformed_input
 
+    def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
+        """Return the source's, unless a function changes the rows."""
+        return None if self.transform is not None else self.source.resident_rows(purpose, seed)
+
 
 def _weighted(facts: InputFacts, name: str) -> InputFacts:
     if facts.features is None:

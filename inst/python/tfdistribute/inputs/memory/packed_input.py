@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
-from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
+from tfdistribute.inputs.description import (
+    InputFunction,
+    Purpose,
+    ReadingOrder,
+    RowInput,
+    ShardOrder,
+)
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
 from tfdistribute.inputs.packed.layout import Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
@@ -58,25 +64,45 @@ class PackedInput(RowInput):
         order = self.reading_order(purpose, seed)
 
         def packed_input(input_context: InputContext | None = None) -> Any:
-            plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(input_context))
-            unpack = make_unpack(columns.layout, order.label, order.dropped, packed)
-
-            def dataset() -> Any:
-                return dataset_of_chunks(columns.layout, _chunks(columns, plan, order.seed), unpack)
-
-            if not packed or purpose != "train":
-                return dataset()
-            return engine.many_steps.ResidentRows(
-                columns.matrices,
-                tuple(columns.layout.tables.values()),
-                unpack,
-                _row_numbers(columns.rows, plan, order.seed),
-                plan.replica_batch_size,
-                len(plan.shard.own_replicas),
-                dataset,
-            )
+            rows = _resident_rows(columns, batch_size, order, packed, input_context)
+            return rows if packed and purpose != "predict" else rows.as_dataset()
 
         return packed_input
+
+    def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
+        """Return all rows, with features packed."""
+        order = self.reading_order(purpose, seed)
+        rows = _resident_rows(self.packed, self.batch_size, order, packed=True)
+        return replace(rows, any_batch_size=self.any_batch_size)
+
+
+def _resident_rows(
+    columns: PackedColumns,
+    batch_size: int,
+    order: ReadingOrder,
+    packed: bool,
+    context: InputContext | None = None,
+) -> Any:
+    layout = columns.layout
+    plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context))
+    unpack = make_unpack(layout, order.label, order.dropped, packed)
+    return engine.many_steps.ResidentRows(
+        columns.matrices,
+        tuple(layout.tables.values()),
+        unpack,
+        _row_numbers(columns.rows, plan, order.seed),
+        plan.replica_batch_size,
+        len(plan.shard.own_replicas),
+        lambda: dataset_of_chunks(layout, _chunks(columns, plan, order.seed), unpack),
+        (
+            layout.dtypes,
+            layout.widths,
+            layout.slots,
+            tuple(layout.tables),
+            order.label,
+            order.dropped,
+        ),
+    )
 
 
 def _chunks(

@@ -14,6 +14,11 @@ from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 
+# Columns are copied together up to this size, in blocks of rows: each line of memory is then written a few times,
+# and not once per column.
+_GROUP_BYTES = 2**25
+_BLOCK_ROWS = 2**14
+
 # Table of a column whose values have not been read.
 _UNREAD = np.empty(0, dtype=object)
 
@@ -104,7 +109,7 @@ def check_names(columns: Sequence[Column], response: str | None) -> None:
 def pack(
     columns: Sequence[Column], allocate: Callable[[Layout, int], Matrices] = Layout.empty
 ) -> PackedColumns:
-    """Copy columns into matrices, one column at a time.
+    """Copy columns into matrices, a few columns at a time.
 
     Args:
         columns: At least one column, all with the same number of rows.
@@ -126,18 +131,44 @@ def pack(
     )
     matrices: Matrices = ()
     tables: dict[str, npt.NDArray[np.object_]] = {}
+    group = _Group()
     for column in columns:
         values, table = _read(column)
         if not matrices:
             matrices = allocate(layout, len(values))
         _check_shape(column, values, len(matrices[0]))
-        # Doubles beyond float32 become infinite here; R has already refused them by column name.
-        with np.errstate(over="ignore"):
-            target = layout.slots[column.name].of(matrices)
-            target[...] = values.reshape(target.shape)
+        target = layout.slots[column.name].of(matrices)
+        group.add(target, values.reshape(target.shape))
         if table is not None:
             tables[column.name] = table
+    group.copy()
     return PackedColumns(matrices, replace(layout, tables=tables))
+
+
+class _Group:
+    """Columns that are copied together."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
+        self._bytes = 0
+
+    def add(self, target: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
+        """Add a column; copies all of them when they are large enough."""
+        self._columns.append((target, values))
+        self._bytes += values.nbytes
+        if self._bytes >= _GROUP_BYTES:
+            self.copy()
+
+    def copy(self) -> None:
+        """Copy the columns, and release R's arrays."""
+        rows = len(self._columns[0][0]) if self._columns else 0
+        # Doubles beyond float32 become infinite here; R has already refused them by column name.
+        with np.errstate(over="ignore"):
+            for first in range(0, rows, _BLOCK_ROWS):
+                block = slice(first, first + _BLOCK_ROWS)
+                for target, values in self._columns:
+                    target[block] = values[block]
+        self._columns, self._bytes = [], 0
 
 
 def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | None]:

@@ -1,0 +1,138 @@
+"""Estimators that evaluate and predict rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_estimator.python.estimator import estimator as estimator_lib
+
+from tfdistribute.checkpoints.contents import signature_of
+from tfdistribute.engine import metrics
+from tfdistribute.engine.keras2 import backend
+from tfdistribute.engine.many_steps.gathering_estimator import GatheringEstimator
+from tfdistribute.engine.many_steps.resident_rows import ResidentRows
+from tfdistribute.engine.passes import kept
+from tfdistribute.engine.passes.row_pass import PassGraph, RowPass
+
+v1 = tf.compat.v1
+
+
+class EvaluatingEstimator(GatheringEstimator):
+    """An Estimator that computes metrics and predictions of all rows with as little as possible around the model."""
+
+    options: Any
+    _shard: tuple[Any, str | None] | None = None
+
+    def evaluate_rows(
+        self,
+        rows: ResidentRows,
+        key: Any,
+        checkpoint: str,
+        name: str | None,
+        report: Callable[[int], Any],
+    ) -> dict[str, Any]:
+        """Evaluate as ``evaluate`` does, without session hooks; for models whose graph has none.
+
+        Args:
+            rows: Features and labels.
+            key: All that the model is built from, compared by equality; None if that is not known.
+            checkpoint: Prefix of the checkpoint.
+            name: Name of the evaluation.
+            report: Called with the number of rows after each batch.
+        """
+
+        def build(element: Any) -> PassGraph:
+            scaffold, update, values, _ = self._evaluate_build_graph(
+                lambda: element, [], checkpoint
+            )
+            return PassGraph(scaffold, update, self._reported(values))
+
+        with self._borrow(("evaluate", key), rows, checkpoint, build) as row_pass:
+            for _ in row_pass.compute(rows, report):
+                pass
+            values = row_pass.result()
+            with row_pass.graph.as_default():
+                self._write(values, checkpoint, self.eval_dir(name))
+        return values
+
+    def predict_rows(
+        self,
+        rows: ResidentRows,
+        key: Any,
+        checkpoint: str,
+        predict_keys: Sequence[str] | None,
+        report: Callable[[int], Any],
+    ) -> Iterator[Any]:
+        """Predict as ``predict`` does, without session hooks; for models whose graph has none.
+
+        Args:
+            rows: Features.
+            key: As for ``evaluate_rows``.
+            checkpoint: Prefix of the checkpoint.
+            predict_keys: As for ``predict``.
+            report: As for ``evaluate_rows``.
+
+        Yields:
+            The predictions of each batch.
+        """
+
+        def build(element: Any) -> PassGraph:
+            self._create_and_assert_global_step(v1.get_default_graph())
+            spec = self._call_model_fn(element, None, tf.estimator.ModeKeys.PREDICT, self.config)
+            return PassGraph(spec.scaffold, self._extract_keys(spec.predictions, predict_keys))
+
+        named = None if predict_keys is None else tuple(predict_keys)
+        with self._borrow(("predict", named, key), rows, checkpoint, build) as row_pass:
+            yield from row_pass.compute(rows, report)
+
+    def _borrow(
+        self, key: Any, rows: ResidentRows, checkpoint: str, build: Callable[..., PassGraph]
+    ) -> Any:
+        # The settings of Keras that a graph depends on.
+        keras = (backend.floatx(), backend.epsilon(), tf.keras.mixed_precision.global_policy().name)
+        is_known = key[-1] is not None
+        return kept.PASSES.borrow(
+            (key, rows.signature, keras) if is_known else None,
+            (checkpoint, signature_of(checkpoint)),
+            lambda: RowPass(rows, build, self, checkpoint),
+        )
+
+    def _evaluate_run(
+        self,
+        checkpoint_path: Any,
+        scaffold: Any,
+        update_op: Any,
+        eval_dict: dict[str, Any],
+        all_hooks: Sequence[Any],
+        output_dir: str,
+    ) -> dict[str, Any]:
+        """Run an evaluation whose graph is complete.
+
+        Source:
+            ``_evaluate_run`` in tensorflow_estimator/python/estimator/estimator.py.
+        """
+        values, hooks = self._reported(eval_dict), list(all_hooks)
+        if self._shard is not None:
+            exchange, own_directory = self._shard
+            hooks.append(metrics.AddStates(metrics.sum_states(values), exchange))
+            output_dir = own_directory or output_dir
+        return super()._evaluate_run(
+            checkpoint_path, scaffold, update_op, values, hooks, output_dir
+        )
+
+    def _reported(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Report the mean loss over rows as the loss, among the values of metrics by name."""
+        computed = self._computes_row_loss()
+        name = metrics.ROW_LOSS if computed else self.options.row_loss
+        return metrics.as_loss(values, name, computed or self.options.hides_row_loss)
+
+    def _computes_row_loss(self) -> bool:
+        return self.options.row_loss is None and self.options.reports_mean_loss
+
+    def _write(self, values: dict[str, Any], checkpoint: str, output_dir: str) -> None:
+        """Write what TensorFlow writes after an evaluation."""
+        step = values[v1.GraphKeys.GLOBAL_STEP]
+        estimator_lib._write_dict_to_summary(output_dir, values, step)
+        estimator_lib._write_checkpoint_path_to_summary(output_dir, checkpoint, step)
