@@ -112,12 +112,26 @@ def test_a_session_shares_the_memory_of_the_rows():
             for matrix in rows.matrices:
                 matrix[3] = 77
             chosen = np.full([2, 4], 3, np.int32)
-            assert all(
-                (each == 77).all() for each in session.run(gathered, {runs: chosen, place: 1})
-            )
+            found = session.run(gathered, {runs: chosen, place: 1})
+            assert all((each == 77).all() for each in found.values())
         finally:
             for matrix, values in zip(rows.matrices, before, strict=True):
                 matrix[...] = values
+
+
+def test_what_was_computed_for_all_rows_is_gathered_with_them():
+    rows = resident(4, num_epochs=None)
+    computed = np.arange(len(rows.matrices[0]), dtype=np.int64) * 10
+    with tf.Graph().as_default(), v1.Session() as session:
+        reader = RowReader(rows)
+        place = v1.placeholder(tf.int32, [])
+        (runs,) = reader.placeholders()
+        reader.keep({"hash:1": computed})
+        gathered = reader.gather([runs], place)["hash:1"]
+        reader.provide_kept(session)
+        chosen = np.array([[0, 1, 2, 3], [3, 1, 0, 0]], np.int32)
+        found = session.run(gathered, {runs: chosen, place: 1})
+    np.testing.assert_array_equal(found, [30, 10, 0, 0])
 
 
 def test_a_new_session_begins_with_the_first_step():

@@ -10,7 +10,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.engine.many_steps import row_checks, static_batch
+from tfdistribute.engine.many_steps import by_row, one_operation, row_rules, static_batch
+from tfdistribute.engine.many_steps.by_row import Rows
 
 v1 = tf.compat.v1
 
@@ -37,19 +38,30 @@ def built(function: Callable[..., Any]) -> Any:
         return tf.identity(function(rows, labels), "result")
 
 
-def simplified(result: Any, passing: frozenset[str] = frozenset()) -> Any:
-    definition = result.graph.as_graph_def()
+def simplified_with_kept(
+    result: Any, labels: Any = LABELS, rows: Any = ROWS, **others: Any
+) -> tuple[Any, dict[str, Any]]:
+    whole = result.graph.as_graph_def()
+    definition = v1.graph_util.extract_sub_graph(whole, ["result"])
     for node in definition.node:
         node.attr.pop("_class", None)
     kept = [node for node in definition.node if f"{node.name}:0" not in GIVEN]
-    step = v1.GraphDef(versions=definition.versions, library=definition.library, node=kept)
-    return static_batch.simplified(step, ["result"], GIVEN, passing)
+    step = v1.GraphDef(versions=whole.versions, library=whole.library, node=kept)
+    everything = Rows({"rows:0": rows, "labels:0": labels}, **others)
+    return static_batch.simplified(step, ["result"], GIVEN, everything)
 
 
-def computed(definition: Any, batch: int = BATCH) -> Any:
-    fed = {"rows:0": ROWS[:batch], "labels:0": LABELS[:batch]}
+def simplified(result: Any, *given: Any) -> Any:
+    return simplified_with_kept(result, *given)[0]
+
+
+def computed(definition: Any, batch: Any = slice(BATCH), kept: dict[str, Any] | None = None) -> Any:
+    fed = {
+        name: values[batch]
+        for name, values in {"rows:0": ROWS, "labels:0": LABELS, **(kept or {})}.items()
+    }
     with tf.Graph().as_default(), v1.Session() as session:
-        inputs = {name: v1.placeholder(*GIVEN[name]) for name in GIVEN}
+        inputs = {name: v1.placeholder(each.dtype, each.shape) for name, each in fed.items()}
         read = {name for node in definition.node for name in node.input}
         used = {name: each for name, each in inputs.items() if {name, name[:-2]} & read}
         (result,) = tf.import_graph_def(definition, used, ["result:0"], name="")
@@ -141,30 +153,22 @@ def updated_if(rows: Any, labels: Any) -> Any:
         return tf.reduce_sum(rows)
 
 
-def passing(result: Any, labels: Any = LABELS) -> frozenset[str]:
-    return row_checks.passing(result.graph.get_operations(), GIVEN, [ROWS, labels])
-
-
 def checks(definition: Any) -> list[str]:
     return [each for each in types(definition) if each in ("Assert", "If", "StatelessIf")]
 
 
 @pytest.mark.parametrize("function", [checked, checked_in_branch])
 def test_a_check_of_labels_is_made_once_for_all_rows(function: Callable[..., Any]):
-    result = built(function)
-    assert len(passing(result)) == 1
-    left = simplified(result, passing(result))
+    left = simplified(built(function))
     assert checks(left) == []
     assert "Less" not in types(left)
 
 
 @pytest.mark.parametrize("function", [checked, checked_in_branch])
 def test_a_check_that_some_row_fails_is_made_in_every_step(function: Callable[..., Any]):
-    result = built(function)
     wrong = LABELS.copy()
     wrong[5] = 2
-    assert passing(result, wrong) == frozenset()
-    assert len(checks(simplified(result))) == 1
+    assert len(checks(simplified(built(function), wrong))) == 1
 
 
 def test_a_check_of_shapes_is_made_once():
@@ -173,6 +177,136 @@ def test_a_check_of_shapes_is_made_once():
 
 @pytest.mark.parametrize("function", [checked_together, updated_if])
 def test_what_is_no_check_of_single_rows_remains(function: Callable[..., Any]):
+    assert len(checks(simplified(built(function)))) == 1
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+OTHER_ROWS = np.array([6, 1, 3, 0])
+
+
+def present(rows: Any, labels: Any) -> Any:
+    """The labels that are not missing, as feature columns find them."""
+    codes = labels[:, 0]
+    wide = codes[:, tf.newaxis]
+    return tf.gather_nd(wide, tf.where(tf.not_equal(wide, -1)))
+
+
+def crossed(rows: Any, labels: Any) -> Any:
+    """The sums of embeddings of a cross of labels with a column."""
+    sparse = []
+    for codes in (labels[:, 0], rows[:, 0]):
+        each = tf.cast(codes, tf.int64)[:, tf.newaxis]
+        places = tf.where(tf.not_equal(each, -1))
+        shape = tf.shape(each, out_type=tf.int64)
+        sparse.append(tf.SparseTensor(places, tf.gather_nd(each, places), shape))
+    crosses = tf.sparse.cross_hashed(sparse, 50)
+    table = v1.get_variable("table", [50, 3], use_resource=True, initializer=v1.zeros_initializer())
+    return tf.nn.safe_embedding_lookup_sparse(table, crosses, combiner="mean") + tf.cast(
+        crosses.values[:, tf.newaxis], tf.float32
+    )
+
+
+def hashed(rows: Any, labels: Any) -> Any:
+    return tf.strings.to_hash_bucket_fast(tf.strings.as_string(labels), 1000)
+
+
+def expected(result: Any, batch: Any) -> Any:
+    with v1.Session(graph=result.graph) as session:
+        with result.graph.as_default():
+            session.run(v1.global_variables_initializer())
+        return session.run(result, {"rows:0": ROWS[batch], "labels:0": LABELS[batch]})
+
+
+def test_values_are_not_searched_for_if_no_row_lacks_one():
+    left = simplified(built(present))
+    assert not {"NotEqual", "Where", "GatherNd"} & set(types(left))
+    np.testing.assert_array_equal(computed(left, OTHER_ROWS), LABELS[OTHER_ROWS, 0])
+
+
+def test_values_are_searched_for_if_some_row_lacks_one():
+    lacking = LABELS.copy()
+    lacking[6] = -1
+    assert {"NotEqual", "Where", "GatherNd"} <= set(types(simplified(built(present), lacking)))
+
+
+def test_what_is_true_of_no_row_is_a_constant_too():
+    left = simplified(built(lambda rows, labels: tf.where(labels > 5, rows, rows + 1.0)))
+    assert not {"Greater", "SelectV2"} & set(types(left))
+
+
+def test_what_is_true_of_some_rows_is_computed_in_each_step():
+    left = simplified(built(lambda rows, labels: tf.where(labels > 0, rows, rows + 1.0)))
+    assert {"Greater", "SelectV2"} <= set(types(left))
+
+
+def test_pairs_of_rows_are_not_taken_for_rows():
+    # A shape of [rows, rows]: each result reads two rows.
+    left = simplified(built(lambda rows, labels: tf.cast(labels[:, 0] + labels > -1, tf.int32)))
+    assert "Greater" in types(left)
+
+
+@pytest.mark.parametrize("function", [hashed, crossed])
+def test_hashes_are_computed_once_and_are_the_same(function: Callable[..., Any]):
     result = built(function)
-    assert passing(result) == frozenset()
-    assert len(checks(simplified(result))) == 1
+    definition, kept = simplified_with_kept(result)
+    assert len(kept) == 1
+    assert not row_rules.HASHING & set(types(definition))
+    if function is hashed:
+        found = computed(definition, OTHER_ROWS, kept)
+        np.testing.assert_array_equal(found, expected(result, OTHER_ROWS))
+
+
+def test_lookups_of_one_value_in_each_row_need_no_more_than_the_values():
+    left = types(simplified(built(crossed)))
+    assert not {"Where", "GatherNd", "SparseFillEmptyRows", "SparseReshape", "Tile"} & set(left)
+    assert left.count("SparseSegmentMeanWithNumSegments") == 1
+
+
+def test_strings_are_hashed_once_each(monkeypatch: pytest.MonkeyPatch):
+    sizes: list[int] = []
+    compute = one_operation.compute
+
+    def counted(operation: Any, inputs: Any) -> Any:
+        sizes.extend([len(inputs[0])] if operation.type == "StringToHashBucketFast" else [])
+        return compute(operation, inputs)
+
+    monkeypatch.setattr(one_operation, "compute", counted)
+    words = np.array([b"red", b"green"], object)
+    with tf.Graph().as_default():
+        v1.placeholder(tf.float32, [None, 2], "rows")
+        labels = v1.placeholder(tf.int32, [None, 1], "labels")
+        table = v1.placeholder(tf.string, [2], "table")
+        wide = tf.gather(table, labels[:, 0])[:, tf.newaxis]
+        present = tf.gather_nd(wide, tf.where(tf.not_equal(wide, "")))
+        hashes = tf.strings.to_hash_bucket_fast(present, 1000)
+        result = tf.identity(hashes, "result")
+    left, kept = simplified_with_kept(result, tables={"table:0": words})
+    assert sizes == [2]
+    assert not {"GatherV2", "Where", "StringToHashBucketFast"} & set(types(left))
+    with v1.Session(graph=result.graph) as session:
+        expected = session.run(result, {"labels:0": LABELS, "table:0": words})
+    np.testing.assert_array_equal(next(iter(kept.values())), expected)
+
+
+def test_hashes_of_several_replicas_are_computed_in_each_step():
+    # Each replica reads rows of its own: `rows` are those of the first, `labels` of the second.
+    _, kept = simplified_with_kept(built(hashed), replicas=2)
+    assert kept == {}
+
+
+def test_hashes_of_too_many_rows_are_computed_in_each_step(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(by_row, "MOST_KEPT", len(LABELS) - 1)
+    _, kept = simplified_with_kept(built(hashed))
+    assert kept == {}
+
+
+def test_all_chunks_of_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(by_row, "_CHUNK", 2)
+    result = built(hashed)
+    _, kept = simplified_with_kept(result)
+    (values,) = kept.values()
+    np.testing.assert_array_equal(values, expected(result, slice(None)))
+    wrong = LABELS.copy()
+    wrong[-1] = 2
+    assert len(checks(simplified(built(checked), wrong))) == 1

@@ -9,14 +9,15 @@ batches.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops
 
-from tfdistribute.engine.many_steps import calling_thread, row_checks, static_batch, step_graph
+from tfdistribute.engine.many_steps import calling_thread, static_batch, step_graph
+from tfdistribute.engine.many_steps.by_row import Rows
 from tfdistribute.engine.many_steps.resident_rows import RowReader
 from tfdistribute.engine.repairs import replicated_variables
 
@@ -63,19 +64,39 @@ class Step:
             if reason is not None:
                 raise NotRepeatableError(f"{operation.type} {operation.name!r} {reason}")
 
-    def copy(self, batch: Sequence[Any] = ()) -> Any:
+    def definition(self) -> tuple[Any, dict[str, Any]]:
+        """Return a ``GraphDef`` of the operations, for full batches if there is a reader.
+
+        And arrays that were computed for all rows, by the name of the tensor that the operations read in their place.
+        """
+        definition, kept = self._definition(), dict[str, Any]()
+        if self.reader is not None:
+            definition, kept = self._with_full_batches(definition, self.reader)
+        # The graph has the resources and functions already, by name.
+        owners = {owner.name for owner in self.owners}
+        copied = v1.GraphDef(versions=definition.versions)
+        for node in definition.node:
+            if node.name not in owners:
+                copied.node.add().CopyFrom(node)
+        for node in copied.node:
+            read = [
+                name for name in node.input if name.lstrip("^") == name or name[1:] not in owners
+            ]
+            del node.input[:]
+            node.input.extend(read)
+        return copied, kept
+
+    def copy(self, definition: Any, batch: Mapping[str, Any]) -> Any:
         """Copy the operations into the current context of the graph; return the training operation and the loss.
 
         Args:
-            batch: Tensors of a full batch in place of those that the reader gives to a step.
+            definition: What ``definition()`` has returned.
+            batch: Tensors that it reads, by name, in place of those that the reader gives to a step.
         """
-        definition = self._definition()
         inputs = {tensor.name: tensor for owner in self.owners for tensor in owner.outputs}
-        if self.reader is not None:
-            inputs |= zip((each.name for each in self.reader.batch), batch, strict=True)
         return tf.import_graph_def(
             definition,
-            input_map=step_graph.only_read(inputs, definition),
+            input_map=step_graph.only_read({**inputs, **batch}, definition),
             return_elements=[self.train_op.name, self.loss.name],
             name="steps",
         )
@@ -88,24 +109,10 @@ class Step:
             node.CopyFrom(operation.node_def)
             # Operations are colocated with the resources that they read; other originals are not in the copy.
             node.attr.pop("_class", None)
-        if self.reader is not None:
-            definition = self._with_full_batches(definition, self.reader)
-        # The graph has the resources and functions already, by name.
-        owners = {owner.name for owner in self.owners}
-        copied = v1.GraphDef(versions=definition.versions)
-        for node in definition.node:
-            if node.name not in owners:
-                copied.node.add().CopyFrom(node)
-        for node in copied.node:
-            kept = [
-                name for name in node.input if name.lstrip("^") == name or name[1:] not in owners
-            ]
-            del node.input[:]
-            node.input.extend(kept)
-        return copied
+        return definition
 
-    def _with_full_batches(self, definition: Any, reader: RowReader) -> Any:
-        """Leave out what a step needs for batches of other sizes, and checks that all rows pass."""
+    def _with_full_batches(self, definition: Any, reader: RowReader) -> tuple[Any, dict[str, Any]]:
+        """Leave out what a step needs for batches of other sizes, and what is the same for all rows."""
         rows = reader.rows
         for function in self.graph._functions.values():
             definition.library.function.add().CopyFrom(function.cached_definition)
@@ -113,9 +120,10 @@ class Step:
             tensor.name: (tensor.dtype, [rows.batch_size, tensor.shape[1]])
             for tensor in reader.batch
         }
-        passing = row_checks.passing(self.operations, given, rows.matrices)
+        matrices = dict(zip(given, [*rows.matrices] * rows.replicas, strict=True))
+        everything = Rows(matrices, rows.replicas, reader.tables)
         fetches = [self.train_op.name, self.loss.op.name]
-        return static_batch.simplified(definition, fetches, given, passing)
+        return static_batch.simplified(definition, fetches, given, everything)
 
 
 class StepLoop:
@@ -145,7 +153,10 @@ class StepLoop:
                 and not any(operation.type.startswith(_WAITING) for operation in step.operations)
             )
             self._numbers = [] if step.reader is None else step.reader.placeholders()
-            done = self._loop(step)
+            definition, kept = step.definition()
+            if step.reader is not None:
+                step.reader.keep(kept)
+            done = self._loop(step, definition)
             with tf.control_dependencies([done]):
                 self._after = {
                     "losses": self._losses()[:done],
@@ -156,16 +167,16 @@ class StepLoop:
                 "step": raw.ReadVariableOp(resource=counter, dtype=tf.int64),
             }
 
-    def _loop(self, step: Step) -> Any:
+    def _loop(self, step: Step, definition: Any) -> Any:
         def condition(done: Any, loss: Any) -> Any:
             return tf.logical_and(done < self._wanted, tf.logical_not(tf.math.is_nan(loss)))
 
         def body(done: Any, loss: Any) -> Any:
             del loss
-            batch = [] if self._reader is None else self._reader.gather(self._numbers, done)
+            batch = {} if self._reader is None else self._reader.gather(self._numbers, done)
             # An operation without a device stays without one: TensorFlow places it as it places the original.
             with tf.device(None):
-                trained, new = step.copy(batch)
+                trained, new = step.copy(definition, batch)
             with tf.device("/cpu:0"):
                 new = tf.cast(tf.reshape(new, []), tf.float64)
                 kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
@@ -182,8 +193,10 @@ class StepLoop:
         return raw.ReadVariableOp(resource=self._kept, dtype=tf.float64)
 
     def prepare(self, session: Any) -> None:
-        """Initialise the losses in a session."""
+        """Initialise the losses in a session, and give it what was computed for all rows."""
         session.run(self._empty)
+        if self._reader is not None:
+            self._reader.provide_kept(session)
 
     def run(self, session: Any, steps: int, in_this_thread: bool = False) -> tuple[int, Any]:
         """Take steps until a loss is NaN; return the global step and the losses.

@@ -1,13 +1,13 @@
 """Training steps whose batches all have the same, known size.
 
 A step is built for batches of any size, and computes much from that size: shapes, how gradients are summed over
-broadcast dimensions, whether shapes agree. In a loop over full batches these are constants. They are computed once, by
-the same operations, so the results of a step stay the same to the bit.
+broadcast dimensions, whether shapes agree. In a loop over full batches these are constants, and so is what holds for
+all rows, such as that no value is missing. They are computed once, by the same operations, so the results of a step
+stay the same to the bit. Hashes of rows are computed once for all rows.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,81 +16,128 @@ import tensorflow as tf
 
 from tfdistribute.engine.many_steps import row_checks as checks
 from tfdistribute.engine.many_steps import step_graph
+from tfdistribute.engine.many_steps.by_row import Rows
+from tfdistribute.engine.many_steps.step_facts import Facts
 from tfdistribute.engine.many_steps.step_graph import Given
 
 v1 = tf.compat.v1
 
-# Operations whose results depend on the shape of their input only.
-_OF_SHAPE = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
 # Operations that return the elements of their first input, in order, if the result has as many.
 _RESHAPING = frozenset({"Reshape", "ExpandDims", "Squeeze", "Sum", "Tile", "BroadcastTo"})
 # Operations that do not change a number if the second one is 1.
 _SCALING = frozenset({"Mul", "RealDiv", "DivNoNan"})
+# Operations that choose between the elements of their second and third input.
+_CHOOSING = frozenset({"Select", "SelectV2"})
 # Operations with a state that need not run unless something reads their result.
-_READING = frozenset({"ReadVariableOp", "VarHandleOp"})
+_READING = frozenset({"ReadVariableOp", "ResourceGather", "VarHandleOp"})
 
-# A larger constant would take more memory than computing it takes time.
-_MOST_VALUES = 2**16
+# Operations that sum embeddings by row; the number of rows follows from what is summed.
+_SEGMENT_SUMS = frozenset({"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"})
+# Each round knows the shapes of what the one before has replaced.
+_MOST_ROUNDS = 6
 
 
 def simplified(
-    definition: Any, fetches: Sequence[str], given: Given, passing: frozenset[str]
-) -> Any:
-    """Replace what is computed from shapes alone by constants.
+    definition: Any, fetches: Sequence[str], given: Given, rows: Rows
+) -> tuple[Any, dict[str, Any]]:
+    """Replace what is computed from shapes alone, or is the same for all rows, by constants.
 
     Args:
         definition: The ``GraphDef`` of a step, with the operations that name its resources and its functions.
         fetches: Names of the operations that must stay.
         given: The tensors that the step is given.
-        passing: Names of checks that need not run.
+        rows: All rows of these tensors.
 
     Returns:
-        A GraphDef of the operations that are left; the same one if an operation with side effects would be lost.
+        A GraphDef of the operations that are left, and arrays that were computed for all rows, by the name of the
+        tensor that holds their rows of a batch: the new step is given these tensors, too. The same GraphDef if an
+        operation with side effects would be lost.
     """
-    # The shapes of sums are known only when the dimensions that they add up are.
-    return _simplified(_simplified(definition, fetches, given, passing), fetches, given, passing)
+    kept: dict[str, Any] = {}
+    for _ in range(_MOST_ROUNDS):
+        now = {**given, **{name: _given(each, _rows_of(given)) for name, each in kept.items()}}
+        step = _Step(step_graph.imported(definition, now), now, rows, kept)
+        made = step.remaining(definition, fetches)
+        if made is None:
+            break
+        is_last = len(made.node) == len(definition.node) and not step.kept
+        definition, kept = made, {**kept, **step.kept}
+        if is_last:
+            break
+    read = {name for node in definition.node for name in node.input}
+    return definition, {name: each for name, each in kept.items() if step_graph.is_read(name, read)}
 
 
-def _simplified(
-    definition: Any, fetches: Sequence[str], given: Given, passing: frozenset[str]
-) -> Any:
-    step = _Step(step_graph.imported(definition, given), given, passing)
-    made = v1.GraphDef(versions=definition.versions, library=definition.library)
-    nodes = {node.name: node for node in definition.node}
-    waiting, kept = list(fetches), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in kept or name not in nodes:
-            continue
-        kept.add(name)
-        node = made.node.add()
-        node.CopyFrom(nodes[name])
-        del node.input[:]
-        node.input.extend(step.inputs(name))
-        waiting += [each.lstrip("^").partition(":")[0] for each in node.input]
-    for name, value in step.constants.items():
-        _add_constant(made, name, value)
-    return made if step.needed() <= kept else definition
+def _rows_of(given: Given) -> int:
+    return next(iter(given.values()))[1][0]
+
+
+def _given(values: Any, batch: int) -> tuple[Any, Sequence[int]]:
+    """Return the type and the shape of a batch of an array of all rows."""
+    return tf.dtypes.as_dtype(values.dtype), [batch, *values.shape[1:]]
 
 
 class _Step:
     """The operations of a step, with what is known about their results."""
 
-    def __init__(self, graph: Any, given: Given, passing: frozenset[str]) -> None:
-        self._graph = graph
+    def __init__(self, graph: Any, given: Given, rows: Rows, kept: Mapping[str, Any]) -> None:
         self._given = step_graph.names_of(given)
         self._operations = {each.name: each for each in graph.get_operations()}
-        self._effects = self._with_effects()
-        # By the name of the tensor.
-        self._values = self._known_values()
-        self._passing = passing | frozenset(self._passing_checks())
+        effects = self._with_effects()
+        others = [each for name, each in self._operations.items() if name not in effects]
+        self._facts = Facts(others, self._given, _rows_of(given), rows, kept)
+        self._values, self.kept = self._facts.values, self._facts.kept
+        self._known = {
+            each.name
+            for each in others
+            if each.outputs and all(tensor.name in self._values for tensor in each.outputs)
+        }
+        self._passing = frozenset(self._passing_checks())
         self.constants: dict[str, Any] = {}
+
+    def remaining(self, definition: Any, fetches: Sequence[str]) -> Any:
+        """Return a GraphDef of what is left; None if an operation with side effects would be lost."""
+        made = v1.GraphDef(versions=definition.versions, library=definition.library)
+        nodes = {node.name: node for node in definition.node}
+        given = set(self._given.values())
+        waiting, kept = list(fetches), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in kept or name not in nodes:
+                continue
+            kept.add(name)
+            node = made.node.add()
+            node.CopyFrom(nodes[name])
+            del node.input[:]
+            node.input.extend(self.inputs(name))
+            self._count_segments(node)
+            read = [each for each in node.input if each not in given]
+            waiting += [each.lstrip("^").partition(":")[0] for each in read]
+        for name, value in self.constants.items():
+            _add_constant(made, name, value)
+        return made if self.needed() <= kept else None
 
     def inputs(self, name: str) -> list[str]:
         """Return the inputs that an operation needs, as in a GraphDef."""
         operation = self._operations[name]
         tensors = [self._source(tensor) for tensor in operation.inputs]
         return tensors + sorted(self._controls(operation))
+
+    def _count_segments(self, node: Any) -> None:
+        """Let an operation say how many rows it sums to, so that the shapes of what follows are known."""
+        if node.op not in _SEGMENT_SUMS:
+            return
+        places = self._values.get(self._operations[node.name].inputs[2].name)
+        if places is None or not np.size(places):
+            return
+        node.op += "WithNumSegments"
+        node.attr["Tnumsegments"].type = tf.int32.as_datatype_enum
+        name = f"{node.name}/segments"
+        self.constants[name] = np.array(places[-1] + 1, np.int32)
+        data = [each for each in node.input if not each.startswith("^")]
+        controls = [each for each in node.input if each.startswith("^")]
+        del node.input[:]
+        node.input.extend([*data, f"{name}:0", *controls])
 
     def needed(self) -> set[str]:
         """Return the names of operations with side effects."""
@@ -109,30 +156,6 @@ class _Step:
             if _has_effect(operation) or any(each.name in found for each in before):
                 found.add(name)
         return found
-
-    def _known_values(self) -> dict[str, Any]:
-        """Compute the tensors that depend on nothing but shapes and constants, where others read them."""
-        known, sizes = dict[str, Any](), dict[str, Any]()
-        for name, operation in self._operations.items():
-            if name in self._effects:
-                continue
-            of_shape = _of_shape(operation)
-            if of_shape is not None:
-                sizes.update(zip((each.name for each in operation.outputs), of_shape, strict=True))
-            if of_shape is not None or _is_known(operation, known):
-                known.update((tensor.name, tensor.op) for tensor in operation.outputs)
-        self._known = {operation.name for operation in known.values()}
-        read = {
-            tensor.name
-            for name, operation in self._operations.items()
-            if name not in self._known
-            for tensor in operation.inputs
-            if tensor.name in known
-        }
-        others = {each.name: each for name, each in known.items() if name not in sizes}
-        graph = step_graph.imported_alone(others.values(), sizes)
-        computed = step_graph.compute(graph, read - sizes.keys(), sizes)
-        return {**computed, **{name: sizes[name] for name in read & sizes.keys()}}
 
     def _passing_checks(self) -> Iterator[str]:
         for name, operation in self._operations.items():
@@ -164,8 +187,13 @@ class _Step:
     def _same(self, tensor: Any) -> Any:
         """Return an input of a tensor's operation that is equal to it, if there is one."""
         operation = tensor.op
+        same = self._facts.same_elements(tensor)
+        if same is not None:
+            return same
         if operation.type == "Identity":
             return operation.inputs[0]
+        if operation.type in _CHOOSING:
+            return self._chosen(operation)
         if operation.type in _RESHAPING:
             return _reshaped(tensor)
         first = operation.inputs[0] if operation.inputs else None
@@ -176,6 +204,15 @@ class _Step:
         if operation.type in _SCALING:
             return first if self._is_one(operation.inputs[1]) else None
         return None
+
+    def _chosen(self, operation: Any) -> Any:
+        """Return the input of which all elements are chosen, if there is one."""
+        condition, *inputs = operation.inputs
+        value = self._values.get(condition.name)
+        if value is None or not np.size(value) or np.min(value) != np.max(value):
+            return None
+        chosen = inputs[0] if np.all(value) else inputs[1]
+        return chosen if _same_shape(chosen, operation.outputs[0]) else None
 
     def _is_one(self, tensor: Any) -> bool:
         value = self._values.get(tensor.name)
@@ -202,52 +239,6 @@ def _has_effect(operation: Any) -> bool:
     if operation.type in _READING or not (operation.inputs or operation.control_inputs):
         return False
     return operation.op_def.is_stateful and not checks.only_checks(operation)
-
-
-def _of_shape(operation: Any) -> list[Any] | None:
-    """Return what an operation computes from the shapes of its inputs; None if there is more to know."""
-    if operation.type not in _OF_SHAPE:
-        return None
-    if not all(tensor.shape.is_fully_defined() for tensor in operation.inputs):
-        return None
-    shapes = [tensor.shape.as_list() for tensor in operation.inputs]
-    output = operation.outputs[0]
-    # Zeros and ones may also be lists of tensors, which NumPy does not have.
-    if not (output.dtype.is_floating or output.dtype.is_integer):
-        return None
-    dtype = output.dtype.as_numpy_dtype
-    if operation.type in ("Shape", "ShapeN"):
-        return [np.array(shape, dtype) for shape in shapes]
-    if operation.type == "Size":
-        return [np.array(math.prod(shapes[0]), dtype)]
-    if operation.type == "Rank":
-        return [np.array(len(shapes[0]), dtype)]
-    if math.prod(shapes[0]) > _MOST_VALUES:
-        return None
-    return [np.full(shapes[0], operation.type == "OnesLike", dtype)]
-
-
-def _is_known(operation: Any, known: Mapping[str, Any]) -> bool:
-    if operation.op_def.is_stateful or _calls_function(operation) or not operation.outputs:
-        return False
-    if not all(_can_be_constant(output) for output in operation.outputs):
-        return False
-    if operation.type == "Const":
-        return True
-    return bool(operation.inputs) and all(tensor.name in known for tensor in operation.inputs)
-
-
-def _can_be_constant(tensor: Any) -> bool:
-    if tensor.dtype in (tf.resource, tf.variant):
-        return False
-    # The number of dimensions to reduce is known only with their values.
-    size = tensor.shape.num_elements()
-    return tensor.op.type == "BroadcastGradientArgs" or (size is not None and size <= _MOST_VALUES)
-
-
-def _calls_function(operation: Any) -> bool:
-    attributes = operation.node_def.attr.values()
-    return any(each.HasField("func") or each.list.func for each in attributes)
 
 
 def _same_shape(one: Any, other: Any) -> bool:

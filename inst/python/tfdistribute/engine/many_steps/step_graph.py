@@ -1,4 +1,4 @@
-"""The operations of a step in a graph of their own, in which a part of them is computed once."""
+"""The operations of a step in a graph of their own."""
 
 from __future__ import annotations
 
@@ -29,33 +29,16 @@ def imported(definition: Any, given: Given) -> Any:
     return graph
 
 
-def imported_alone(operations: Iterable[Any], values: Mapping[str, Any]) -> Any:
-    """Return a graph of operations that wait for no others, given the values of tensors by name."""
-    definition = v1.GraphDef(node=[each.node_def for each in operations])
-    for node in definition.node:
-        data = [name for name in node.input if not name.startswith("^")]
-        del node.input[:]
-        node.input.extend(data)
-    return imported(definition, {name: (each.dtype, each.shape) for name, each in values.items()})
-
-
-def compute(graph: Any, tensors: Collection[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute tensors of ``imported_alone`` on this machine's processor, by name."""
-    fed = {placeholder: values[name] for placeholder, name in names_of(values).items()}
-    config = v1.ConfigProto(device_count={"GPU": 0}, allow_soft_placement=True)
-    with v1.Session(graph=graph, config=config) as session:
-        return session.run({name: name for name in tensors}, fed) if tensors else {}
-
-
 def only_read(tensors: Mapping[str, Any], definition: Any) -> dict[str, Any]:
     """Return those of the tensors, by name, that a ``GraphDef`` reads: TensorFlow refuses to map others."""
     inputs = {name for node in definition.node for name in node.input}
+    return {name: tensor for name, tensor in tensors.items() if is_read(name, inputs)}
+
+
+def is_read(name: str, inputs: Collection[str]) -> bool:
+    """Return whether a tensor is among the inputs of a ``GraphDef``."""
     # A GraphDef leaves out the index of an operation's first tensor.
-    return {
-        name: tensor
-        for name, tensor in tensors.items()
-        if name in inputs or name.removesuffix(":0") in inputs
-    }
+    return name in inputs or name.removesuffix(":0") in inputs
 
 
 def names_of(given: Iterable[str]) -> dict[str, str]:

@@ -1,0 +1,177 @@
+"""What is known about the results of a step before it runs, from the shapes of a full batch and from all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfdistribute.engine.many_steps import by_row, one_operation, row_rules
+from tfdistribute.engine.many_steps.by_row import ByRow, Rows
+
+# Operations whose results depend on the shape of their input only.
+_OF_SHAPE = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
+# Operations whose results may be much larger than their inputs.
+_GROWING = frozenset({"Fill", "Tile", "BroadcastTo", "Range", "OneHot", "SparseToDense"})
+
+# A larger constant would take more memory than computing it takes time.
+_MOST_VALUES = 2**16
+
+
+class Facts:
+    """Results of the operations of a step that are the same in each batch, or depend on single rows.
+
+    Args:
+        operations: Operations without side effects, each after those that it reads.
+        given: Names of the tensors that the step is given, by name of their placeholders.
+        batch: Rows of a batch.
+        rows: All rows.
+        kept: What was computed of all rows, by name of the tensor.
+
+    Attributes:
+        values: Constants by name of the tensor.
+        kept: Further results of all rows.
+    """
+
+    def __init__(
+        self,
+        operations: Iterable[Any],
+        given: Mapping[str, str],
+        batch: int,
+        rows: Rows,
+        kept: Mapping[str, Any],
+    ) -> None:
+        self._given, self._batch, self._all_rows, self._kept = given, batch, rows, kept
+        self._tables = rows.tables
+        self._rows: dict[str, ByRow] = {}
+        self._first: dict[tuple[object, tuple[int, ...]], Any] = {}
+        self.values: dict[str, Any] = {}
+        self.kept: dict[str, Any] = {}
+        for operation in operations:
+            self._note(operation)
+
+    def same_elements(self, tensor: Any) -> Any:
+        """Return the first tensor with the elements and the shape of this one, if it is computed row by row."""
+        found = self._rows.get(tensor.name)
+        first = None if found is None else self._first[found.elements, found.shape]
+        return None if first is None or first.name == tensor.name else first
+
+    def shape(self, tensor: Any) -> list[int] | None:
+        """Return the shape of a tensor; None if it is not known."""
+        if tensor.name in self._rows:
+            return [self._batch, *self._rows[tensor.name].shape]
+        return tensor.shape.as_list() if tensor.shape.is_fully_defined() else None
+
+    def _note(self, operation: Any) -> None:
+        """Note what is known about the results of an operation."""
+        if not operation.outputs or operation.type == "Placeholder":
+            self._note_given(operation)
+            return
+        if any(tensor.name in self._kept for tensor in operation.outputs):
+            return
+        sizes = _of_shape(operation, self.shape)
+        if sizes is not None:
+            self._note_values(operation, sizes)
+            return
+        known = [self._known(tensor) for tensor in operation.inputs]
+        if any(each is None for each in known) or operation.op_def.is_stateful:
+            return
+        if not any(isinstance(each, ByRow) for each in known):
+            self._note_values(operation, _computed(operation, known))
+            return
+        for index, found in row_rules.results(operation, known, self._batch).items():
+            tensor = operation.outputs[index]
+            if isinstance(found, ByRow):
+                self._note_row(tensor, found)
+            else:
+                self.values[tensor.name] = found.astype(tensor.dtype.as_numpy_dtype)
+
+    def _known(self, tensor: Any) -> Any:
+        for known in (self._rows, self.values, self._tables):
+            if tensor.name in known:
+                return known[tensor.name]
+        return None
+
+    def _note_given(self, operation: Any) -> None:
+        for tensor in operation.outputs:
+            name = self._given.get(tensor.name, "")
+            found = self._all_rows.given(name)
+            if name in self._kept:
+                found = ByRow.of_array(name, self._kept[name])
+            if found is not None:
+                self._note_row(tensor, found)
+
+    def _note_values(self, operation: Any, values: Sequence[Any]) -> None:
+        for tensor, value in zip(operation.outputs, values, strict=False):
+            if np.size(value) <= _MOST_VALUES:
+                self.values[tensor.name] = value
+
+    def _note_row(self, tensor: Any, found: ByRow) -> None:
+        """Note a tensor that is computed row by row; hashes are computed for all rows."""
+        rows = self._all_rows
+        if tensor.dtype == tf.bool:
+            constant = rows.constant(found)
+            if constant is not None:
+                self.values[tensor.name] = np.full((self._batch, *found.shape), constant)
+                return
+        few = rows.count * found.width <= by_row.MOST_KEPT
+        if tensor.op.type in row_rules.HASHING and rows.replicas == 1 and few:
+            self.kept[tensor.name] = rows.computed(found)
+            found = ByRow.of_array(tensor.name, self.kept[tensor.name])
+        self._rows[tensor.name] = found
+        self._first.setdefault((found.elements, found.shape), tensor)
+
+
+def _of_shape(operation: Any, shape: Callable[[Any], list[int] | None]) -> list[Any] | None:
+    """Return what an operation computes from the shapes of its inputs; None if there is more to know."""
+    if operation.type not in _OF_SHAPE:
+        return None
+    shapes = [each for each in map(shape, operation.inputs) if each is not None]
+    if len(shapes) < len(operation.inputs):
+        return None
+    output = operation.outputs[0]
+    # Zeros and ones may also be lists of tensors, which NumPy does not have.
+    if not (output.dtype.is_floating or output.dtype.is_integer):
+        return None
+    dtype = output.dtype.as_numpy_dtype
+    if operation.type in ("Shape", "ShapeN"):
+        return [np.array(each, dtype) for each in shapes]
+    if operation.type == "Size":
+        return [np.array(math.prod(shapes[0]), dtype)]
+    if operation.type == "Rank":
+        return [np.array(len(shapes[0]), dtype)]
+    if math.prod(shapes[0]) > _MOST_VALUES:
+        return None
+    return [np.full(shapes[0], operation.type == "OnesLike", dtype)]
+
+
+def _computed(operation: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Compute an operation of constants; nothing if that takes more than computing."""
+    if _calls_function(operation) or not all(map(_can_be_constant, operation.outputs)):
+        return []
+    if operation.type == "Const":
+        return [tf.make_ndarray(operation.get_attr("value"))]
+    if not inputs:
+        return []
+    try:
+        return one_operation.compute(operation, inputs)
+    except one_operation.REFUSALS:
+        # The step itself says so when it runs.
+        return []
+
+
+def _can_be_constant(tensor: Any) -> bool:
+    if tensor.dtype in (tf.resource, tf.variant):
+        return False
+    size = tensor.shape.num_elements()
+    if size is None:
+        return tensor.op.type not in _GROWING
+    return size <= _MOST_VALUES
+
+
+def _calls_function(operation: Any) -> bool:
+    attributes = operation.node_def.attr.values()
+    return any(each.HasField("func") or each.list.func for each in attributes)
