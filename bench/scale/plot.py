@@ -16,8 +16,8 @@ figure, panel = plt.subplots(figsize=(6, 4))
 for cost, points in json.loads(path.read_text(encoding="utf-8")).items():
     sizes, values = zip(*points, strict=True)
     (line,) = panel.loglog(sizes, values, "o-", label=cost)
-    # What a linear cost would be, from the largest size.
-    linear = [values[-1] * size / sizes[-1] for size in sizes]
+    # What a linear cost would be, from the largest size; those of size 1 are subtracted.
+    linear = [values[-1] * (size - 1) / (sizes[-1] - 1) for size in sizes]
     panel.loglog(sizes, linear, ":", color=line.get_color(), linewidth=1)
 panel.set_xlabel(path.stem)
 panel.set_title("dotted: linear", fontsize=9, loc="left")

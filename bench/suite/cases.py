@@ -15,12 +15,14 @@ class Way:
         script: File below ``bench/``, with its arguments.
         amount: Amount of work per run, such as steps: about two seconds.
         environment: Folder of its Python below ``.environment``: that of the last TensorFlow with Estimators.
+        turns: Turns, if fewer than those of the case: for a way that no goal names.
     """
 
     name: str
     script: tuple[str, ...]
     amount: int
     environment: str = "python-2.15"
+    turns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,8 @@ CASES = (
         "Small model: 20 floats, hidden layers of 64 and 32, batch of 128, 200,000 rows",
         "examples per second",
         (
-            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 2000),
-            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 1000),
+            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 1500),
+            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 600),
             Way(_FROM_R, (_SMALL + "package.R", "wide"), 6000),
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 6000),
             Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 6000),
@@ -199,6 +201,7 @@ CASES = (
             Way(_NEW, (_SMALL + "package.py", "wide"), 6000, NEWEST),
         ),
         (Goal(_NEW, _OLD, 0.9),),
+        usual=False,
     ),
     Case(
         "model-function",
@@ -225,9 +228,10 @@ CASES = (
                 "Keras, MultiWorkerMirrored, 2 processes",
                 ("two-workers/together.py", "keras_worker.py"),
                 40,
+                turns=1,
             ),
             Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, environment=PEERS),
-            Way(_MESSAGES, ("two-workers/package.R", "messages"), 40),
+            Way(_MESSAGES, ("two-workers/package.R", "messages"), 40, turns=1),
             Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 40),
         ),
         (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
@@ -241,6 +245,7 @@ CASES = (
             Way(_TWO, ("evaluation/package.R", "two"), 40),
         ),
         (Goal(_TWO, _ONE, 1.5),),
+        usual=False,
     ),
     Case(
         "model-in-parts",
@@ -279,6 +284,7 @@ CASES = (
             *([Goal(_BFLOAT16, _FLOAT32, 1.4)] if _HAS_BFLOAT16 else []),
             Goal(_IN_TURNS, _FLOAT32, 0.8),
         ),
+        usual=False,
     ),
     Case(
         "start-up",
@@ -305,6 +311,7 @@ CASES = (
         # The default may take 1.1 times as long.
         (Goal(_OLD, _NEW, 0.91), Goal(_OLD_R, _NEW_R, 0.91)),
         lower_is_better=True,
+        usual=False,
     ),
     Case(
         "start-workers",
@@ -327,13 +334,14 @@ CASES = (
             Way("restart after a worker was killed", ("start-up/restart.R", "lost"), 1),
         ),
         lower_is_better=True,
+        repeats=2,
     ),
 )
 
-# Scripts that take turns and print results themselves; they run once, at the end.
-SCRIPTS = (("input.py", "--quick"), ("input.R", "--quick"))
-# These run only by name.
-SCRIPTS_BY_NAME = (
+# Scripts that take turns and print results themselves; they run by name.
+SCRIPTS = (
+    ("input.py", "--quick"),
+    ("input.R", "--quick"),
     ("memory.R",),
     ("memory_of_inputs.py",),
     ("scale/curves.py",),

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import report
-from cases import CASES, PEERS, SCRIPTS, SCRIPTS_BY_NAME, Case
+from cases import CASES, PEERS, SCRIPTS, Case
 from processes import BENCH, ROOT, WayError, python_of, running
 from results import Results, read
 
@@ -26,7 +26,7 @@ def measure(case: Case, repeats: int, results: Results, folder: Path) -> dict[st
     logs.mkdir(exist_ok=True)
     with running(case.ways, logs) as scripts:
         for repeat in range(repeats):
-            for script in list(scripts):
+            for script in [each for each in scripts if repeat < (each.way.turns or repeats)]:
                 try:
                     answer = script.measure(script.way.amount)
                 except WayError as failure:
@@ -73,8 +73,7 @@ def arguments() -> argparse.Namespace:
 
 def checked(names: list[str]) -> list[str]:
     """Return the names, or exit if one is neither a case nor a script."""
-    scripts = [script[0] for script in (*SCRIPTS, *SCRIPTS_BY_NAME)]
-    unknown = set(names) - {case.name for case in CASES} - set(scripts)
+    unknown = set(names) - {case.name for case in CASES} - {script[0] for script in SCRIPTS}
     if unknown:
         sys.exit(f"bench: there is no {' or '.join(sorted(unknown))}; see bench/README.md")
     return names
@@ -123,9 +122,9 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
         if values:
             print(report.table(case, [values]), flush=True)
         print(f"  ({time.monotonic() - began:.0f} s since the start)", flush=True)
-    scripts = [each for each in (*SCRIPTS, *SCRIPTS_BY_NAME) if each[0] in names]
-    for script in scripts if names or asked.quick else SCRIPTS:
-        show_script(script, folder)
+    for script in SCRIPTS:
+        if script[0] in names:
+            show_script(script, folder)
     sections = worst_of([folder])
     (folder / "table.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     if len(sections) > 2:

@@ -111,7 +111,13 @@ def test_goals_name_ways_of_their_case(suite: Any):
         assert named <= names, each.name
 
 
+def test_ways_of_goals_take_every_turn(suite: Any):
+    for each in suite.cases.CASES:
+        named = {name for goal in each.goals for name in (goal.way, goal.other)}
+        assert not [way.name for way in each.ways if way.turns and way.name in named], each.name
+
+
 def test_every_script_of_a_case_exists(suite: Any):
     scripts = [way.script[0] for each in suite.cases.CASES for way in each.ways]
-    scripts += [script[0] for script in (*suite.cases.SCRIPTS, *suite.cases.SCRIPTS_BY_NAME)]
+    scripts += [script[0] for script in suite.cases.SCRIPTS]
     assert [name for name in scripts if not (SUITE.parent / name).is_file()] == []
