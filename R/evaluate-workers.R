@@ -61,7 +61,7 @@ perform_by_workers <- function(object, cluster, verb, arguments, read) {
     cli::cli_inform("Starting {several(cluster$workers, 'worker')} on this machine.")
   }
   arguments[c("checkpoint_path", "results")] <- prepared[c("checkpoint", "results")]
-  job <- start_tasks(prepared$directory, object, cluster, verb, arguments)
+  job <- start_tasks(object, cluster, verb, arguments)
   follow_job(job, show = shows)
   # The logs of a failed job stay: its error names them.
   call_backend("remove_logs", id = job$id)

@@ -64,7 +64,6 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.yam
     abort_no_cluster(object)
   written <- with_task_file(
     "write_manifest",
-    prepared$directory,
     prepared$object,
     cluster,
     work$verb,

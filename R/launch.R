@@ -144,7 +144,6 @@ start_job <- function(object, verb, arguments, page = NULL) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
   job <- start_tasks(
-    prepared$directory,
     prepared$object,
     cluster,
     verb,
@@ -157,8 +156,7 @@ start_job <- function(object, verb, arguments, page = NULL) {
   job
 }
 
-# Check a job. Returns its private directory, and the estimator and the arguments for its tasks; NULL if this process
-# performs the verb. With `offline`, remote storage is not contacted.
+# Check a job. Returns the estimator and the arguments for its tasks; NULL if this process performs the verb. With `offline`, remote storage is not contacted.
 prepare_job <- function(object, verb, arguments, offline = FALSE) {
   config <- object$config
   if (is.null(config$cluster)) {
@@ -182,21 +180,21 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
-  list(directory = prepared$directory, object = object, arguments = arguments)
+  list(object = object, arguments = arguments)
 }
 
-# Start the tasks of a job that was checked, in its private directory, and return its handle.
-start_tasks <- function(directory, object, cluster, verb, arguments, strategy = NULL) {
+# Start the tasks of a job that was checked, and return its handle.
+start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
   last_step <- last_step_of(arguments)
   handle <- with_task_file(
     "start_job",
-    directory,
     object,
     cluster,
     verb,
     arguments,
     strategy = strategy,
-    parent_pid = Sys.getpid()
+    parent_pid = Sys.getpid(),
+    idle_s = idle_s()
   )
   new_job(handle, last_step, task_names(cluster))
 }
@@ -206,28 +204,41 @@ last_step_of <- function(arguments) {
 }
 
 # Write what the tasks of a job read into its private directory, and call a function of the backend with the fields of
-# the job. If that fails, the directory is removed.
-with_task_file <- function(.function, directory, object, cluster, verb, arguments, ...) {
-  is_done <- FALSE
-  on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
-  files <- input_files(arguments)
-  arguments <- share_data(arguments, directory)
-  answer <- call_backend(
-    .function,
-    directory = directory,
-    task_file = write_task(directory, verb, c(list(object = object), arguments)),
+# the job. If that fails, the directory is removed. Processes of this machine load TensorFlow meanwhile.
+with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
+  fields <- list(
     cluster = cluster,
     verb = verb,
     command = as.list(task_command(cluster)),
     working_directory = getwd(),
     model_dir = object$model_dir,
     environment = task_environment(cluster),
-    input_files = as.list(files),
-    max_steps = last_step_of(arguments),
     ...
   )
+  known <- c("cluster", "verb", "command", "working_directory", "model_dir", "environment")
+  directory <- rlang::inject(call_backend("open_job", !!!fields[known]))
+  is_done <- FALSE
+  on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
+  files <- input_files(arguments)
+  arguments <- share_data(arguments, directory)
+  written <- list(
+    directory = directory,
+    task_file = write_task(directory, verb, c(list(object = object), arguments)),
+    input_files = as.list(files),
+    max_steps = last_step_of(arguments)
+  )
+  answer <- rlang::inject(call_backend(.function, !!!fields, !!!written))
   is_done <- TRUE
   answer
+}
+
+# Seconds for which idle processes are kept for the next job.
+idle_s <- function() {
+  check_number(
+    getOption("tfdistribute.idle_s", 300),
+    minimum = 0,
+    argument = "options(tfdistribute.idle_s)"
+  )
 }
 
 # Text such as "2 workers and an evaluator". The chief is a worker, too.

@@ -1,15 +1,14 @@
-# A job that is checked but not started: its private directory, which is removed when the test ends.
+# A job that is not started: its private directory, which is removed when the test ends.
 local_job_directory <- function(frame = parent.frame()) {
-  prepared <- call_backend(
-    "prepare_job",
-    cluster = local_cluster(2),
-    strategy = strategy_multi_worker(),
+  directory <- call_backend(
+    "open_job",
+    cluster = ssh_cluster("localhost"),
     verb = "train",
-    workload = list(model_dir = "model")
+    command = list("true")
   )
-  remove <- function() call_backend("remove_job_directory", directory = prepared$directory)
+  remove <- function() call_backend("remove_job_directory", directory = directory)
   withr::defer(remove(), envir = frame)
-  prepared$directory
+  directory
 }
 
 sha256 <- function(path) {

@@ -251,18 +251,15 @@ def prepared(**fields: Any) -> dict[str, Any]:
 
 
 def as_r_gives_it(tmp_path: Path) -> dict[str, Any]:
-    directory = prepared()["directory"]
-    task_file = Path(directory) / "task.rds"
-    task_file.touch()
     job = fake_job(tmp_path, {"chief": [("train", 3), ("print", "Error: no"), ("sleep", 60)]})
     private_directory.remove(job.directory)
-    wanted = ("verb", "command", "working_directory", "model_dir", "parent_pid")
-    return {
-        "directory": directory,
-        "task_file": str(task_file),
-        "cluster": CLUSTER,
-        **{name: getattr(job, name) for name in wanted},
-    }
+    known = ("verb", "command", "working_directory", "model_dir")
+    fields = {"cluster": CLUSTER, **{name: getattr(job, name) for name in known}}
+    directory = answer("open_job", **fields)
+    task_file = Path(directory) / "task.rds"
+    task_file.touch()
+    own = {"directory": directory, "task_file": str(task_file), "parent_pid": job.parent_pid}
+    return {**fields, **own}
 
 
 def test_the_functions_that_r_calls_start_read_and_stop_a_job(tmp_path: Path):
@@ -344,15 +341,12 @@ def test_directories_of_jobs_of_other_hosts_are_left_alone(tmp_path: Path):
     private_directory.remove(other)
 
 
-def test_a_job_is_checked_before_it_has_a_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_job_is_checked_before_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n')
     (tmp_path / "model.ckpt-7.index").write_bytes(b"x")
     (tmp_path / "model.ckpt-7.data-00000-of-00001").write_bytes(b"x")
     workload = {**WORKLOAD, "model_dir": str(tmp_path)}
     job = prepared(workload=workload, steps=5)
-    private_directory.remove(job["directory"])
     # An incomplete checkpoint does not count.
     assert job["max_steps"] == 5
     assert prepared(workload=workload)["max_steps"] is None

@@ -18,6 +18,7 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.prepared import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training import (
@@ -42,6 +43,7 @@ from tfdistribute.training import (
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
 from tfdistribute.training.remote.access import access_error
+from tfdistribute.training.tasks.prepared import await_task
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None
@@ -272,7 +274,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "free_ports": free_ports,
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
-    "job_news": job_handle.job_news,
+    "job_news": jobs.job_news,
     "job_script": jobs.job_script,
     "job_state": job_handle.job_state,
     "last_job": job_handle.last_job,
@@ -284,6 +286,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "model_facts": _model_facts,
     "named_matrix": tensors.named_matrix,
     "next_batch": _next_batch,
+    "open_job": jobs.open_job,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
     "pipeline": _pipeline,
@@ -297,12 +300,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "read_cluster": clusters.read_cluster,
     "read_metrics": shards.read_metrics,
     "read_predictions": _read_predictions,
-    "remove_job_directory": private_directory.remove,
+    "remove_job_directory": jobs.remove_job_directory,
     "remove_logs": shards.remove_logs,
     "save_model": model_files.save_model,
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
+    "end_processes": session.end_waiting,
+    "idle_processes": session.waiting_states,
+    "await_task": await_task,
     "task_event": jobs.task_event,
     "tensor_dim": tensors.tensor_dim,
     "tensor_operation": tensors.tensor_operation,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
+from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
@@ -14,11 +16,14 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, write_packed
+from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import Job, must_launch
+from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import submitted
 from tfdistribute.launch.platforms.platform import staged_path
+from tfdistribute.launch.prepared import session
 from tfdistribute.launch.slurm import queued
 from tfdistribute.launch.slurm.queued import submit_job
 from tfdistribute.launch.start import start_supervisor
@@ -36,13 +41,13 @@ def prepare_job(
     steps: int | None = None,
     offline: bool = False,
 ) -> dict[str, Any] | None:
-    """Check a job, and make its private directory.
+    """Check a job.
 
     With ``offline``, remote storage is not contacted.
 
     Returns:
-        ``directory``, and ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process
-        performs the verb itself.
+        ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process performs the verb
+        itself.
     """
     if not must_launch(cluster, os.environ):
         return None
@@ -57,10 +62,33 @@ def prepare_job(
     if is_remote(workload.model_dir) and not offline:
         check_access(workload.model_dir)
         check_free(workload.model_dir)
-    return {
-        "directory": _new_directory(cluster, workload.model_dir),
-        "max_steps": None if steps is None else newest_step(workload.model_dir) + steps,
-    }
+    return {"max_steps": None if steps is None else newest_step(workload.model_dir) + steps}
+
+
+def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> str:
+    """Make the private directory of a job that was checked.
+
+    The processes of this machine begin to load TensorFlow, or wait already: see ``launch.prepared``.
+
+    Args:
+        cluster: Its cluster.
+        model_dir: Directory of the model.
+        fields: Fields of ``launch.job.Job`` that are known already: "verb", "command", "environment" and so on.
+    """
+    if isinstance(cluster, SlurmCluster):
+        return queued.new_directory(model_dir, os.getcwd())
+    if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform == "win32":
+        return private_directory.new_directory()
+    own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
+    return session.open_directory(
+        read(Job, {**fields, **own, "cluster": cluster, "model_dir": model_dir})
+    )
+
+
+def remove_job_directory(directory: str) -> None:
+    """Remove the private directory of a job that was not started, with the processes that were prepared for it."""
+    session.end_waiting(directory)
+    private_directory.remove(directory)
 
 
 def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]) -> None:
@@ -89,15 +117,17 @@ def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -
     return submit_job(job) if isinstance(job.cluster, SlurmCluster) else start_supervisor(job)
 
 
+def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
+    """Read the news of a job as ``job_handle.job_news``, and prepare processes for the next one when it is done."""
+    news = job_handle.job_news(job, position, level)
+    if news["state"]["state"] == "done":
+        session.keep(str(job["directory"]))
+    return news
+
+
 def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
     """Return the script that sbatch would get."""
     return queued.script_of(cluster, model_dir)
-
-
-def _new_directory(cluster: Cluster, model_dir: str | None) -> str:
-    if isinstance(cluster, SlurmCluster):
-        return queued.new_directory(model_dir, os.getcwd())
-    return private_directory.new_directory()
 
 
 def write_manifest(

@@ -34,7 +34,7 @@ def prepare_shards(
     checkpoint_path: str | None = None,
     input: Input | None = None,  # noqa: A002
 ) -> dict[str, Any]:
-    """Check an evaluation or a prediction by several processes, and make the directories of its job.
+    """Check an evaluation or a prediction by several processes, and make the directory of its results.
 
     Args:
         cluster: Its training tasks share the rows.
@@ -45,7 +45,7 @@ def prepare_shards(
         input: The rows; None if they are in memory.
 
     Returns:
-        ``directory`` of the job, ``results`` of its tasks, which the caller removes, ``checkpoint`` (the same for every
+        ``results``, the directory of its tasks' results, which the caller removes, ``checkpoint`` (the same for every
         task, also while a training goes on), and ``in_turns`` as for ``read_predictions``.
 
     Raises:
@@ -71,7 +71,6 @@ def prepare_shards(
     _check_order(order, verb)
     checkpoint = require_checkpoint(model_dir, checkpoint_path, verb)
     return {
-        "directory": private_directory.new_directory(),
         "results": private_directory.new_directory(),
         "checkpoint": checkpoint,
         "in_turns": order == "turns",

@@ -32,6 +32,11 @@ def tf_config_at_start() -> str:
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 
 
+def begin_task() -> None:
+    """Take TF_CONFIG as it is now for its value at the start; for a process that was prepared before its task."""
+    _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
+
+
 def check_process() -> None:
     """Check that this process can use TensorFlow.
 

@@ -57,6 +57,7 @@ class Job(Description):
         tensorflow: Version of the session's TensorFlow; None if unknown.
         max_steps: Step at which the training ends; None if unknown.
         parent_pid: Process with which the job ends; None for none.
+        idle_s: Seconds for which processes that are prepared for later starts may be kept; 0 prepares none.
 
     Raises:
         ArgumentError: unknown verb, empty command, or an id that cannot be part of a path.
@@ -76,6 +77,7 @@ class Job(Description):
     tensorflow: str | None = None
     max_steps: int | None = None
     parent_pid: int | None = None
+    idle_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the verb, the command and the id."""

@@ -12,6 +12,7 @@ from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
 from tfdistribute.launch.host.logs import fallback_directory, first_usable
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.places import LocalPlace
 
 
 @dataclass
@@ -20,15 +21,21 @@ class JobSetup:
 
     Args:
         logs: Directory of the logs.
-        is_private: Whether the tasks have a network of their own.
+        place: This machine, with the network of the tasks.
+        notes: Notes for the user.
         lock: The lock on model_dir; None if model_dir is remote or unknown, or the job does not write there.
     """
 
     job: Job
     logs: str
-    is_private: bool
+    place: LocalPlace
     notes: list[str]
     lock: ModelDirectoryLock | None = None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the tasks have a network of their own."""
+        return self.place.is_private
 
     @property
     def result_directories(self) -> list[str]:
@@ -42,8 +49,11 @@ class JobSetup:
             self.lock.release()
 
 
-def set_up(job: Job) -> JobSetup:
-    """Check the private directory, lock model_dir, and make the log directory and the network."""
+def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> JobSetup:
+    """Check the private directory, lock model_dir, and make the log directory and the network.
+
+    ``entered`` is the result of ``enter_network``, if that was called before.
+    """
     private_directory.check_private(job.directory)
     model_dir = job.local_model_dir
     # A job that only reads checkpoints may run beside a training.
@@ -52,29 +62,33 @@ def set_up(job: Job) -> JobSetup:
         candidates = job.log_directories
         # As a last resort logs go into the private directory, and are removed with it.
         logs = first_usable(candidates) or job.directory
-        is_private, notes = _enter_network(job)
+        place, notes = entered or enter_network(job)
     except BaseException:
         if lock is not None:
             lock.release()
         raise
     if lock is not None and not lock.is_supported:
-        notes.append("The file system of `model_dir` has no locks: let no other job write there.")
-    return JobSetup(job, logs, is_private, notes, lock)
+        notes = [
+            *notes,
+            "The file system of `model_dir` has no locks: let no other job write there.",
+        ]
+    return JobSetup(job, logs, place, notes, lock)
 
 
-def _enter_network(job: Job) -> tuple[bool, list[str]]:
-    """Enter a private network if wanted and possible; return whether, and notes for the user."""
+def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
+    """Enter a private network if wanted and possible; return this machine with it, and notes for the user."""
+    is_open = LocalPlace(job.directory, is_private=False)
     if isinstance(job.cluster, SlurmCluster):
-        return False, [network.NODES_RISK]
+        return is_open, [network.NODES_RISK]
     if isinstance(job.cluster, HostsCluster):
-        return False, [network.HOSTS_RISK]
+        return is_open, [network.HOSTS_RISK]
     wanted = job.cluster.supervision.network
     if wanted == "open":
-        return False, [network.OPEN_RISK]
-    reason = _why_open(job) or network.why_not_private()
+        return is_open, [network.OPEN_RISK]
+    reason = why_open(job) or network.why_not_private()
     if reason is None:
         network.enter_private()
-        return True, []
+        return LocalPlace(job.directory, is_private=True), []
     if wanted == "private":
         raise ClusterError(
             f'`network` is "private", but this job cannot have a network of its own: {reason}.',
@@ -82,10 +96,11 @@ def _enter_network(job: Job) -> tuple[bool, list[str]]:
             argument="network",
             value="private",
         )
-    return False, [f"{network.OPEN_RISK} Why not private: {reason}."]
+    return is_open, [f"{network.OPEN_RISK} Why not private: {reason}."]
 
 
-def _why_open(job: Job) -> str | None:
+def why_open(job: Job) -> str | None:
+    """Say why the tasks of a job cannot have a network of their own, whatever the kernel allows; None if they can."""
     if job.model_dir is not None and job.local_model_dir is None:
         return f'`model_dir` "{job.model_dir}" is reached through the network'
     if not job.is_on_loopback:

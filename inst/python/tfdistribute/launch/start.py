@@ -16,8 +16,9 @@ from tfdistribute.launch import failures
 from tfdistribute.launch.allocation import Allocation
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.stop_requests import StopRequests
-from tfdistribute.launch.job import Job, read_job, write_job
+from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
+from tfdistribute.launch.prepared import session, waiting
 from tfdistribute.launch.setup import set_up
 from tfdistribute.launch.state import QUEUED, STATE_FILE, read_json, replace, result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
@@ -27,26 +28,20 @@ START_S = 20.0
 
 _TICK_S = 0.005
 
-_LOG = "supervisor.log"
-
 # Exit codes of the supervisor by the last state of its job.
 CODES = {"done": 0, "failed": 1, "refused": 2, "stopped": 130}
 
-# Fast startup: Python ignores environment variables and installed packages.
-_OPTIONS = ("-I", "-S")
-_CODE = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from tfdistribute.launch.start import main; sys.exit(main(sys.argv[1:]))"
-)
-
 
 def supervise(
-    job: Job, on_state: OnState | None = None, allocation: Allocation | None = None
+    job: Job,
+    on_state: OnState | None = None,
+    allocation: Allocation | None = None,
+    entered: waiting.Entered | None = None,
 ) -> dict[str, Any]:
     """Run a job to its end: start its tasks, restart lost ones, and end them all. Return the job's last state.
 
     All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
-    with the state at most ten times a second.
+    with the state at most ten times a second. ``entered`` is what a supervisor has that waited for its job.
 
     Raises:
         TfdistributeError: nothing could be started; see ``setup.set_up``.
@@ -55,7 +50,7 @@ def supervise(
     allocation = allocation or Allocation()
     values: dict[str, Any] = {}
     with StopRequests(allocation.signals) as stops:
-        setup = set_up(job)
+        setup = set_up(job, entered)
         processes.adopt_orphans()
         try:
             values = Supervisor(job, setup, stops, on_state, allocation).run()
@@ -72,7 +67,7 @@ def supervise(
 def start_supervisor(job: Job) -> dict[str, Any]:
     """Start the supervisor of a job, wait until it runs, and return the job's handle.
 
-    This process must hold the lock of the job's private directory.
+    This process must hold the lock of the job's private directory, or a supervisor of it waits there.
 
     Raises:
         TfdistributeError: nothing could be started. The private directory is removed.
@@ -80,7 +75,8 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     _check_platform()
     reap_supervisors()
     try:
-        supervisor = _start_process(job)
+        write_job(job)
+        supervisor = session.start_process(job)
     except OSError as error:
         private_directory.remove(job.directory)
         raise BackendError(
@@ -98,34 +94,28 @@ def start_supervisor(job: Job) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run as the supervisor, given the path of a job.json and the descriptor of its lock; return one of ``CODES``."""
-    path = arguments[0]
-    directory = os.path.dirname(os.path.abspath(path))
+    """Run as the supervisor of a private directory, given the descriptor of its lock, too; return one of ``CODES``.
+
+    If the directory holds no job yet, it is waited for.
+    """
+    directory = os.path.abspath(arguments[0])
     private_directory.check_private(directory)
-    private_directory.lock(directory, int(arguments[1]) if len(arguments) > 1 else None)
+    private_directory.lock(directory, int(arguments[1]))
+    path = os.path.join(directory, FILE)
     try:
-        return CODES[supervise(read_job(path))["state"]]
+        entered = None
+        if not os.path.exists(path):
+            processes.adopt_orphans()
+            entered = waiting.await_job(directory)
+            if entered is None:
+                processes.kill_children()
+                private_directory.remove(directory)
+                return CODES["stopped"]
+        return CODES[supervise(read_job(path), entered=entered)["state"]]
     except TfdistributeError as error:
         refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.error_failure(error)}
         replace(os.path.join(directory, STATE_FILE), refusal)
         return CODES["refused"]
-
-
-def _start_process(job: Job) -> subprocess.Popen[bytes]:
-    path = write_job(job)
-    lock = private_directory.lock(job.directory)
-    root = str(Path(__file__).parents[2])
-    options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]
-    with open(os.path.join(job.directory, _LOG), "wb") as log:
-        return subprocess.Popen(
-            [sys.executable, *options, "-c", _CODE, root, path, str(lock)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=job.working_directory,
-            pass_fds=[lock],
-            start_new_session=True,
-        )
 
 
 def _check_platform() -> None:
@@ -160,7 +150,7 @@ def _refusal(
     reap_supervisors()
     text = ""
     with contextlib.suppress(OSError):
-        text = Path(directory, _LOG).read_text(encoding="utf-8", errors="replace").strip()
+        text = Path(directory, session.LOG).read_text(encoding="utf-8", errors="replace").strip()
     private_directory.remove(directory)
     if state is not None:
         return from_values(state["failure"])

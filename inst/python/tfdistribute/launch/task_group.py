@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tfdistribute import task_events
 from tfdistribute.cluster.hosts import HostsCluster
@@ -25,6 +25,10 @@ from tfdistribute.launch.task_view import TaskView
 # How long all places together may take to end what is left of a job.
 CLOSE_S = 3.0
 
+# How long all tasks must have trained before processes are prepared for their restarts, and the interval between looks.
+SPARE_AFTER_S = 10.0
+_SPARE_EVERY_S = 0.5
+
 
 class TaskGroup:
     """All tasks of a job."""
@@ -36,7 +40,7 @@ class TaskGroup:
         self._temporary = os.path.join(self.job.directory, "tmp")
         for directory in (self._events, self._temporary):
             os.makedirs(directory, mode=0o700, exist_ok=True)
-        places = places_of(self.job, setup.is_private)
+        places = places_of(self.job, setup.place)
         self.tasks = [
             TaskProcess(
                 task,
@@ -53,6 +57,8 @@ class TaskGroup:
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
+        self._trained_at: float | None = None
+        self._looked_at = 0.0
 
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
@@ -125,7 +131,7 @@ class TaskGroup:
             place.renew()
         for task in starting:
             try:
-                task.start(self._start_options(task, restarts))
+                task.start(self._start_options(task, self._variables(task, restarts)))
             except OSError as error:
                 raise BackendError(
                     f'{task.name} cannot be started: "{self.job.command[0]}" in '
@@ -135,16 +141,24 @@ class TaskGroup:
                     value=self.job.command[0],
                 ) from error
 
-    def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
-        place, home = task.place, self.job.directory
-        own = {
+    def prepare_processes(self, at_once: bool) -> None:
+        """Prepare processes for the next starts of the tasks, see ``Place.prepare``."""
+        for place in self._places:
+            tasks = [task for task in self.tasks if task.place is place]
+            place.prepare([self._start_options(task, {}) for task in tasks], at_once)
+
+    def _variables(self, task: TaskProcess, restarts: int) -> dict[str, str]:
+        """Return the environment variables that tell a process its task."""
+        return {
             "TF_CONFIG": to_tf_config(self._cluster, task.task),
-            task_events.JOB: place.directory,
-            task_events.EVENTS: place.path(task.events_path, home),
+            task_events.EVENTS: task.place.path(task.events_path, self.job.directory),
             task_events.ATTEMPT: str(restarts),
             task_events.DIGEST: self.job.digest or "",
             task_events.MODEL_DIR: self.job.model_dir or "",
         }
+
+    def _start_options(self, task: TaskProcess, variables: Mapping[str, str]) -> StartOptions:
+        place, home = task.place, self.job.directory
         return StartOptions(
             # A script that is sent with the files of the job is where the place has them.
             [
@@ -159,8 +173,9 @@ class TaskGroup:
                 **self._gpus.get(task.task, {}),
                 # On a host, below the TMPDIR of the cluster.
                 "TMPDIR": place.path(self._temporary, home),
-                **own,
+                task_events.JOB: place.directory,
             },
+            variables,
             self.job.working_directory,
             task.log,
             task.events_path,
@@ -175,6 +190,23 @@ class TaskGroup:
         now = time.monotonic()
         for task in self.tasks:
             task.poll(now)
+        if now - self._looked_at > _SPARE_EVERY_S:
+            self._looked_at = now
+            self._prepare_restarts(now)
+
+    def _prepare_restarts(self, now: float) -> None:
+        """Prepare processes for restarts once a training has run for a while; end those that fit no task."""
+        if self._trained_at is None and all(
+            view.stepped_at is not None for view in self.views if view.trains
+        ):
+            self._trained_at = now
+        may_restart = self.job.idle_s > 0 and self.job.cluster.supervision.restarts > 0
+        is_due = self._trained_at is not None and now - self._trained_at > SPARE_AFTER_S
+        if may_restart and is_due:
+            self.prepare_processes(at_once=False)
+        elif not may_restart:
+            for place in self._places:
+                place.prepare([], at_once=True)
 
     def _note_full_disks(self) -> None:
         full = {place for place in self._places if place.lacks_space()}

@@ -14,12 +14,30 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _AMD_DRIVER = Path("/dev/kfd")
 
+_MEMORY = Path("/proc/meminfo")
+# Share of the memory that stays available beside processes that wait.
+_SPARE_SHARE = 0.25
+
 
 def available_cores() -> list[int]:
     """List the cores that this process may use; empty if the system does not report them."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     return sorted(os.sched_getaffinity(0))
+
+
+def has_spare_memory(path: Path = _MEMORY) -> bool:
+    """Return whether memory is left for processes that only wait; True if the system does not report it.
+
+    Source:
+        https://man7.org/linux/man-pages/man5/proc_meminfo.5.html
+    """
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+        kilobytes = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
+        return kilobytes["MemAvailable"] > _SPARE_SHARE * kilobytes["MemTotal"]
+    except (OSError, KeyError):
+        return True
 
 
 def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:

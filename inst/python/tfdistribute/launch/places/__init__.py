@@ -21,7 +21,7 @@ from tfdistribute.rules import Finding
 # How long an agent that started nothing may take to end.
 _CLOSE_S = 2.0
 
-__all__ = ["Place", "check_ssh_cluster", "open_places", "places_of"]
+__all__ = ["LocalPlace", "Place", "check_ssh_cluster", "open_places", "places_of"]
 
 
 def check_ssh_cluster(
@@ -48,11 +48,11 @@ def check_ssh_cluster(
             place.close(_CLOSE_S)
 
 
-def places_of(job: Job, is_private: bool) -> Mapping[Task, Place]:
-    """Return the place of each task of a job."""
+def places_of(job: Job, place: LocalPlace) -> Mapping[Task, Place]:
+    """Return the place of each task of a job; ``place`` is this machine."""
     cluster = job.cluster
     if not isinstance(cluster, HostsCluster):
-        return dict.fromkeys(job.tasks, LocalPlace(job.directory, is_private))
+        return dict.fromkeys(job.tasks, place)
     hosts = {task: cluster.host_of(task) for task in job.tasks}
     together: list[RemotePlace] = []
     places = {

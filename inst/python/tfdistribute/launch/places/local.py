@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 
 from tfdistribute.cluster import ports
-from tfdistribute.launch.host import hardware, processes
-from tfdistribute.launch.host.logs import open_log
-from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.host import hardware
+from tfdistribute.launch.places.local_process import LocalProcess, PreparedProcess
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
 
 # In a private network every port is free.
@@ -30,7 +26,8 @@ class LocalPlace(Place):
 
     def __init__(self, directory: str, is_private: bool) -> None:
         self.directory = directory
-        self._is_private = is_private
+        self.is_private = is_private
+        self._prepared: list[PreparedProcess] = []
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -53,7 +50,7 @@ class LocalPlace(Place):
 
     def free_ports(self, count: int) -> Sequence[int]:
         """Find free ports; always the same in a private network."""
-        if self._is_private:
+        if self.is_private:
             return range(_FIRST_PRIVATE_PORT, _FIRST_PRIVATE_PORT + count)
         return ports.free_ports(count)
 
@@ -62,60 +59,40 @@ class LocalPlace(Place):
         owner = ports.listener(port)
         return None if owner is None else str(owner)
 
+    @property
+    def prepared(self) -> list[PreparedProcess]:
+        """The processes that wait for a task, or will soon."""
+        self._prepared = [each for each in self._prepared if each.exit_code() is None]
+        return list(self._prepared)
+
     def start(self, options: StartOptions) -> StartedProcess:
-        """Start a process that dies with this one."""
-        return _LocalProcess(options)
+        """Start a process that dies with this one, or give the task to one that was prepared for it."""
+        for process in self.prepared:
+            if process.options.prepares(options):
+                self._prepared.remove(process)
+                if process.begin(options):
+                    return process
+        return LocalProcess(options)
 
+    def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:
+        """Prepare the processes that are missing for tasks, and end those that are not for any of them.
 
-class _LocalProcess(StartedProcess):
-    def __init__(self, options: StartOptions) -> None:
-        parent, cores = os.getpid(), set(options.cores)
-
-        def prepare() -> None:
-            processes.die_with_parent(parent)
-            if cores and sys.platform == "linux":
-                os.sched_setaffinity(0, cores)
-
-        output = open_log(options.log)
-        try:
-            self._process = subprocess.Popen(
-                options.command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=options.environment,
-                cwd=options.directory,
-                start_new_session=True,
-                preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-            )
-        finally:
-            os.close(output)
-        self.pid = self._process.pid
-
-    def exit_code(self) -> int | None:
-        process = self._process
-        if process.returncode is not None:
-            return process.returncode
-        if hasattr(os, "waitid"):
-            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            if os.waitid(os.P_PID, process.pid, flags) is None:
-                return None
-            # Until its leader is reaped, the process group's id cannot be reused.
-            self.signal(signal.SIGKILL)
-        return process.poll()
-
-    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
-        if self._process.returncode is not None:
-            return
-        if if_caught and not processes.catches(self.pid, number):
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            (os.killpg if whole_group else os.kill)(self.pid, number)
-
-    def activity(self) -> Activity:
-        return processes.activity(self.pid)
-
-    def wait(self, seconds: float) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
+        Those that need not be there at once take one core, and at most a share of the memory.
+        """
+        others, missing = self.prepared, list[StartOptions]()
+        is_preparing = not all(each.is_ready for each in others)
+        for options in tasks:
+            found = next((each for each in others if each.options.prepares(options)), None)
+            if found is None:
+                missing.append(options)
+            else:
+                others.remove(found)
+        for process in others:
+            self._prepared.remove(process)
+            process.discard()
+        if not at_once:
+            missing = missing[: 0 if is_preparing or not hardware.has_spare_memory() else 1]
+        for options in missing:
+            # The start of the task tells why a program cannot be run.
+            with contextlib.suppress(OSError):
+                self._prepared.append(PreparedProcess(options, self.directory))

@@ -23,6 +23,7 @@ class StartOptions:
     Args:
         command: The command, as an argument list.
         environment: Environment variables besides those that the place has itself.
+        task: Environment variables that tell the process its task. One that was prepared gets them afterwards.
         directory: Working directory.
         log: File on this machine to which the output is appended.
         events: File on this machine to which the events are appended.
@@ -31,10 +32,20 @@ class StartOptions:
 
     command: Sequence[str]
     environment: Mapping[str, str]
+    task: Mapping[str, str]
     directory: str
     log: str
     events: str
     cores: Sequence[int] = ()
+
+    def prepares(self, other: StartOptions) -> bool:
+        """Return whether a process that was prepared with these options can perform the task of others."""
+        return (
+            list(self.command) == list(other.command)
+            and self.environment == other.environment
+            and self.directory == other.directory
+            and tuple(self.cores) == tuple(other.cores)
+        )
 
 
 class StartedProcess(ABC):
@@ -117,6 +128,12 @@ class Place(ABC):
     @abstractmethod
     def start(self, options: StartOptions) -> StartedProcess:
         """Start a process; raise OSError if the program cannot be run."""
+
+    def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:  # noqa: B027 - optional
+        """Prepare processes for the next starts of tasks: all at once, or one after another in later calls.
+
+        Places that cannot do so start their processes with the task.
+        """
 
     def poll(self) -> None:  # noqa: B027 - only places elsewhere have something to do
         """Take what has happened on the host."""

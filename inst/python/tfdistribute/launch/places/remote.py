@@ -257,7 +257,7 @@ class RemotePlace(Place):
                 return self.start_process(
                     options.command,
                     lambda name, data: _append(paths[name], data),
-                    environment=options.environment,
+                    environment={**options.environment, **options.task},
                     directory=options.directory,
                     cores=options.cores,
                     events=os.path.relpath(options.events, self._home),

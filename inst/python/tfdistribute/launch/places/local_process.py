@@ -1,0 +1,145 @@
+"""Processes of this machine that perform a task at once, or are prepared for one that is not known yet.
+
+A prepared process gets its task over a socket that is its standard input: a line of JSON with environment variables,
+and the open log. Before, it may report that it is ready.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+
+from tfdistribute import task_events
+from tfdistribute.launch.host import processes
+from tfdistribute.launch.host.logs import open_log
+from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.places.place import StartedProcess, StartOptions
+
+
+class LocalProcess(StartedProcess):
+    """A process that dies with this one."""
+
+    def __init__(self, options: StartOptions) -> None:
+        output = open_log(options.log)
+        try:
+            environment = {**options.environment, **options.task}
+            self._process = _started(options, environment, subprocess.DEVNULL, output)
+        finally:
+            os.close(output)
+        self.pid = self._process.pid
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; see ``StartedProcess.exit_code``."""
+        process = self._process
+        if process.returncode is not None:
+            return process.returncode
+        if hasattr(os, "waitid"):
+            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            if os.waitid(os.P_PID, process.pid, flags) is None:
+                return None
+            # Until its leader is reaped, the process group's id cannot be reused.
+            self.signal(signal.SIGKILL)
+        return process.poll()
+
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        """Send a signal; see ``StartedProcess.signal``."""
+        if self._process.returncode is not None:
+            return
+        if if_caught and not processes.catches(self.pid, number):
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            (os.killpg if whole_group else os.kill)(self.pid, number)
+
+    def activity(self) -> Activity:
+        """Return what the kernel counts."""
+        return processes.activity(self.pid)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the process."""
+        if self._process.returncode is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+
+
+class PreparedProcess(LocalProcess):
+    """A process whose task is not known yet.
+
+    Args:
+        options: What is known of its start; the log and the task are not.
+        directory: Directory of a file for what it prints before it has a task, and then copies into its log.
+    """
+
+    def __init__(self, options: StartOptions, directory: str) -> None:
+        self.options = options
+        self._is_ready = False
+        self._channel, theirs = socket.socketpair()
+        environment = {**options.environment, task_events.PREPARED: "1"}
+        try:
+            with theirs, tempfile.TemporaryFile(dir=directory) as output:
+                self._process = _started(options, environment, theirs.fileno(), output.fileno())
+        except OSError:
+            self._channel.close()
+            raise
+        self._channel.setblocking(False)
+        self.pid = self._process.pid
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it only waits for its task, or has ended."""
+        if not self._is_ready:
+            with contextlib.suppress(OSError):
+                self._channel.recv(1)
+                self._is_ready = True
+        return self._is_ready
+
+    def begin(self, options: StartOptions) -> bool:
+        """Give the process its task; return False if it has ended."""
+        if self.exit_code() is not None:
+            self.discard()
+            return False
+        log = open_log(options.log)
+        try:
+            message = json.dumps(dict(options.task)).encode() + b"\n"
+            socket.send_fds(self._channel, [message], [log])
+        except OSError:
+            self.discard()
+            return False
+        finally:
+            os.close(log)
+        self._channel.close()
+        return True
+
+    def discard(self) -> None:
+        """End a process that gets no task."""
+        self._channel.close()
+        self.signal(signal.SIGKILL)
+        self.wait(processes.END_S)
+
+
+def _started(
+    options: StartOptions, environment: Mapping[str, str], standard_input: int, output: int
+) -> subprocess.Popen[bytes]:
+    parent, cores = os.getpid(), set(options.cores)
+
+    def prepare() -> None:
+        processes.die_with_parent(parent)
+        if cores and sys.platform == "linux":
+            os.sched_setaffinity(0, cores)
+
+    return subprocess.Popen(
+        options.command,
+        stdin=standard_input,
+        stdout=output,
+        stderr=output,
+        env=environment,
+        cwd=options.directory,
+        start_new_session=True,
+        preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+    )

@@ -1,0 +1,124 @@
+"""Supervisor that prepares processes and waits for its job."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tfdistribute.descriptions import read
+from tfdistribute.launch.host import processes
+from tfdistribute.launch.host.stop_requests import StopRequests
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.setup import JobSetup, enter_network
+from tfdistribute.launch.state import read_json, replace
+from tfdistribute.launch.task_group import TaskGroup
+
+# The state of a supervisor without a job, beside where that of the job will be.
+STATE_FILE = "prepared.json"
+
+_TICK_S = 0.1
+_ANSWER = b"\n"
+
+# What a waiting supervisor has for its job: this machine, whose network it has entered, and notes for the user.
+Entered = tuple[LocalPlace, list[str]]
+
+
+def await_job(directory: str) -> Entered | None:
+    """Prepare processes as the session asks, until the job is written; None if the supervisor is not needed.
+
+    Raises:
+        ClusterError: the processes cannot have the network that the cluster asks for.
+    """
+    with socket.socket(fileno=os.dup(0)) as channel, StopRequests() as stops:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        channel.settimeout(_TICK_S)
+        waiting = _Waiting(directory, channel)
+        while stops.count == 0 and not waiting.is_over:
+            line = waiting.next_line()
+            if line is not None:
+                message = json.loads(line)
+                if "run" in message:
+                    return waiting.entered
+                waiting.prepare(message["prepare"], message.get("idle_s"))
+            waiting.go_on()
+    return None
+
+
+class _Waiting:
+    """A supervisor that waits in a private directory for messages from a channel."""
+
+    def __init__(self, directory: str, channel: socket.socket) -> None:
+        self.entered: Entered | None = None
+        self._directory = directory
+        self._channel = channel
+        self._received = b""
+        self._is_closed = False
+        self._tasks: TaskGroup | None = None
+        self._at_once = True
+        self._until: float | None = None
+        self._parent = os.getppid()
+        self._parent_started = processes.start_time(self._parent)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody will send a job."""
+        is_late = self._until is not None and time.monotonic() > self._until
+        return self._is_closed or is_late or not self._has_parent()
+
+    def _has_parent(self) -> bool:
+        # A child that the session has forked may hold its end of the channel.
+        return processes.start_time(self._parent) == self._parent_started
+
+    def next_line(self) -> bytes | None:
+        """Return the next message; None if there is none for a moment, or none any more."""
+        if b"\n" not in self._received:
+            try:
+                data = self._channel.recv(1 << 16)
+            except TimeoutError:
+                return None
+            except OSError:
+                data = b""
+            self._received += data
+            self._is_closed = not data
+            if b"\n" not in self._received:
+                return None
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def prepare(self, fields: Mapping[str, Any], idle_s: float | None) -> None:
+        """Prepare processes for a job with these fields; without ``idle_s`` at once, for as long as it takes."""
+        job = dataclasses.replace(read(Job, fields), directory=self._directory)
+        if self.entered is None:
+            self.entered = enter_network(job)
+        setup = JobSetup(job, self._directory, *self.entered)
+        self._tasks = TaskGroup(setup)
+        self._tasks.prepare(lambda: False)
+        self._at_once = idle_s is None
+        self._until = None if idle_s is None else time.monotonic() + idle_s
+        self._tasks.prepare_processes(self._at_once)
+        if self._at_once:
+            # A session that does not wait for the answer may have closed its end.
+            with contextlib.suppress(OSError):
+                self._channel.sendall(_ANSWER)
+
+    def go_on(self) -> None:
+        """Prepare what is missing, and write the state."""
+        if self._tasks is None or self.entered is None:
+            return
+        if not self._at_once:
+            self._tasks.prepare_processes(at_once=False)
+        found = self.entered[0].prepared
+        values = {
+            "pids": [each.pid for each in found],
+            "is_ready": len(found) == len(self._tasks.tasks) and all(e.is_ready for e in found),
+        }
+        path = os.path.join(self._directory, STATE_FILE)
+        if read_json(path) != values:
+            replace(path, values)

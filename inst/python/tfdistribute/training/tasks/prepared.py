@@ -1,0 +1,63 @@
+"""A process that is prepared for a task that is not known yet."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import socket
+
+from tfdistribute import engine, task_events
+
+_MAX_BYTES = 1 << 20
+_READY = b"."
+
+# What every task imports besides TensorFlow.
+_MODULES: tuple[str, ...] = ()
+
+
+def await_task() -> None:
+    """Load TensorFlow, wait for the task, and become the process of that task. The process ends if there is none.
+
+    Nothing is loaded if the task is there already. An error of TensorFlow is raised when the task uses it.
+    """
+    with socket.socket(fileno=os.dup(0)) as channel:
+        if not select.select([channel], [], [], 0)[0]:
+            with contextlib.suppress(Exception):
+                _load()
+            # The supervisor may be gone, or may have sent the task.
+            with contextlib.suppress(OSError):
+                channel.send(_READY)
+        _begin(channel)
+
+
+def _load() -> None:
+    _ = engine.tf
+    for name in _MODULES:
+        importlib.import_module(name)
+
+
+def _begin(channel: socket.socket) -> None:
+    message, logs, _flags, _address = socket.recv_fds(channel, _MAX_BYTES, 1)
+    while message and not message.endswith(b"\n"):
+        message += channel.recv(_MAX_BYTES)
+    if not message:
+        os._exit(0)
+    _redirect_output(logs[0])
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    del os.environ[task_events.PREPARED]
+    os.environ.update(json.loads(message))
+    engine.begin_task()
+
+
+def _redirect_output(log: int) -> None:
+    """Copy what was printed so far into the log, and print into it from now on."""
+    with contextlib.suppress(OSError):
+        os.write(log, os.pread(1, _MAX_BYTES, 0))
+    for descriptor in (1, 2):
+        os.dup2(log, descriptor)
+    os.close(log)

@@ -1,0 +1,299 @@
+"""Processes that are prepared before their task is known, with fake tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state_when
+
+from tfdistribute.environment import changed_variable
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch import task_group
+from tfdistribute.launch.host import hardware, processes
+from tfdistribute.launch.host import private_directory as private
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.prepared import session
+from tfdistribute.launch.start import start_supervisor, supervise
+
+pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
+
+
+@pytest.fixture(autouse=True)
+def none_is_left() -> Iterator[None]:
+    yield
+    session.end_waiting()
+
+
+def described(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
+    """A job of a chief and a worker without a private directory."""
+    job = fake_job(directory, acts, **{"evaluator": False, "idle_s": 60, **fields})
+    private.remove(job.directory)
+    return job
+
+
+def start(job: Job) -> dict[str, Any]:
+    """Start a job as a session does."""
+    directory = session.open_directory(job)
+    own = {"directory": directory, "id": private.job_id(directory)}
+    return start_supervisor(dataclasses.replace(job, **own))
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Run a job to its end as a session does, and prepare processes for the next."""
+    handle = start(job)
+    state = result(handle)
+    assert state["state"] == "done", state["failure"]
+    session.keep(handle["directory"])
+    return state
+
+
+def soon(condition: Callable[[], Any], seconds: float = 10) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+def idle(tasks: int = 2) -> list[int]:
+    """Wait until all processes are ready, and return their ids."""
+    assert soon(lambda: any(each["is_ready"] for each in session.waiting_states()))
+    (state,) = session.waiting_states()
+    assert len(state["pids"]) == tasks
+    return state["pids"]
+
+
+def pids_of_next(job: Job) -> list[int]:
+    """Run a job whose tasks wait for a file, and return their process ids."""
+    handle = start(job)
+    state = state_when(handle, lambda state: state["state"] == "training")
+    Path(job.working_directory, "go").touch()
+    assert result(handle)["state"] == "done"
+    return [each["pid"] for each in state["tasks"]]
+
+
+def waits(directory: Path) -> dict[str, Any]:
+    acts = (("train", 1), ("wait_for", str(directory / "go")), ("finish", 1))
+    return {"chief": acts, "worker": acts}
+
+
+def has_ended(pid: int) -> bool:
+    return soon(lambda: processes.start_time(pid) is None)
+
+
+def test_the_next_job_gets_the_processes_that_were_prepared_after_the_last(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    (tmp_path / "go").touch()
+    job = described(tmp_path, waits(tmp_path))
+    run(job)
+    prepared = idle()
+    (tmp_path / "go").unlink()
+    assert pids_of_next(job) == prepared
+    log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
+    assert log.endswith("prepared\n")
+    assert list(own_temporary_directory.iterdir()) == []
+
+
+def test_the_processes_of_the_first_job_start_before_it_is_written(tmp_path: Path):
+    job = described(tmp_path, {})
+    directory = session.open_directory(job)
+    assert soon(lambda: (session.read_json(f"{directory}/prepared.json") or {}).get("is_ready"))
+    handle = start_supervisor(
+        dataclasses.replace(job, directory=directory, id=private.job_id(directory))
+    )
+    assert result(handle)["state"] == "done"
+
+
+def test_a_process_that_was_killed_while_idle_is_replaced(tmp_path: Path):
+    (tmp_path / "go").touch()
+    job = described(tmp_path, waits(tmp_path))
+    run(job)
+    killed, kept = idle()
+    os.kill(killed, signal.SIGKILL)
+    assert has_ended(killed)
+    (tmp_path / "go").unlink()
+    found = pids_of_next(job)
+    assert killed not in found
+    assert kept in found
+
+
+def test_a_supervisor_that_was_killed_while_idle_is_replaced(tmp_path: Path):
+    job = described(tmp_path, {})
+    run(job)
+    prepared = idle()
+    (waiting,) = session._waiting.values()
+    waiting.process.kill()
+    assert all(has_ended(pid) for pid in prepared)
+    run(job)
+
+
+def test_a_supervisor_that_is_killed_while_its_job_is_written_is_replaced(tmp_path: Path):
+    job = described(tmp_path, {})
+    directory = session.open_directory(job)
+    waiting = session._waiting[directory]
+    waiting.process.kill()
+    waiting.process.wait()
+    job = dataclasses.replace(job, directory=directory, id=private.job_id(directory))
+    assert result(start_supervisor(job))["state"] == "done"
+
+
+def test_a_changed_variable_directory_library_or_network_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    library = tmp_path / "library"
+    library.mkdir()
+    job = described(tmp_path, {}, environment={"R_LIBS": str(library)})
+    other = tmp_path / "other"
+    other.mkdir()
+
+    def is_used(next_job: Job) -> bool:
+        run(job)
+        before = [each.job.directory for each in session._waiting.values()]
+        directory = session.open_directory(next_job)
+        session.end_waiting()
+        return directory in before
+
+    assert is_used(job)
+    assert not is_used(dataclasses.replace(job, working_directory=str(other)))
+    assert not is_used(dataclasses.replace(job, environment={**job.environment, "A": "1"}))
+    opened = dataclasses.replace(job.cluster, network="open")
+    assert not is_used(dataclasses.replace(job, cluster=opened))
+    run(job)
+    (before,) = session._waiting
+    (library / "package").mkdir()
+    assert session.open_directory(job) != before
+    session.end_waiting()
+    run(job)
+    (before,) = session._waiting
+    with changed_variable("TFDISTRIBUTE_TEST", "changed"):
+        assert session.open_directory(job) != before
+
+
+def test_what_importing_tensorflow_writes_into_the_environment_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("TF2_BEHAVIOR", raising=False)
+    job = described(tmp_path, {})
+    run(job)
+    (before,) = session._waiting
+    monkeypatch.setenv("TF2_BEHAVIOR", "1")
+    monkeypatch.setenv("TPU_ML_PLATFORM_VERSION", "3")
+    assert session.open_directory(job) == before
+
+
+def test_processes_that_fit_no_task_of_the_next_job_are_ended(tmp_path: Path):
+    job = described(tmp_path, {"evaluator": (("finish", 3),)}, evaluator=True)
+    run(job)
+    prepared = idle(tasks=3)
+    smaller = dataclasses.replace(job, verb="train")
+    directory = session.open_directory(smaller)
+    ended = [pid for pid in prepared if processes.start_time(pid) is None]
+    assert len(ended) == 1
+    session.end_waiting(directory)
+
+
+def test_without_idle_seconds_no_process_is_prepared(tmp_path: Path):
+    run(described(tmp_path, {}, idle_s=0))
+    assert session._waiting == {}
+
+
+def test_idle_processes_end_after_their_time(tmp_path: Path, own_temporary_directory: Path):
+    run(described(tmp_path, {}, idle_s=0.5))
+    (waiting,) = session._waiting.values()
+    waiting.process.wait(10)
+    assert list(own_temporary_directory.iterdir()) == []
+    assert session.waiting_states() == []
+
+
+def test_idle_processes_end_with_a_session_that_is_killed(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    job = described(tmp_path, {})
+    child = os.fork()
+    if child == 0:
+        # A session of its own, which a signal ends before it can clean up.
+        session._started["directory"] = job
+        session.keep("directory")
+        time.sleep(60)
+        os._exit(1)
+    try:
+        found = soon(lambda: list(own_temporary_directory.glob("*/prepared.json")))
+        state = soon(lambda: session.read_json(str(found[0])))
+        assert soon(lambda: (session.read_json(str(found[0])) or state)["is_ready"])
+        prepared = (session.read_json(str(found[0])) or state)["pids"]
+        assert len(prepared) == 2
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert all(has_ended(pid) for pid in prepared)
+    assert soon(lambda: not list(own_temporary_directory.iterdir()))
+
+
+def test_processes_for_later_are_prepared_one_after_another(tmp_path: Path):
+    job = described(tmp_path, {"never_ready": True})
+    session._started["directory"] = job
+    session.keep("directory")
+    assert soon(lambda: any(each["pids"] for each in session.waiting_states()))
+    time.sleep(0.5)
+    (state,) = session.waiting_states()
+    assert len(state["pids"]) == 1
+    assert not state["is_ready"]
+
+
+def test_a_job_that_is_not_started_leaves_nothing(tmp_path: Path, own_temporary_directory: Path):
+    directory = session.open_directory(described(tmp_path, {}))
+    session.end_waiting(directory)
+    assert list(own_temporary_directory.iterdir()) == []
+
+
+def test_a_network_that_is_not_possible_is_refused_when_the_job_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    job = described(tmp_path, {}, network="private", model_dir="gs://bucket/model")
+    with pytest.raises(ClusterError, match="reached through the network"):
+        start(job)
+
+
+def test_a_program_that_cannot_be_run_is_named_when_the_job_starts(tmp_path: Path):
+    job = described(tmp_path, {}, command=["/nonexistent/Rscript"])
+    state = result(start(job))
+    assert "cannot be started" in state["failure"]["problem"]
+
+
+def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(tmp_path: Path):
+    trains = (("train", 400),)
+    acts = {"chief": trains, "worker": trains, "chief-0@1": TRAINS, "worker-0@1": TRAINS}
+    job = fake_job(tmp_path, acts, evaluator=False, idle_s=60, parent_pid=None)
+    supervisor = os.fork()
+    if supervisor == 0:
+        task_group.SPARE_AFTER_S = 0.2
+        supervise(job)
+        os._exit(0)
+    handle = {"id": job.id, "pid": supervisor, "directory": job.directory}
+    handle |= {"model_dir": job.model_dir, "logs": job.log_directories[0]}
+    private.release(job.directory)
+    assert soon(lambda: Path(job.directory, "state.json").exists())
+    state_when(handle, lambda _: len(processes_of(handle)) == 4)
+    state = state_when(handle, lambda state: state["state"] == "training")
+    os.kill(row(state, "worker 0")["pid"], signal.SIGKILL)
+    os.waitpid(supervisor, 0)
+    ended = result(handle)
+    assert (ended["state"], ended["restarts"]) == ("done", 1)
+    log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
+    assert log.count("prepared") == 1
+
+
+def test_nothing_is_prepared_while_most_of_the_memory_is_in_use(tmp_path: Path):
+    memory = tmp_path / "meminfo"
+    memory.write_text("MemTotal: 1000 kB\nMemFree: 10 kB\nMemAvailable: 200 kB\n")
+    assert not hardware.has_spare_memory(memory)
+    memory.write_text("MemTotal: 1000 kB\nMemFree: 10 kB\nMemAvailable: 300 kB\n")
+    assert hardware.has_spare_memory(memory)
+    assert hardware.has_spare_memory(tmp_path / "missing")
