@@ -21,6 +21,18 @@ most_processes <- 1000L
 #' checkpoint; with [strategy_parameter_server()] only the lost one does. An error in the model or the data is raised,
 #' not retried.
 #'
+#' @section Idle processes:
+#' Loading R and TensorFlow takes most of the time to the first step. So when a training that this session has waited
+#' for is done, its processes are started again, one after another, load TensorFlow, and wait: a second training takes
+#' them and makes its first step within a few seconds. In the same way, processes for restarts are started once a
+#' training has run for ten seconds. Each takes about 400 MB of memory, and a few seconds of one core to start; none is
+#' started while less than a quarter of the machine's memory is available.
+#'
+#' Idle processes are kept for `options(tfdistribute.idle_s = 300)` seconds and end with the session; 0 starts none.
+#' They are used only if nothing has changed that shapes a process: environment variables, working directory, package
+#' libraries and what was installed into them, Python, TensorFlow, cores and GPUs. Otherwise new processes are started.
+#' A training finds the same options, packages, random numbers and files in either.
+#'
 #' @param workers Processes that train, including the chief, a count of at most 1000.
 #' @param ps Parameter servers, a count of at most 1000.
 #' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.

@@ -22,6 +22,7 @@
 #' @section Options:
 #' * `tfdistribute.tensorflow`: the version of TensorFlow that reticulate provides; see [install_tfdistribute()].
 #' * `tfdistribute.progress`: FALSE hides the progress display.
+#' * `tfdistribute.idle_s`: seconds for which idle processes wait for the next training; see [local_cluster()].
 #'
 #' @keywords internal
 #' @importFrom rlang %||%

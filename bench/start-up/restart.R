@@ -1,10 +1,12 @@
-# Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package) or
-# restart.R lost (from the loss of one of them, after a checkpoint, to the first step after the restart).
+# Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package),
+# restart.R lost (from the loss of one of them, after a checkpoint, to the first step after the restart) or restart.R
+# prepared (the same after processes for restarts were prepared).
 source("bench/suite/way.R")
 step <- new.env()
 sys.source("bench/start-up/one-step.R", step)
 
 way <- commandArgs(TRUE)[[1]]
+options(tfdistribute.idle_s = if (way == "prepared") 300 else 0)
 
 # The limit is longer than a failing restart takes.
 wait_until <- function(condition, seconds = 120) {
@@ -17,6 +19,33 @@ wait_until <- function(condition, seconds = 120) {
 
 has_saved <- function(directory) {
   length(list.files(file.path(directory, "model"), "^model\\.ckpt-[1-9][0-9]*\\.index$")) > 0
+}
+
+# Wait until the processes for restarts of a job exist and only wait.
+wait_until_prepared <- function(job) {
+  ids <- function() {
+    files <- Sys.glob("/proc/[0-9]*/environ")
+    texts <- lapply(files, function(file) {
+      suppressWarnings(tryCatch(readLines(file, skipNul = TRUE), error = function(error) ""))
+    })
+    is_prepared <- vapply(texts, function(text) any(grepl("TFDISTRIBUTE_PREPARED=1", text)), NA)
+    is_own <- vapply(texts, function(text) any(grepl(job$directory, text, fixed = TRUE)), NA)
+    basename(dirname(files[is_prepared & is_own]))
+  }
+  ticks <- function() {
+    vapply(
+      ids(),
+      function(id) {
+        paste(scan(file.path("/proc", id, "stat"), "", quiet = TRUE)[14:15], collapse = " ")
+      },
+      ""
+    )
+  }
+  wait_until(function() {
+    before <- ticks()
+    Sys.sleep(1)
+    length(before) == 2 && identical(before, ticks())
+  })
 }
 
 # Kills the worker after a checkpoint, and returns the time.
@@ -43,7 +72,10 @@ seconds <- function() {
   job <- launch(model, training, wait = FALSE)
   on.exit(stop_job(job), add = TRUE, after = FALSE)
   start <- 0
-  if (way == "lost") {
+  if (way != "start") {
+    if (way == "prepared") {
+      wait_until_prepared(job)
+    }
     since <- lose_worker(job, directory)
     start <- 1
   }

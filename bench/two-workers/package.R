@@ -4,6 +4,8 @@
 # 256 floats, three hidden layers of 1024 units, 512 examples per step over all workers.
 source("bench/suite/way.R")
 library(tfdistribute)
+# Processes for a next training would start while other ways are measured.
+options(tfdistribute.idle_s = 0)
 options(tfdistribute.progress = FALSE)
 
 way <- commandArgs(TRUE)[[1]]
