@@ -156,7 +156,8 @@ start_job <- function(object, verb, arguments, page = NULL) {
   job
 }
 
-# Check a job. Returns the estimator and the arguments for its tasks; NULL if this process performs the verb. With `offline`, remote storage is not contacted.
+# Check a job. Returns the estimator and the arguments for its tasks; NULL if this process performs the verb. With
+# `offline`, remote storage is not contacted.
 prepare_job <- function(object, verb, arguments, offline = FALSE) {
   config <- object$config
   if (is.null(config$cluster)) {

@@ -29,7 +29,7 @@ by_hand <- function(directory) {
 
 kind <- commandArgs(TRUE)[[1]]
 way <- switch(kind, job = by_job, again = by_job, hand = by_hand)
-# Processes that start while others are measured would slow those down: they are prepared before each turn, and only once.
+# Processes that start while others are measured would slow those down: they are prepared at the start of a turn.
 options(tfdistribute.idle_s = 0)
 
 # Let a training prepare processes for the next, and wait for them.
