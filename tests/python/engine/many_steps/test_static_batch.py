@@ -171,6 +171,20 @@ def test_a_check_that_some_row_fails_is_made_in_every_step(function: Callable[..
     assert len(checks(simplified(built(function), wrong))) == 1
 
 
+def checked_and_used(rows: Any, labels: Any) -> Any:
+    with tf.control_dependencies([tf.debugging.assert_less(labels, 2)]):
+        classes = tf.identity(labels)
+    return tf.reduce_sum(rows) / tf.cast(tf.size(classes) + classes[0, 0], tf.float32)
+
+
+def test_what_waits_for_a_check_that_some_row_fails_is_simplified_nevertheless():
+    wrong = LABELS.copy()
+    wrong[5] = 2
+    left = simplified(built(checked_and_used), wrong)
+    assert len(checks(left)) == 1
+    assert "Size" not in types(left)
+
+
 def test_a_check_of_shapes_is_made_once():
     assert checks(simplified(built(checked_by_shape))) == []
 
@@ -261,6 +275,38 @@ def test_lookups_of_one_value_in_each_row_need_no_more_than_the_values():
     left = types(simplified(built(crossed)))
     assert not {"Where", "GatherNd", "SparseFillEmptyRows", "SparseReshape", "Tile"} & set(left)
     assert left.count("SparseSegmentMeanWithNumSegments") == 1
+
+
+def gradients_of_lookups(rows: Any, labels: Any) -> Any:
+    """Gradients of the rows of a table, for each row once, as optimizers apply them."""
+    indices, places = tf.unique(labels[:, 0])
+    table = tf.constant(np.arange(6, dtype=np.float32).reshape(3, 2))
+    looked_up = tf.gather(table, indices)
+    loss = tf.reduce_sum(tf.gather(looked_up, places) * rows)
+    gradient = tf.gradients(loss, looked_up)[0]
+    gradient = tf.convert_to_tensor(gradient)
+    flat = tf.reshape(indices, tf.expand_dims(tf.size(indices), 0))
+    again, each = tf.unique(flat)
+    summed = tf.math.unsorted_segment_sum(gradient, each, tf.shape(again)[0])
+    return tf.concat([tf.cast(again, tf.float32)[:, tf.newaxis], summed], 1)
+
+
+def test_indices_that_are_unique_are_not_searched_for_equal_ones():
+    result = built(gradients_of_lookups)
+    left = simplified(result)
+    assert types(left).count("Unique") == 1
+    np.testing.assert_array_equal(computed(left), expected(result, slice(BATCH)))
+
+
+def test_indices_that_may_be_equal_are_searched():
+    def sums(rows: Any, labels: Any) -> Any:
+        indices, places = tf.unique(labels[:, 0])
+        return tf.math.unsorted_segment_sum(rows, places, tf.size(indices))
+
+    result = built(sums)
+    left = simplified(result)
+    assert {"Unique", "UnsortedSegmentSum"} <= set(types(left))
+    np.testing.assert_array_equal(computed(left), expected(result, slice(BATCH)))
 
 
 def test_strings_are_hashed_once_each(monkeypatch: pytest.MonkeyPatch):

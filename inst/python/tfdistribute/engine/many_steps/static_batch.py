@@ -8,7 +8,7 @@ stay the same to the bit. Hashes of rows are computed once for all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,12 +87,6 @@ class _Step:
         others = [each for name, each in self._operations.items() if name not in effects]
         self._facts = Facts(others, self._given, _rows_of(given), rows, kept)
         self._values, self.kept = self._facts.values, self._facts.kept
-        self._known = {
-            each.name
-            for each in others
-            if each.outputs and all(tensor.name in self._values for tensor in each.outputs)
-        }
-        self._passing = frozenset(self._passing_checks())
         self.constants: dict[str, Any] = {}
 
     def remaining(self, definition: Any, fetches: Sequence[str]) -> Any:
@@ -121,7 +115,7 @@ class _Step:
         """Return the inputs that an operation needs, as in a GraphDef."""
         operation = self._operations[name]
         tensors = [self._source(tensor) for tensor in operation.inputs]
-        return tensors + sorted(self._controls(operation))
+        return tensors + sorted(f"^{name}" for name in self._facts.waits_for(operation))
 
     def _count_segments(self, node: Any) -> None:
         """Let an operation say how many rows it sums to, so that the shapes of what follows are known."""
@@ -144,7 +138,7 @@ class _Step:
         return {
             name
             for name, operation in self._operations.items()
-            if name not in self._passing
+            if name not in self._facts.passing
             and (_has_effect(operation) or checks.only_checks(operation))
         }
 
@@ -157,13 +151,6 @@ class _Step:
                 found.add(name)
         return found
 
-    def _passing_checks(self) -> Iterator[str]:
-        for name, operation in self._operations.items():
-            if checks.only_checks(operation):
-                passes = self._values.get(operation.inputs[0].name)
-                if passes is not None and bool(np.all(passes)):
-                    yield name
-
     def _source(self, tensor: Any) -> str:
         """Return the name of a tensor with the same value that needs fewer operations."""
         while True:
@@ -173,7 +160,7 @@ class _Step:
             if name in self._values:
                 return self._constant(tensor)
             same = self._same(tensor)
-            if same is None or self._controls(tensor.op):
+            if same is None or self._facts.waits_for(tensor.op):
                 return name
             tensor = same
 
@@ -190,20 +177,24 @@ class _Step:
         same = self._facts.same_elements(tensor)
         if same is not None:
             return same
-        if operation.type == "Identity":
-            return operation.inputs[0]
         if operation.type in _CHOOSING:
             return self._chosen(operation)
         if operation.type in _RESHAPING:
             return _reshaped(tensor)
-        first = operation.inputs[0] if operation.inputs else None
-        if first is None or not _same_shape(first, tensor):
-            return None
-        if operation.type == "StridedSlice":
-            return first if self._is_one(operation.inputs[3]) else None
-        if operation.type in _SCALING:
-            return first if self._is_one(operation.inputs[1]) else None
-        return None
+        if operation.type in ("Unique", "UnsortedSegmentSum"):
+            return self._already_unique(tensor)
+        return operation.inputs[0] if self._changes_nothing(operation) else None
+
+    def _changes_nothing(self, operation: Any) -> bool:
+        """Return whether the result of an operation is its first input."""
+        if operation.type == "Identity":
+            return True
+        factor = (
+            3 if operation.type == "StridedSlice" else 1 if operation.type in _SCALING else None
+        )
+        if factor is None or not _same_shape(operation.inputs[0], operation.outputs[0]):
+            return False
+        return self._is_one(operation.inputs[factor])
 
     def _chosen(self, operation: Any) -> Any:
         """Return the input of which all elements are chosen, if there is one."""
@@ -214,25 +205,27 @@ class _Step:
         chosen = inputs[0] if np.all(value) else inputs[1]
         return chosen if _same_shape(chosen, operation.outputs[0]) else None
 
+    def _already_unique(self, tensor: Any) -> Any:
+        """Return what is left of a search for equal indices among unique ones, and of sums over these."""
+        values, *others = tensor.op.inputs
+        if tensor.op.type == "UnsortedSegmentSum":
+            places = others[0]
+            again = places.op.type == "Unique" and places.value_index == 1
+            return values if again and self._is_unique(places.op.inputs[0]) else None
+        return values if tensor.value_index == 0 and self._is_unique(values) else None
+
+    def _is_unique(self, tensor: Any) -> bool:
+        """Return whether a tensor holds no value twice."""
+        while tensor.op.type != "Unique" or tensor.value_index != 0:
+            same = self._same(tensor)
+            if same is None:
+                return False
+            tensor = same
+        return True
+
     def _is_one(self, tensor: Any) -> bool:
         value = self._values.get(tensor.name)
         return value is not None and bool(np.all(value == 1))
-
-    def _controls(self, operation: Any) -> set[str]:
-        found = set[str]()
-        waiting, seen = list(operation.control_inputs), set[str]()
-        while waiting:
-            before = waiting.pop()
-            if before.name in seen or before.name in self._passing:
-                continue
-            seen.add(before.name)
-            if before.name in self._known:
-                continue
-            if before.type in ("NoOp", "Identity"):
-                waiting += [*before.control_inputs, *(each.op for each in before.inputs)]
-            else:
-                found.add(f"^{before.name}")
-        return found
 
 
 def _has_effect(operation: Any) -> bool:
@@ -245,8 +238,19 @@ def _same_shape(one: Any, other: Any) -> bool:
     return one.shape.is_fully_defined() and one.shape == other.shape
 
 
+def _same_but_one(one: Any, other: Any) -> bool:
+    """Return whether tensors of as many elements have one shape: at most one size, in one place, is not known."""
+    if one.shape.rank is None or one.shape.rank != other.shape.rank:
+        return False
+    pairs = list(zip(one.shape.as_list(), other.shape.as_list(), strict=True))
+    different = [pair for pair in pairs if None in pair or pair[0] != pair[1]]
+    return len(different) <= 1 and all(None in pair for pair in different)
+
+
 def _reshaped(tensor: Any) -> Any:
     """Return the tensor of the same shape of which this one has the elements, if there is one."""
+    if tensor.op.type == "Reshape" and _same_but_one(tensor.op.inputs[0], tensor):
+        return tensor.op.inputs[0]
     before = tensor
     while before.op.type in _RESHAPING:
         first = before.op.inputs[0]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from tfdistribute.engine.many_steps import by_row, one_operation, row_rules
+from tfdistribute.engine.many_steps import by_row, one_operation, row_checks, row_rules
 from tfdistribute.engine.many_steps.by_row import ByRow, Rows
 
 # Operations whose results depend on the shape of their input only.
@@ -34,6 +35,7 @@ class Facts:
     Attributes:
         values: Constants by name of the tensor.
         kept: Further results of all rows.
+        passing: Names of checks that pass.
     """
 
     def __init__(
@@ -50,8 +52,27 @@ class Facts:
         self._first: dict[tuple[object, tuple[int, ...]], Any] = {}
         self.values: dict[str, Any] = {}
         self.kept: dict[str, Any] = {}
+        self.passing: set[str] = set()
         for operation in operations:
-            self._note(operation)
+            if row_checks.only_checks(operation):
+                self._note_check(operation)
+            else:
+                self._note(operation)
+
+    def waits_for(self, operation: Any) -> set[str]:
+        """Return the names of operations that must run before another one, which does not read their results."""
+        found, seen = set[str](), set[str]()
+        waiting = list(operation.control_inputs)
+        while waiting:
+            before = waiting.pop()
+            if before.name in seen or before.name in self.passing or self._is_known(before):
+                continue
+            seen.add(before.name)
+            if before.type in ("NoOp", "Identity"):
+                waiting += [*before.control_inputs, *(each.op for each in before.inputs)]
+            else:
+                found.add(before.name)
+        return found
 
     def same_elements(self, tensor: Any) -> Any:
         """Return the first tensor with the elements and the shape of this one, if it is computed row by row."""
@@ -64,6 +85,15 @@ class Facts:
         if tensor.name in self._rows:
             return [self._batch, *self._rows[tensor.name].shape]
         return tensor.shape.as_list() if tensor.shape.is_fully_defined() else None
+
+    def _is_known(self, operation: Any) -> bool:
+        names = [tensor.name for tensor in operation.outputs]
+        return bool(names) and all(name in self.values for name in names)
+
+    def _note_check(self, operation: Any) -> None:
+        passes = self.values.get(operation.inputs[0].name)
+        if passes is not None and bool(np.all(passes)):
+            self.passing.add(operation.name)
 
     def _note(self, operation: Any) -> None:
         """Note what is known about the results of an operation."""
@@ -121,6 +151,9 @@ class Facts:
         if tensor.op.type in row_rules.HASHING and rows.replicas == 1 and few:
             self.kept[tensor.name] = rows.computed(found)
             found = ByRow.of_array(tensor.name, self.kept[tensor.name])
+        if self.waits_for(tensor.op):
+            # Not equal to what it reads until a check has passed.
+            found = replace(found, elements=object())
         self._rows[tensor.name] = found
         self._first.setdefault((found.elements, found.shape), tensor)
 
