@@ -21,7 +21,8 @@ at_site <- function(...) {
   path
 }
 examples <- list.files("inst/examples", pattern = "[.]R$", full.names = TRUE)
-for (file in c(examples, "man/figures/cheat-sheet.svg")) {
+pictures <- Sys.glob("bench/scale/*.png")
+for (file in c(examples, "man/figures/cheat-sheet.svg", pictures)) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
 rmarkdown::pandoc_convert(
