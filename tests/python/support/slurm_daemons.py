@@ -19,6 +19,8 @@ import pytest
 from support.cluster_job import free_ports
 
 NODES = ("n1", "n2")
+# How long a job may run on when Slurm has chosen its nodes for an urgent one.
+GRACE_S = 90
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch")
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
@@ -57,7 +59,11 @@ InactiveLimit=0
 SlurmdTimeout={node_timeout_s}
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first_port} CPUs=4 State=UNKNOWN
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second_port} CPUs=4 State=UNKNOWN
-PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES:4
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES:4 GraceTime={grace_s}
+PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 """
 
 
@@ -141,7 +147,8 @@ def _write_conf(home: Path, node_timeout_s: int) -> Path:
     ports = dict(zip(("control_port", "first_port", "second_port"), free_ports(3), strict=True))
     conf = home / "slurm.conf"
     host = socket.gethostname()
-    conf.write_text(_CONF.format(home=home, host=host, node_timeout_s=node_timeout_s, **ports))
+    known = {"home": home, "host": host, "node_timeout_s": node_timeout_s, "grace_s": GRACE_S}
+    conf.write_text(_CONF.format(**known, **ports))
     (home / "munge.key").write_bytes(os.urandom(128))
     (home / "munge.key").chmod(0o600)
     return conf
@@ -164,7 +171,9 @@ def _start(slurm: Slurm, conf: Path) -> None:
 def _idle_nodes() -> int:
     command = ["sinfo", "-h", "-N", "-o", "%N %T"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
-    return sum(line.split()[1] == "idle" for line in done.stdout.splitlines())
+    # One line for each partition.
+    lines = {line for line in done.stdout.splitlines() if line.split()[1] == "idle"}
+    return len(lines)
 
 
 def _wait(is_true: object, slurm: Slurm) -> None:

@@ -41,7 +41,10 @@ def stopped_by(number: int) -> StopRequests:
     return stops
 
 
-def test_a_job_queues_again_when_its_time_is_up_unless_the_user_does_not_want_it(job: Job):
+def test_a_job_queues_again_when_its_time_is_up_unless_the_user_does_not_want_it(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scheduler, "is_requeued", lambda *_: False)
     time_is_up = stopped_by(signal.SIGUSR1)
     assert allocation(job).why_again(time_is_up) == (
         "The time limit is near, so the job queues again."

@@ -168,19 +168,20 @@ def test_a_machine_without_slurm_is_told_before_anything_is_written(
 
 
 @pytest.mark.parametrize(
-    ("shown", "is_again"),
+    ("shown", "is_again", "will_be"),
     [
-        ("Requeue=1 Restarts=0 PreemptTime=None", False),
-        ("Requeue=1 Restarts=1 PreemptTime=None", True),
-        ("Requeue=1 Restarts=0 PreemptTime=2026-01-01T00:00:00", True),
-        ("", True),
+        ("Requeue=1 Restarts=0 PreemptTime=None", False, False),
+        ("Requeue=1 Restarts=1 PreemptTime=None", True, True),
+        ("Requeue=1 Restarts=0 PreemptTime=2026-01-01T00:00:00", False, True),
+        ("", True, True),
     ],
 )
 def test_a_job_that_slurm_ends_is_known_to_be_queued_again(
-    slurm: FakeSlurm, shown: str, is_again: bool
+    slurm: FakeSlurm, shown: str, is_again: bool, will_be: bool
 ):
     slurm.says("scontrol", shown)
-    assert scheduler.is_requeued("7", starts_before=0) is is_again
+    assert scheduler.is_requeued("7", starts_before=0) is will_be
+    assert scheduler.is_requeued("7", starts_before=0, or_will_be=False) is is_again
 
 
 def test_the_script_quotes_what_sbatch_would_split():

@@ -18,7 +18,7 @@ from support.checkpoints import assert_alike, variables
 from support.fault_jobs import TASK as FAULT_TASK
 from support.job_fakes import TRAINS, row
 from support.remote_hosts import soon
-from support.slurm_daemons import Slurm, has_slurm, real_slurm
+from support.slurm_daemons import GRACE_S, Slurm, has_slurm, real_slurm
 from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
@@ -183,6 +183,24 @@ def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, sl
     state = result(job)
     assert_went_on(state)
     assert any("Slurm took back the nodes" in note for note in state["notes"])
+
+
+def test_a_job_that_makes_room_for_an_urgent_one_saves_and_goes_on_afterwards(
+    tmp_path: Path, slurm: Slurm
+):
+    job = submit(tmp_path, INTERRUPTED)
+    state_when(job, is_training)
+    began = time.monotonic()
+    options = ("--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null")
+    urgent = slurm.run("sbatch", "--parsable", *options, "--wrap=sleep 1")
+    state_when(job, lambda state: state["state"] == "queued")
+    assert soon(lambda: slurm.field(urgent, "JobState") != "PENDING", 40)
+    state = result(job, 90)
+    assert_went_on(state)
+    assert any("Slurm took back the nodes" in each for each in state["notes"]), state["notes"]
+    # The nodes are free when the checkpoint is written, and not at the end of the grace time.
+    assert time.monotonic() - began < GRACE_S
+    assert_nothing_is_left(job)
 
 
 @pytest.mark.parametrize("how", ["stop_job", "scancel"])

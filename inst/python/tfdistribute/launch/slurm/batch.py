@@ -93,10 +93,10 @@ class SlurmAllocation(Allocation):
         """Say why Slurm will start the job again."""
         if not self._cluster.requeue:
             return None
-        if stops.first == signal.SIGUSR1:
-            return "The time limit is near, so the job queues again."
         if scheduler.is_requeued(self.slurm_id, self.starts_before):
             return "Slurm took back the nodes and queues the job again."
+        if stops.first == signal.SIGUSR1:
+            return "The time limit is near, so the job queues again."
         return None
 
     def why_stopped(self, stops: StopRequests) -> str:
@@ -140,7 +140,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _queue_again(job: Job, allocation: SlurmAllocation, values: dict[str, Any]) -> dict[str, Any]:
     """Let Slurm queue the job again, which ends this process; return the result if Slurm refuses."""
-    if not scheduler.is_requeued(allocation.slurm_id, allocation.starts_before):
+    # In the grace time of a preemption, the nodes are not needed any more.
+    if not scheduler.is_requeued(allocation.slurm_id, allocation.starts_before, or_will_be=False):
         refused = scheduler.requeue(allocation.slurm_id)
         if refused is not None:
             message = f"Slurm does not queue the job again: {refused}"

@@ -96,16 +96,17 @@ def own_comments() -> list[str]:
     ).stdout.splitlines()
 
 
-def is_requeued(job: str, starts_before: int) -> bool:
-    """Return whether Slurm queues a job again that it is ending now; True if it does not say."""
+def is_requeued(job: str, starts_before: int, or_will_be: bool = True) -> bool:
+    """Return whether Slurm has queued a job again that it is ending now; True if it does not say.
+
+    With ``or_will_be`` also whether it will do so, because it needs the nodes for another job.
+    """
     done = _run(["scontrol", "--oneliner", "show", "job", job])
     restarts = re.search(r"\bRestarts=(\d+)", done.stdout)
     if done.returncode or restarts is None:
         return True
-    preempted = re.search(r"\bPreemptTime=(\S+)", done.stdout)
-    return int(restarts[1]) > starts_before or (
-        preempted is not None and preempted[1] not in ("None", "N/A")
-    )
+    preempted = re.search(r"\bPreemptTime=(?!None|N/A)", done.stdout)
+    return int(restarts[1]) > starts_before or (or_will_be and preempted is not None)
 
 
 def requeue(job: str) -> str | None:
