@@ -141,7 +141,8 @@ class EventFile:
 
     def read_new(self) -> list[dict[str, Any]]:
         """Read the events written since the last call, as mappings with "event" and "time"."""
-        lines = [*self._old.read(), *self._new.read()]
+        # Before the first rotation there is no other file to look for.
+        lines = [*(self._old.read() if self._old.position else ()), *self._new.read()]
         if self._new.position >= ROTATE_BYTES:
             self._rotate()
         return [event for line in lines if (event := _parse_event(line)) is not None]
@@ -164,11 +165,13 @@ class _Lines:
     def read(self) -> list[bytes]:
         """Read the whole lines since the last call."""
         try:
-            if os.stat(self.path).st_size <= self.position:
+            new_bytes = os.stat(self.path).st_size - self.position
+            if new_bytes <= 0:
                 return []
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb", buffering=0) as file:
                 file.seek(self.position)
-                read = file.read(_MAX_READ_BYTES)
+                # Memory for as much as is read is allocated at each call.
+                read = file.read(min(new_bytes, _MAX_READ_BYTES))
         except OSError:
             return []
         self.position += len(read)
