@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.cli import job_text
+from tfdistribute.files import is_remote
 from tfdistribute.launch.host.logs import LEVELS, LogReader, written_logs
 from tfdistribute.launch.job_handle import find_job, job_logs, read_logs, saved_handle
 
@@ -19,7 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
         "directory",
-        type=Path,
         help="model_dir of the job, its logs' directory, its id, or what submit names",
     )
     parser.add_argument("--task", help='one task, such as "worker 1"')
@@ -29,17 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
-    submitted = saved_handle(str(arguments.directory))
+    name = str(arguments.directory)
+    if is_remote(name):
+        # TensorFlow reads remote storage.
+        importlib.import_module("tfdistribute.engine")
+    submitted = saved_handle(name)
     if submitted is not None:
         return _of_platform(submitted, arguments)
-    found = None if arguments.directory.is_dir() else find_job(str(arguments.directory))
-    beneath = arguments.directory / "logs"
-    directory = beneath if beneath.is_dir() else arguments.directory
+    # The logs of a job that runs are not remote yet.
+    found = find_job(name) if is_remote(name) or not storage.exists(name) else None
+    beneath = os.path.join(name, "logs")
+    directory = beneath if storage.is_directory(beneath) else name
     if found is not None and found["logs"]:
-        directory = Path(found["logs"])
-    rows = written_logs(str(directory))
-    if not rows and not (arguments.follow and find_job(str(directory)) is not None):
-        print(f"logs: no task has logged anything in {str(directory)!r}", file=sys.stderr)
+        directory = str(found["logs"])
+    rows = written_logs(directory)
+    if not rows and not (arguments.follow and find_job(directory) is not None):
+        print(f"logs: no task has logged anything in {directory!r}", file=sys.stderr)
         return 2
     if arguments.follow and arguments.json:
         print("logs: --follow has no end, and JSON needs one", file=sys.stderr)
@@ -63,13 +70,13 @@ def _show(lines: list[str], as_json: bool) -> None:
     print(job_text.as_json(lines) if as_json else "\n".join(lines))
 
 
-def _follow(directory: Path, task: str | None, level: str) -> int:
+def _follow(directory: str, task: str | None, level: str) -> int:
     position: str | None = None
     try:
         while True:
             # Checked before the lines are read, so that the last lines are shown.
-            is_running = find_job(str(directory)) is not None
-            rows = [row for row in written_logs(str(directory)) if task in (None, row["task"])]
+            is_running = find_job(directory) is not None
+            rows = [row for row in written_logs(directory) if task in (None, row["task"])]
             reader = LogReader(rows, position, level)
             for line in reader.read_new():
                 print(line, flush=True)

@@ -15,9 +15,10 @@ from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader
+from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.platforms import submitted
 from tfdistribute.launch.slurm import queued
-from tfdistribute.launch.state import RESULT_FILE, STATE_FILE, read_json, replace, result_of
+from tfdistribute.launch.state import STATE_FILE, read_json, read_result, replace, result_of
 
 _TICK_S = 0.02
 
@@ -147,7 +148,9 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     pid = int(job["pid"])
     if is_running(job):
         os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + wait_s
+    # The logs of a job with remote storage are moved at its end.
+    more_s = COPY_S if wait_s >= STOP_S and files.is_remote(str(job["model_dir"])) else 0.0
+    deadline = time.monotonic() + wait_s + more_s
     while is_running(job) and time.monotonic() < deadline:
         time.sleep(_TICK_S)
     if wait_s >= STOP_S and is_running(job):
@@ -198,10 +201,10 @@ def find_job(name: str) -> dict[str, Any] | None:
 def last_job(name: str) -> dict[str, Any] | None:
     """Find a job as ``find_job``, or the last one that ended in a model_dir; return its handle or None."""
     found = find_job(name)
-    if found is not None or files.is_remote(name):
+    if found is not None:
         return found
     logs = os.path.join(files.canonical_path(name), "logs")
-    result = read_json(os.path.join(logs, RESULT_FILE))
+    result = read_result(logs)
     return None if result is None or "id" not in result else handle_of(result, logs)
 
 

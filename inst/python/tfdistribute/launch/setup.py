@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.hosts import HostsCluster
@@ -11,8 +12,11 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory
 from tfdistribute.launch.host.lock import ModelDirectoryLock
 from tfdistribute.launch.host.logs import fallback_directory, first_usable
+from tfdistribute.launch.host.remote_logs import move_logs
+from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.state import write_result
 
 
 @dataclass
@@ -41,6 +45,16 @@ class JobSetup:
     def result_directories(self) -> list[str]:
         """Directories for the result of the job, the preferred one first."""
         return [self.logs, fallback_directory(self.job.id)]
+
+    def keep(self, values: dict[str, Any], stops: StopRequests) -> dict[str, Any]:
+        """Write the last state of a job where it stays, and return it; for remote storage, with the logs there."""
+        if values["ended"] is None:
+            return values
+        write_result(values, self.result_directories)
+        moved = move_logs(self.job, self.logs, values, lambda: stops.count > 1)
+        if moved["logs"] == values["logs"] and moved["notes"] != values["notes"]:
+            write_result(moved, self.result_directories)
+        return moved
 
     def release(self) -> None:
         """Release the lock, and remove what killed tasks left in model_dir."""

@@ -136,7 +136,9 @@ def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any
             return state
         if code is not None:
             # A job that has ended already has removed its private directory.
-            return result_of({"id": job.id, "logs": job.log_directories[0]})
+            return result_of(
+                {"id": job.id, "logs": job.log_directories[0], "model_dir": job.model_dir}
+            )
         time.sleep(_TICK_S)
     return None
 

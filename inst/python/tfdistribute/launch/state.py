@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from tfdistribute import files
+from tfdistribute import files, storage
+from tfdistribute.errors import BackendError
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
@@ -130,15 +131,35 @@ def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
 def result_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
     """Read the result of a job that has ended, given its handle."""
     fallback = fallback_directory(str(job["id"]))
-    for directory in (job.get("logs"), fallback):
+    # While the job has its private directory, its logs are not remote.
+    has_ended = not os.path.isdir(str(job.get("directory")))
+    remote = remote_logs(job.get("model_dir")) if has_ended else None
+    for directory in dict.fromkeys((job.get("logs"), remote, fallback)):
         if directory is None:
             continue
         if directory == fallback and not private_directory.is_private(fallback):
             continue
-        found = read_json(os.path.join(str(directory), RESULT_FILE))
+        found = read_result(str(directory))
         if found is not None and found.get("id") == job["id"]:
             return found
     return None
+
+
+def remote_logs(model_dir: str | None) -> str | None:
+    """Return the directory of the logs in a remote model directory once a job has ended; None for a local one."""
+    is_remote = model_dir is not None and files.is_remote(model_dir)
+    return f"{model_dir.rstrip('/')}/logs" if is_remote and model_dir else None
+
+
+def read_result(directory: str) -> dict[str, Any] | None:
+    """Read the result in a directory of logs; None if there is none, or it is remote and TensorFlow is missing."""
+    path = os.path.join(directory, RESULT_FILE)
+    if not files.is_remote(path):
+        return read_json(path)
+    try:
+        return files.parse_object(storage.read_if_any(path))
+    except (OSError, BackendError):
+        return None
 
 
 def read_json(path: str) -> dict[str, Any] | None:

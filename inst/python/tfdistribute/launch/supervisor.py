@@ -20,7 +20,7 @@ from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pause_s
 from tfdistribute.launch.setup import JobSetup
-from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, StateFile, write_result
+from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, StateFile
 from tfdistribute.launch.task_group import TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
@@ -79,7 +79,7 @@ class Supervisor:
     def run(self) -> dict[str, Any]:
         """Supervise until the end, write the result, and return the last state."""
         try:
-            self._write(at_once=True)
+            self._write(self._values())
             notes = self.tasks.prepare(self._is_over)
             for note in notes or ():
                 self.state.note(note)
@@ -99,9 +99,9 @@ class Supervisor:
         self.tasks.close()
         if self.state.state != QUEUED:
             self.state.ended = time.time()
-            write_result(self._values(), self.setup.result_directories)
-        self._write(at_once=True)
-        return self._values()
+        values = self.setup.keep(self._values(), self._stops)
+        self._write(values)
+        return values
 
     def _tick(self) -> None:
         self._poll()
@@ -300,7 +300,7 @@ class Supervisor:
 
     def _stop(self) -> None:
         self.state.state, self.state.message = "stopping", "The job is being stopped."
-        self._write(at_once=True)
+        self._write(self._values())
         chief = self.tasks[self.policy.chief]
         is_requested = self._stops.count > 0
         has_trained = self.job.trains and chief.view.stepped_at is not None
@@ -339,10 +339,10 @@ class Supervisor:
     def _values(self) -> dict[str, Any]:
         return self.state.as_values(self.tasks.tasks, self.progress, time.monotonic())
 
-    def _write(self, at_once: bool = False) -> None:
+    def _write(self, values: dict[str, Any] | None = None) -> None:
         now = time.monotonic()
-        if at_once or self._file.is_due(now):
-            values = self._values()
+        if values is not None or self._file.is_due(now):
+            values = values or self._values()
             self._file.write(values, now)
             self._pages.write(values, self.progress.losses.rows)
             if self._on_state is not None:

@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import cluster_task
+from support import cluster_task, job_fakes
 from support.checkpoints import assert_alike, variables
 from support.fault_jobs import fault_job
 from support.gcs_store import BUCKET, REFUSED, Store
 
 from tfdistribute.bridge import jobs
+from tfdistribute.cli import main
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError, ModelDirectoryError, TfdistributeError
 from tfdistribute.history_file import LOSSES, read_losses
+from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_handle import find_job
+from tfdistribute.launch.start import start_supervisor
 from tfdistribute.plan import Workload
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.remote import lease
@@ -63,9 +66,62 @@ def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
     left = {name.split("/")[1] for name in bucket.names("job/")}
     assert lease.NAME not in left
     assert LOSSES in left
-    assert list(tmp_path.rglob("gs:")) == []
+    assert_logs_are_in_the_bucket(job, bucket, tmp_path)
     cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 20})
     assert_alike(variables(MODEL), variables(tmp_path / "alone" / "custom" / "model"))
+
+
+def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> None:
+    assert bucket.names("job/logs/") == [
+        f"job/logs/{name}"
+        for name in ("chief-0.log", "evaluator-0.log", "result.json", "worker-0.log")
+    ]
+    lines = job_handle.job_logs(job.handle, "worker 0")
+    assert [line for line in lines if line.startswith("--- worker 0 starts at")][1].endswith(
+        "(start 2) ---"
+    )
+    # Another session finds the job by its directory.
+    found = job_handle.last_job(MODEL)
+    assert found is not None
+    assert found["logs"] == f"{MODEL}/logs"
+    assert job_handle.job_state(found) == job.state
+    assert job_handle.job_logs(found, "worker 0") == lines
+    assert list(directory.rglob("gs:")) == list(directory.rglob("tfdistribute-logs")) == []
+
+
+def test_logs_follow_those_of_an_earlier_job_in_a_bucket_and_are_read_on_the_command_line(
+    bucket: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = f"gs://{BUCKET}/fake"
+    acts = {"chief": [("train", 2), ("print", "INFO: first"), ("finish", 2)]}
+    first = job_fakes.run_job(tmp_path, acts, model_dir=model)
+    assert first["logs"] == f"{model}/logs"
+    acts = {"chief": [("print", "WARNING: second"), ("fail", "No data.")]}
+    job = start_supervisor(job_fakes.fake_job(tmp_path, acts, model_dir=model))
+    while not (news := job_handle.job_news(job, level="info"))["lines"]:
+        assert not news["ended"]
+    seen = news["position"]
+    second = job_fakes.result(job, 40)
+    assert second["failure"]["problem"] == "No data."
+    assert "WARNING: second" in job_handle.job_logs(job, "chief 0")
+    assert "INFO: first" not in job_handle.job_logs(job, "chief 0")
+    # What was read while the job ran is not read again.
+    news = job_handle.job_news(job, seen, "info")
+    assert not any("starts at" in line for line in news["lines"] if "chief 0" in line)
+    assert main(["logs", model, "--task", "chief 0", "--level", "info"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("INFO: first") < said.index("WARNING: second")
+    assert not (tmp_path / "tfdistribute-logs").exists()
+
+
+def test_logs_that_cannot_be_copied_stay_and_the_job_says_where(tmp_path: Path) -> None:
+    # Nothing reads this scheme.
+    state = job_fakes.run_job(tmp_path, {}, model_dir="moon://bucket/model")
+    assert state["state"] == "done"
+    (note,) = [each for each in state["notes"] if "could not be copied" in each]
+    assert '"moon", which nothing installed reads' in note
+    assert note.endswith(f'They are in "{state["logs"]}".')
+    assert Path(state["tasks"][0]["log"]).is_file()
 
 
 def chief_of(job: Any) -> int:

@@ -9,9 +9,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
+from tfdistribute import storage
 from tfdistribute.errors import ArgumentError
 from tfdistribute.launch.host.private_directory import check_private
 
@@ -127,10 +127,11 @@ class LogReader:
     def _read(self, task: Mapping[str, Any]) -> list[str]:
         name, path = str(task["task"]), str(task["log"])
         # A line without a level belongs to the one before it, as in a traceback.
-        start, level = self._positions.get(name, (int(task.get("log_start") or 0), "info"))
+        read, level = self._positions.get(name, (0, "info"))
         try:
-            with open(path, "rb") as file:
-                file.seek(start)
+            with storage.of(path).open(path) as file:
+                # Relative to its start, which moves when the log becomes a part of a remote one.
+                file.seek(int(task.get("log_start") or 0) + read)
                 block = file.read(_MAX_READ_BYTES)
         except OSError:
             return []
@@ -141,7 +142,7 @@ class LogReader:
             level = level_of(line) or level
             if LEVELS.index(level) >= self._minimum:
                 lines.append(line)
-        self._positions[name] = (start + len(whole), level)
+        self._positions[name] = (read + len(whole), level)
         return lines
 
 
@@ -153,8 +154,13 @@ def level_of(line: str) -> str | None:
 def written_logs(directory: str) -> list[dict[str, Any]]:
     """List the logs in a directory as rows for ``LogReader``."""
     return [
-        {"task": path.stem.replace("-", " "), "log": str(path), "log_start": 0}
-        for path in sorted(Path(directory).glob("*-*.log"))
+        {
+            "task": name.removesuffix(".log").replace("-", " "),
+            "log": os.path.join(directory, name),
+            "log_start": 0,
+        }
+        for name in storage.of(directory).names(directory)
+        if re.fullmatch(r".+-.+\.log", name)
     ]
 
 
