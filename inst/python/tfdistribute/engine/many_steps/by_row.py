@@ -17,8 +17,8 @@ Known = np.ndarray[Any, Any]
 
 # Rows that are computed together.
 _CHUNK = 2**16
-# Rows of which facts are established, and numbers that are computed from rows and kept.
-MOST_ROWS, MOST_KEPT = 2**24, 2**22
+# Rows of which facts are established, and numbers that are computed from rows and kept: hashing as many takes a second.
+MOST_ROWS, MOST_KEPT = 2**24, 2**21
 
 
 @dataclass(frozen=True, eq=False)

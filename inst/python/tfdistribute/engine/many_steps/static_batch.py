@@ -87,6 +87,7 @@ class _Step:
         others = [each for name, each in self._operations.items() if name not in effects]
         self._facts = Facts(others, self._given, _rows_of(given), rows, kept)
         self._values, self.kept = self._facts.values, self._facts.kept
+        self._adds_to_layers = any(map(_adds_to_layer, self._operations.values()))
         self.constants: dict[str, Any] = {}
 
     def remaining(self, definition: Any, fetches: Sequence[str]) -> Any:
@@ -119,7 +120,7 @@ class _Step:
 
     def _count_segments(self, node: Any) -> None:
         """Let an operation say how many rows it sums to, so that the shapes of what follows are known."""
-        if node.op not in _SEGMENT_SUMS:
+        if node.op not in _SEGMENT_SUMS or self._adds_to_layers:
             return
         places = self._values.get(self._operations[node.name].inputs[2].name)
         if places is None or not np.size(places):
@@ -232,6 +233,17 @@ def _has_effect(operation: Any) -> bool:
     if operation.type in _READING or not (operation.inputs or operation.control_inputs):
         return False
     return operation.op_def.is_stateful and not checks.only_checks(operation)
+
+
+def _adds_to_layer(operation: Any) -> bool:
+    """Return whether an operation adds something to a layer, as wide-and-deep models do.
+
+    TensorFlow makes one operation of both if it knows that their shapes are equal, which rounds differently.
+    """
+    if operation.type not in ("Add", "AddV2", "AddN"):
+        return False
+    layers = (each.op for each in operation.inputs if each.op.type == "BiasAdd")
+    return any(each.inputs[0].op.type == "MatMul" for each in layers)
 
 
 def _same_shape(one: Any, other: Any) -> bool:
