@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import select
@@ -14,8 +13,25 @@ from tfdistribute import engine, task_events
 _MAX_BYTES = 1 << 20
 _READY = b"."
 
-# What every task imports besides TensorFlow.
-_MODULES: tuple[str, ...] = ()
+# Parts of the engine that training tasks use. Each is imported when it is first used.
+_PARTS = (
+    "collectives",
+    "devices",
+    "estimator",
+    "features",
+    "hooks",
+    "losses",
+    "many_steps",
+    "metrics",
+    "micro_batches",
+    "model_graphs",
+    "model_inputs",
+    "model_parts",
+    "optimizers",
+    "session_config",
+    "tasks",
+    "tpu",
+)
 
 
 def await_task() -> None:
@@ -34,9 +50,8 @@ def await_task() -> None:
 
 
 def _load() -> None:
-    _ = engine.tf
-    for name in _MODULES:
-        importlib.import_module(name)
+    for name in ("tf", *_PARTS):
+        getattr(engine, name)
 
 
 def _begin(channel: socket.socket) -> None:
