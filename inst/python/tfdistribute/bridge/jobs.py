@@ -121,7 +121,7 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
     """Read the news of a job as ``job_handle.job_news``, and prepare processes for the next one when it is done."""
     news = job_handle.job_news(job, position, level)
     if news["state"]["state"] == "done":
-        session.keep(str(job["directory"]))
+        session.keep(str(job.get("directory")))
     return news
 
 

@@ -58,7 +58,7 @@ def conditions_of(job: Job) -> dict[str, Any]:
 
 def _inherited_variables() -> dict[str, str]:
     """Return the variables that a child inherits: R changes them behind the back of ``os.environ``."""
-    first = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    first = _first_variable()
     variables: dict[str, str] = {}
     number = 0
     while (entry := first[number]) is not None:
@@ -66,6 +66,15 @@ def _inherited_variables() -> dict[str, str]:
         variables[name] = value
         number += 1
     return _without_those_of_tensorflow(variables)
+
+
+def _first_variable() -> Any:
+    """Return the C variable ``environ``, which programs for macOS reach by a function."""
+    library, strings = ctypes.CDLL(None), ctypes.POINTER(ctypes.c_char_p)
+    if sys.platform != "darwin":
+        return strings.in_dll(library, "environ")
+    library._NSGetEnviron.restype = ctypes.POINTER(strings)
+    return library._NSGetEnviron().contents
 
 
 def _without_those_of_tensorflow(variables: Mapping[str, str]) -> dict[str, str]:
