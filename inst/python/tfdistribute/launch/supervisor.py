@@ -26,8 +26,6 @@ from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.metrics_page.job import JobPages
 
-TICK_S = 0.03
-
 # How long a task may take to end after SIGTERM.
 TERM_S = 2.0
 
@@ -87,7 +85,7 @@ class Supervisor:
                 self.tasks.start(self.tasks, self._attempt)
             while self.state.state not in ENDED:
                 self._tick()
-                time.sleep(TICK_S)
+                time.sleep(self.tasks.tick_s)
         except TfdistributeError as error:
             self._fail(failures.error_failure(error))
         except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
@@ -120,7 +118,7 @@ class Supervisor:
     # Observation ----------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        self.tasks.poll()
+        self.tasks.poll(self._stops)
         for task in self.tasks:
             for event in task.take_events():
                 self._file.mark_news()
@@ -332,7 +330,7 @@ class Supervisor:
         """Keep polling and writing; a second request to stop ends the wait."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not is_over() and self._stops.count < 2:
-            time.sleep(TICK_S)
+            time.sleep(self.tasks.tick_s)
             self._poll()
             self._write()
 

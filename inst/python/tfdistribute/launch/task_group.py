@@ -16,6 +16,7 @@ from tfdistribute.errors import BackendError
 from tfdistribute.launch import diagnosis
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.processes import END_S
+from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.places import Place, open_places, places_of
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.setup import JobSetup
@@ -24,6 +25,9 @@ from tfdistribute.launch.task_view import TaskView
 
 # How long all places together may take to end what is left of a job.
 CLOSE_S = 3.0
+
+# Interval between two looks at this many tasks; at more it is as much longer.
+_TICK_S, _TASKS = 0.03, 16
 
 # How long all tasks must have trained before processes are prepared for their restarts, and the interval between looks.
 SPARE_AFTER_S = 10.0
@@ -116,6 +120,11 @@ class TaskGroup:
         return [task.view for task in self.tasks]
 
     @property
+    def tick_s(self) -> float:
+        """Interval between two looks at the tasks."""
+        return _TICK_S * max(1.0, len(self.tasks) / _TASKS)
+
+    @property
     def has_ended(self) -> bool:
         """Whether all processes have ended."""
         return not any(task.view.is_running for task in self.tasks)
@@ -182,10 +191,12 @@ class TaskGroup:
             self._cores.get(task.task, ()),
         )
 
-    def poll(self) -> None:
-        """Read new events and exit codes of all tasks."""
+    def poll(self, stops: StopRequests) -> None:
+        """Read new events and exit codes of all tasks; also what schedulers tell only the processes of tasks."""
         for place in self._places:
             place.poll()
+        if any(place.is_ending for place in self._places):
+            stops.request(signal.SIGTERM)
         self._note_full_disks()
         now = time.monotonic()
         for task in self.tasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import errno
 import os
 import shutil
@@ -182,6 +183,17 @@ print(os.path.exists(sys.argv[1] + ".old"))
         assert [int(line[:7]) for line in lines] == list(range(30))
         assert {len(line) for line in lines} == {99_999}
         assert output.log == "True\n"
+
+
+def test_a_scheduler_that_tells_only_the_processes_of_tasks_to_end_is_heard(tmp_path: Path):
+    with remote_place(tmp_path) as place:
+        place.transport = dataclasses.replace(place.transport, ignores_end=True)
+        process = place.start_process(python("import time; time.sleep(30)"), Output())
+        for pid in (process.pid, place.hello["pid"]):
+            os.kill(pid, signal.SIGTERM)
+        assert place.wait(lambda: place.is_ending, 5)
+        # The supervisor ends it, when the chief has saved.
+        assert process.exit_code() is None
 
 
 def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):

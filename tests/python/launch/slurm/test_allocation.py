@@ -117,3 +117,14 @@ def test_a_start_takes_over_the_history_and_the_restarts_of_the_one_before(job: 
     allocation(job).resume(JobState(job), fresh)
     assert fresh.as_columns()["training"]["step"] == []
     assert Path(job.directory, PROGRESS_FILE).exists()
+
+
+def test_a_signal_that_the_processes_of_tasks_get_first_counts_once():
+    with StopRequests() as stops:
+        stops.request(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        assert (stops.count, stops.first) == (1, signal.SIGTERM)
+        stops.request(signal.SIGTERM)
+        assert stops.count == 1
+        signal.raise_signal(signal.SIGTERM)
+        assert stops.count == 2

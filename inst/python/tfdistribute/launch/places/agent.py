@@ -29,10 +29,9 @@ from typing import Any
 # Begins the protocol; a shell may have printed something before.
 MARK = b"\n\x02tfdistribute agent 1\x03\n"
 
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES, ROTATE_BYTES = 1 << 18, 1 << 20
 # Bytes that wait to be sent before the files of the processes are read further.
 MAX_WAITING_BYTES = 1 << 20
-ROTATE_BYTES = 1 << 20
 TICK_S, END_S = 0.03, 3.0
 
 # Options of prctl, see linux/prctl.h.
@@ -126,8 +125,8 @@ class Process:
 
         def prepare() -> None:
             die_with_parent(parent, signal.SIGKILL)
-            if not message["ignores_end"]:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if message["ignores_end"]:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
             if cores and sys.platform == "linux":
                 os.sched_setaffinity(0, cores)
 
@@ -185,6 +184,7 @@ class Agent:
         os.set_blocking(self.output, False)
         self.waiting = bytearray(MARK)
         self.incoming = b""
+        signal.signal(signal.SIGTERM, lambda number, frame: self._send({"op": "ending"}))
 
     def _send(self, message: Any, data: bytes = b"") -> None:
         head = json.dumps(message).encode()

@@ -93,12 +93,14 @@ class Place(ABC):
         address: Address at which the tasks of other places reach those of this one.
         directory: Path of the job's private directory on the host.
         clock_ahead_s: How far the host's clock is ahead of this machine's.
+        is_ending: Whether a scheduler has told the processes there to end.
     """
 
     host = "localhost"
     address = "127.0.0.1"
     directory: str
     clock_ahead_s = 0.0
+    is_ending = False
 
     @property
     @abstractmethod

@@ -156,6 +156,8 @@ class RemotePlace(Place):
             for each, values in message["activities"].items():
                 if int(each) in self._processes:
                     self._processes[int(each)].take_activity(values)
+        elif kind == "ending":
+            self.is_ending = self.transport.ignores_end
         elif kind == "wrote":
             self._processes[number].on_written(message["file"], data)
         elif kind == "ended":
