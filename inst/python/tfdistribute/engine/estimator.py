@@ -6,8 +6,8 @@ existing Estimator. ``EstimatorOptions`` holds what differs between models. Thin
 ``train``
     Rows in memory are gathered by the steps; the session is the one that ``train_with()`` names, or TensorFlow's.
 ``evaluate``
-    The mean loss over batches becomes the mean over rows; a process that evaluates a shard of the rows exchanges the
-    states of metrics; then the observer gets the metrics.
+    Batches are added to metrics in a loop. The mean loss over batches becomes the mean over rows; a process that
+    evaluates a shard of the rows exchanges the states of metrics; then the observer gets the metrics.
 ``export_saved_model``
     Predictions are the default signature for requests of tensors.
 
@@ -269,6 +269,11 @@ def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:
     options = estimator.options
     turns = SplitOptions(parts, options.sums_loss, scales_loss)
     estimator.options = replace(options, turns=turns)
+
+
+def evaluate_in_runs(estimator: Any, steps_per_run: int | str) -> None:
+    """Let an adopted Estimator evaluate many batches in one ``session.run``; see ``EvaluationRuns``."""
+    estimator.steps_per_run = steps_per_run
 
 
 @contextlib.contextmanager

@@ -309,10 +309,10 @@ def _build(
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
+    engine.estimator.evaluate_in_runs(estimator, settings.steps_per_run)
     if verb in TRAINING:
         engine.estimator.train_in_turns(estimator, settings.micro_batches, settings.scales_loss)
-    if codes != FactorCodes():
-        engine.estimator.read_codes(estimator, codes.features, codes.label)
+    engine.estimator.read_codes(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)
 
 

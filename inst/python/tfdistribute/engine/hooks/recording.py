@@ -53,9 +53,17 @@ class ReportBatches(tf.estimator.SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Report the batch."""
         del run_context, run_values
+        self._add(1)
+
+    def required_steps(self, loss: Any) -> StepRequirements:
+        """Return no steps: skipped batches are reported afterwards."""
+        del loss
+        return StepRequirements(note_skipped_steps=lambda step, losses: self._add(len(losses)))
+
+    def _add(self, batches: int) -> None:
         if self._requested():
             raise KeyboardInterrupt
-        self._batches += 1
+        self._batches += batches
         self._report(self._batches)
 
 

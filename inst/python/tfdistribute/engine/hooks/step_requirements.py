@@ -56,6 +56,11 @@ def requirements_of(hook: Any, loss: Any) -> StepRequirements:
     known = _KNOWN.get(type(hook))
     if known is not None:
         return known(hook, loss)
+    return of_unknown(hook)
+
+
+def of_unknown(hook: Any) -> StepRequirements:
+    """Return the requirements of a hook of unknown class."""
     base = tf.estimator.SessionRunHook
     passive = type(hook).before_run is base.before_run and type(hook).after_run is base.after_run
     return NO_STEPS if passive else EVERY_STEP

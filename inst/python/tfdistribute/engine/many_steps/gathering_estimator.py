@@ -1,4 +1,4 @@
-"""Estimators whose training steps gather rows in memory."""
+"""Estimators whose steps gather rows in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfdistribute.engine.many_steps.resident_rows import ResidentRows, RowReader
 
 
 class GatheringEstimator(estimator_lib.Estimator):
-    """An Estimator whose input functions may return ``ResidentRows``; it evaluates and predicts with their dataset."""
+    """An Estimator whose input functions may return ``ResidentRows``; it predicts with their dataset."""
 
     _reader: RowReader | None = None
 
@@ -20,7 +20,7 @@ class GatheringEstimator(estimator_lib.Estimator):
         returned = super()._call_input_fn(input_fn, mode, input_context)
         if not isinstance(returned, ResidentRows):
             return returned
-        if mode != tf.estimator.ModeKeys.TRAIN or not self._can_gather():
+        if not self._can_gather(mode):
             return returned.as_dataset()
         self._reader = RowReader(returned)
         # TensorFlow's strategies call it once for each replica.
@@ -37,10 +37,13 @@ class GatheringEstimator(estimator_lib.Estimator):
         iterator, hooks = super()._get_iterator_from_input_fn(*args, **kwargs)
         return iterator, hooks + self._reader_hooks()
 
-    def _can_gather(self) -> bool:
+    def _can_gather(self, mode: Any) -> bool:
         # Parameter servers would hold the rows, because TensorFlow keeps them as variables; TPUs are fed by datasets.
         on_tpus = "TPU" in type(self._config.train_distribute).__name__
-        return self._config.num_ps_replicas == 0 and not on_tpus
+        if self._config.num_ps_replicas > 0 or on_tpus:
+            return False
+        modes = tf.estimator.ModeKeys
+        return mode == modes.TRAIN or (mode == modes.EVAL and self._eval_distribution is None)
 
     def _reader_hooks(self) -> list[Any]:
         hooks = [] if self._reader is None else [self._reader]

@@ -130,12 +130,10 @@ class StepRuns(tf.estimator.SessionRunHook):
 
     def begin(self) -> None:
         """Check the hooks and the graph, and replace its random operations."""
-        self._global_step = v1.train.get_global_step()
+        self._step_counter = self._counter_of_steps()
         self._consensus.prepare()
         hooks = [hook for hooks in self._hooks for hook in hooks]
-        self._requirements = [
-            step_requirements.requirements_of(hook, self._spec.loss) for hook in hooks
-        ]
+        self._requirements = [self._requirements_of(hook) for hook in hooks]
         for hook, required in zip(hooks, self._requirements, strict=True):
             if required.every_step:
                 self._disable(f"{step_requirements.hook_name(hook)} looks at every step")
@@ -150,11 +148,17 @@ class StepRuns(tf.estimator.SessionRunHook):
         self._counters = random_state.share(step.operations)
         self._possible = True
 
+    def _counter_of_steps(self) -> Any:
+        return v1.train.get_global_step()
+
+    def _requirements_of(self, hook: Any) -> StepRequirements:
+        return step_requirements.requirements_of(hook, self._spec.loss)
+
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Initialise the random numbers and the losses, and read the first step."""
         del coord
         session.run(self._counters)
-        self._step = int(session.run(self._global_step))
+        self._step = int(session.run(self._step_counter))
         if self._loop is not None:
             self._loop.prepare(session)
 
@@ -188,7 +192,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         )
         if skippable < 1 or not self._tuner.is_worth_while():
             return 0
-        if self._loop is None and int(session.run(self._global_step)) != self._step:
+        if self._loop is None and int(session.run(self._step_counter)) != self._step:
             self._disable("the global step does not count the steps one by one")
             return NEVER
         steps = int(min(skippable, self._tuner.steps()))
@@ -198,7 +202,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         session = run_context.session
         if self._loop is None:
             self._loop = StepLoop(
-                Step(self._spec.train_op, self._spec.loss, self._reader), self._global_step
+                Step(self._spec.train_op, self._spec.loss, self._reader), self._step_counter
             )
             self._loop.prepare(session)
         in_this_thread = self._loop.can_run_here and self._threads.next_in_this_thread()

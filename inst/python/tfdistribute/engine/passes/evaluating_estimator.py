@@ -13,7 +13,9 @@ from tfdistribute.engine import metrics
 from tfdistribute.engine.keras2 import backend
 from tfdistribute.engine.many_steps.gathering_estimator import GatheringEstimator
 from tfdistribute.engine.many_steps.resident_rows import ResidentRows
+from tfdistribute.engine.many_steps.runs import StepsPerRun
 from tfdistribute.engine.passes import kept
+from tfdistribute.engine.passes.evaluation_runs import EvaluationRuns
 from tfdistribute.engine.passes.row_pass import PassGraph, RowPass
 
 v1 = tf.compat.v1
@@ -23,6 +25,7 @@ class EvaluatingEstimator(GatheringEstimator):
     """An Estimator that computes metrics and predictions of all rows with as little as possible around the model."""
 
     options: Any
+    steps_per_run: StepsPerRun = 1
     _shard: tuple[Any, str | None] | None = None
 
     def evaluate_rows(
@@ -118,6 +121,8 @@ class EvaluatingEstimator(GatheringEstimator):
             exchange, own_directory = self._shard
             hooks.append(metrics.AddStates(metrics.sum_states(values), exchange))
             output_dir = own_directory or output_dir
+        if self.steps_per_run != 1 and self._eval_distribution is None:
+            hooks.append(EvaluationRuns(self.steps_per_run, update_op, hooks))
         return super()._evaluate_run(
             checkpoint_path, scaffold, update_op, values, hooks, output_dir
         )
