@@ -105,11 +105,11 @@ _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Steps of each turn: Estimator, this package, Keras.
 _TABLES = {
     "crosses": ("a linear model of a cross of 10^6 buckets", (1000, 6000, 6000)),
-    "embedding": ("an embedding of 10^5 levels in 32 numbers", (500, 3000, 3000)),
+    "embedding": ("an embedding of 10^5 levels in 32 numbers", (500, 5000, 3000)),
     "hashed": ("a linear model of strings, hashed", (1000, 6000, 6000)),
-    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 2000, 2000)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 5000, 3000)),
     "200": ("200 numeric columns", (30, 3000, 3000)),
-    "2000": ("2,000 numeric columns", (5, 600, 600)),
+    "2000": ("2,000 numeric columns", (5, 1000, 600)),
 }
 
 
