@@ -224,32 +224,3 @@ if (checks_all()) {
     }
   })
 }
-
-if (checks_all()) {
-  test_that("a training by Slurm starts at most two seconds later than one here, once Slurm has nodes", {
-    skip_if_no_tensorflow()
-    local_slurm()
-    seconds_to_first_step <- function(cluster) {
-      model <- linear_regressor(
-        feature_columns(column_numeric("wt", "hp")),
-        model_dir = withr::local_tempdir(.local_envir = parent.frame()),
-        config = run_config(strategy_multi_worker(), cluster = cluster)
-      )
-      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
-      job <- suppressMessages(launch(model, train_spec(input, max_steps = 1e6), wait = FALSE))
-      withr::defer(stop_job(job))
-      has_stepped <- function() isTRUE(all(job_state(job)$step >= 1))
-      expect_true(wait_until(has_stepped, 120))
-      # The supervisor starts when the queue has ended.
-      as.double(Sys.time()) - read_job(job)$started
-    }
-    nodes <- real_nodes(evaluator = FALSE)
-    here <- local_cluster(2, evaluator = FALSE)
-    # The first start of a run reads files that later ones find in memory.
-    seconds_to_first_step(here)
-    near <- c(seconds_to_first_step(here), seconds_to_first_step(here))
-    far <- c(seconds_to_first_step(nodes), seconds_to_first_step(nodes))
-    message(sprintf("first step: %.1f s here, %.1f s by Slurm", min(near), min(far)))
-    expect_lt(min(far) - min(near), 2)
-  })
-}
