@@ -113,7 +113,7 @@ _TABLES = {
 }
 
 
-def _of_all_rows(verb: str) -> Case:
+def _of_all_rows(verb: str, *more: Way) -> Case:
     return Case(
         verb,
         f"{verb}() of a million rows of 20 columns",
@@ -122,6 +122,7 @@ def _of_all_rows(verb: str) -> Case:
             Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 1),
             Way(_FROM_R, ("many-rows/package.R", verb), 2),
             Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
+            *more,
         ),
         (Goal(_FROM_R, _KERAS_2, 1.0), Goal(_FROM_R, _ESTIMATOR, 3)),
     )
@@ -172,7 +173,10 @@ CASES = (
         quick=3,
     ),
     _of_all_rows("predict"),
-    _of_all_rows("evaluate"),
+    _of_all_rows(
+        "evaluate",
+        Way("Keras, three metrics", ("many-rows/keras_model.py", "evaluate-less"), 2),
+    ),
     *(_of_table(kind) for kind in _TABLES),
     Case(
         "keras-3",
