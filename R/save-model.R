@@ -10,8 +10,8 @@
 #' @param path The file, a string, on this machine or on remote storage. Its name may have any ending; `.tfd` is usual.
 #' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
 #' @param overwrite TRUE to replace an existing file.
-#' @param model_dir Directory of the restored model, on this machine or on remote storage: one that does not exist, or is
-#'   empty. NULL for a temporary one, which is deleted when R ends.
+#' @param model_dir Directory of the restored model, on this machine or on remote storage: one that does not exist, or
+#'   is empty. NULL for a temporary one, which is deleted when R ends.
 #' @param trusted TRUE to load a file that holds code. Give it only for files of people whom you would let run
 #'   programs on your machine.
 #' @param ... Must be empty.

@@ -87,12 +87,15 @@ class TaskGroup:
             addresses: dict[Task, str] = {}
             for place, tasks in self._by_place():
                 listening = [task for task in tasks if task.type != EVALUATOR]
-                ports = place.free_ports(len(listening))
+                given = set(addresses.values())
+                # Two hosts may have one address, such as nodes of one machine: a port of the other is still free here.
+                found = [
+                    f"{place.address}:{port}"
+                    for port in place.free_ports(len(listening) + len(given))
+                ]
+                free = [address for address in found if address not in given]
                 addresses.update(dict.fromkeys(tasks, place.address))
-                addresses.update(
-                    (task, f"{place.address}:{port}")
-                    for task, port in zip(listening, ports, strict=True)
-                )
+                addresses.update(zip(listening, free, strict=False))
             cluster = ClusterSpec.of(addresses)
         for task, address in cluster.placed():
             port = address.rpartition(":")[2]

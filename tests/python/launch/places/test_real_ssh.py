@@ -69,8 +69,10 @@ def test_tasks_train_at_the_addresses_of_their_hosts(tmp_path: Path, hosts: Host
     state = result(start(tmp_path, hosts, acts), 40)
     assert state["state"] == "done", state["failure"]
     log = Path(row(state, "chief 0")["log"]).read_text()
-    for host in hosts.hosts:
-        assert f'"{host.address}:' in log
+    # Without networks of their own, hosts are this machine, at an address that is not a loopback one if it has any.
+    if can_have_networks():
+        for host in hosts.hosts:
+            assert f'"{host.address}:' in log
     assert "SSH_" not in log
     assert_nothing_is_left(hosts)
 
