@@ -16,8 +16,8 @@ from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch import task_group
-from tfdistribute.launch.host import hardware, processes
 from tfdistribute.launch.host import private_directory as private
+from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.prepared import session
 from tfdistribute.launch.start import start_supervisor, supervise
@@ -288,12 +288,3 @@ def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(t
     assert (ended["state"], ended["restarts"]) == ("done", 1)
     log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
     assert log.count("prepared") == 1
-
-
-def test_nothing_is_prepared_while_most_of_the_memory_is_in_use(tmp_path: Path):
-    memory = tmp_path / "meminfo"
-    memory.write_text("MemTotal: 1000 kB\nMemFree: 10 kB\nMemAvailable: 200 kB\n")
-    assert not hardware.has_spare_memory(memory)
-    memory.write_text("MemTotal: 1000 kB\nMemFree: 10 kB\nMemAvailable: 300 kB\n")
-    assert hardware.has_spare_memory(memory)
-    assert hardware.has_spare_memory(tmp_path / "missing")

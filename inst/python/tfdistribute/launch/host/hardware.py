@@ -1,10 +1,10 @@
-"""Cores and GPUs of this machine, and their assignment to the processes of a job."""
+"""Cores, GPUs and memory of this machine, and their assignment to the processes of a job."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tfdistribute.cluster.spec import EVALUATOR, Cluster, LocalCluster, Task
@@ -14,7 +14,15 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _AMD_DRIVER = Path("/dev/kfd")
 
-_MEMORY = Path("/proc/meminfo")
+# Files of a control group: its limit, what it uses, and the field of memory.stat with the cache that can be reclaimed.
+_GROUP_FILES = {
+    "sys/fs/cgroup": ("memory.max", "memory.current", "inactive_file"),
+    "sys/fs/cgroup/memory": (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+}
 # Share of the memory that stays available beside processes that wait.
 _SPARE_SHARE = 0.25
 
@@ -26,18 +34,55 @@ def available_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def has_spare_memory(path: Path = _MEMORY) -> bool:
-    """Return whether memory is left for processes that only wait; True if the system does not report it.
+def has_spare_memory(root: Path = Path("/")) -> bool:
+    """Return whether memory is left for processes that only wait, on this machine and in its control groups.
+
+    Containers and jobs of schedulers are control groups. What the system does not report counts as spare.
 
     Source:
-        https://man7.org/linux/man-pages/man5/proc_meminfo.5.html
+        https://man7.org/linux/man-pages/man5/proc_meminfo.5.html,
+        https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"
     """
+    shares = [_spare_share(root), *(_spare_share_of_group(each) for each in _group_files(root))]
+    return min(shares) > _SPARE_SHARE
+
+
+def _spare_share(root: Path) -> float:
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
         kilobytes = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
-        return kilobytes["MemAvailable"] > _SPARE_SHARE * kilobytes["MemTotal"]
+        return kilobytes["MemAvailable"] / kilobytes["MemTotal"]
     except (OSError, KeyError):
-        return True
+        return 1.0
+
+
+def _group_files(root: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
+    """Iterate over the control groups of this process and those above them, with the names in ``_GROUP_FILES``."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        mount = os.path.join("sys/fs/cgroup", controllers).rstrip("/")
+        names = Path(path).parts[1:]
+        for depth in range(len(names) + 1):
+            yield root.joinpath(mount, *names[:depth]), _GROUP_FILES[mount]
+
+
+def _spare_share_of_group(group: tuple[Path, tuple[str, str, str]]) -> float:
+    directory, (limit_file, used_file, from_files) = group
+    try:
+        limit = int((directory / limit_file).read_text(encoding="ascii"))
+        used = int((directory / used_file).read_text(encoding="ascii"))
+        lines = (directory / "memory.stat").read_text(encoding="ascii").splitlines()
+        statistics = dict(line.split() for line in lines)
+        return (limit - used + int(statistics[from_files])) / limit
+    except (OSError, ValueError, KeyError, ZeroDivisionError):
+        # A group without a limit has none of these files, or says "max".
+        return 1.0
 
 
 def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
