@@ -288,3 +288,20 @@ def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(t
     assert (ended["state"], ended["restarts"]) == ("done", 1)
     log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
     assert log.count("prepared") == 1
+
+
+def test_a_forked_child_of_the_session_does_not_take_its_processes(tmp_path: Path):
+    job = described(tmp_path, {})
+    run(job)
+    prepared = idle()
+    (before,) = session._waiting
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = int(session.open_directory(job) == before)
+            session.end_waiting()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert idle() == prepared

@@ -41,6 +41,7 @@ class _Waiting:
 
     Args:
         is_idle: Whether it was prepared for some later job, and not for one that is being written.
+        session: Process that can use it. A forked child knows it, too.
     """
 
     job: Job
@@ -48,6 +49,7 @@ class _Waiting:
     channel: socket.socket
     conditions: Mapping[str, Any] = field(repr=False)
     is_idle: bool = False
+    session: int = field(default_factory=os.getpid)
 
     def send(self, message: Mapping[str, Any]) -> bool:
         """Send a message; return False if the supervisor has ended."""
@@ -76,7 +78,8 @@ def open_directory(job: Job) -> str:
     Processes of an earlier job that are still there are used if they were started under the same conditions.
     """
     conditions = conditions_of(job)
-    found = next((each for each in _waiting.values() if each.is_idle), None)
+    idle = (each for each in _waiting.values() if each.is_idle and each.session == os.getpid())
+    found = next(idle, None)
     if found is not None and found.conditions == conditions and found.prepares(job):
         found.is_idle = False
         return found.job.directory
