@@ -44,6 +44,7 @@ if os.environ.pop("TFDISTRIBUTE_PREPARED", None):
     if not message:
         sys.exit()
     os.write(logs[0], os.pread(1, 1 << 20, 0))
+    os.ftruncate(1, 0)
     os.dup2(logs[0], 1)
     os.dup2(logs[0], 2)
     os.environ.update(json.loads(message))

@@ -38,9 +38,11 @@ def described(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
     return job
 
 
-def start(job: Job) -> dict[str, Any]:
-    """Start a job as a session does."""
+def start(job: Job, once: str | None = None) -> dict[str, Any]:
+    """Start a job as a session does, if asked for once its processes are prepared so far."""
     directory = session.open_directory(job)
+    state = f"{directory}/prepared.json"
+    assert once is None or soon(lambda: (session.read_json(state) or {}).get(once))
     own = {"directory": directory, "id": private.job_id(directory)}
     return start_supervisor(dataclasses.replace(job, **own))
 
@@ -102,12 +104,7 @@ def test_the_next_job_gets_the_processes_that_were_prepared_after_the_last(
 
 
 def test_the_processes_of_the_first_job_start_before_it_is_written(tmp_path: Path):
-    job = described(tmp_path, {})
-    directory = session.open_directory(job)
-    assert soon(lambda: (session.read_json(f"{directory}/prepared.json") or {}).get("is_ready"))
-    handle = start_supervisor(
-        dataclasses.replace(job, directory=directory, id=private.job_id(directory))
-    )
+    handle = start(described(tmp_path, {}), once="is_ready")
     assert result(handle)["state"] == "done"
 
 
@@ -305,3 +302,13 @@ def test_a_forked_child_of_the_session_does_not_take_its_processes(tmp_path: Pat
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert idle() == prepared
+
+
+def test_what_a_process_says_that_ends_before_it_reads_its_task_is_in_the_log(tmp_path: Path):
+    started = tmp_path / "model" / "logs" / "worker-0.log"
+    says = (
+        f"echo no such package >&2; until [ -e {started} ]; do sleep 0.05; done; sleep 0.3; exit 1"
+    )
+    job = described(tmp_path, {}, command=["/bin/sh", "-c", says], restarts=0)
+    state = result(start(job, once="pids"))
+    assert state["failure"]["log_tail"].endswith("no such package")

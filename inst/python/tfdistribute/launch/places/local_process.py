@@ -22,6 +22,9 @@ from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.places.place import StartedProcess, StartOptions
 
+# How much of what a process prints before it has a task is kept.
+_MAX_BYTES = 1 << 20
+
 
 class LocalProcess(StartedProcess):
     """A process that dies with this one."""
@@ -73,17 +76,20 @@ class PreparedProcess(LocalProcess):
 
     Args:
         options: What is known of its start; the log and the task are not.
-        directory: Directory of a file for what it prints before it has a task, and then copies into its log.
+        directory: Directory of a file for what it prints before it has a task, and then moves into its log.
     """
 
     def __init__(self, options: StartOptions, directory: str) -> None:
         self.options = options
         self._is_ready = False
+        self._log: str | None = None
         self._channel, theirs = socket.socketpair()
         environment = {**options.environment, task_events.PREPARED: "1"}
         try:
-            with theirs, tempfile.TemporaryFile(dir=directory) as output:
-                self._process = _started(options, environment, theirs.fileno(), output.fileno())
+            with theirs:
+                self._output = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - read at its end
+                output = self._output.fileno()
+                self._process = _started(options, environment, theirs.fileno(), output)
         except OSError:
             self._channel.close()
             raise
@@ -114,7 +120,18 @@ class PreparedProcess(LocalProcess):
         finally:
             os.close(log)
         self._channel.close()
+        self._log = options.log
         return True
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; then the log has what was printed, also by a process that never read its task."""
+        code = super().exit_code()
+        if code is not None and self._log is not None:
+            log, self._log = open_log(self._log), None
+            with contextlib.suppress(OSError):
+                os.write(log, os.pread(self._output.fileno(), _MAX_BYTES, 0))
+            os.close(log)
+        return code
 
     def discard(self) -> None:
         """End a process that gets no task."""

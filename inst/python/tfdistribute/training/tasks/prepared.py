@@ -56,9 +56,9 @@ def _load() -> None:
 
 def _begin(channel: socket.socket) -> None:
     message, logs, _flags, _address = socket.recv_fds(channel, _MAX_BYTES, 1)
-    while message and not message.endswith(b"\n"):
-        message += channel.recv(_MAX_BYTES)
-    if not message:
+    while not message.endswith(b"\n") and (more := channel.recv(_MAX_BYTES)):
+        message += more
+    if not message.endswith(b"\n"):
         os._exit(0)
     _redirect_output(logs[0])
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -70,9 +70,10 @@ def _begin(channel: socket.socket) -> None:
 
 
 def _redirect_output(log: int) -> None:
-    """Copy what was printed so far into the log, and print into it from now on."""
+    """Move what was printed so far into the log, and print into it from now on."""
     with contextlib.suppress(OSError):
         os.write(log, os.pread(1, _MAX_BYTES, 0))
+        os.ftruncate(1, 0)
     for descriptor in (1, 2):
         os.dup2(log, descriptor)
     os.close(log)
