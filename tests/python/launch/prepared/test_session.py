@@ -312,3 +312,13 @@ def test_what_a_process_says_that_ends_before_it_reads_its_task_is_in_the_log(tm
     job = described(tmp_path, {}, command=["/bin/sh", "-c", says], restarts=0)
     state = result(start(job, once="pids"))
     assert state["failure"]["log_tail"].endswith("no such package")
+
+
+def test_a_process_that_ends_while_it_waits_is_not_started_again_and_again(tmp_path: Path):
+    starts = tmp_path / "starts"
+    ends = ["/bin/sh", "-c", f"echo start >> {starts}"]
+    session._started["directory"] = described(tmp_path, {}, command=ends)
+    session.keep("directory")
+    assert soon(starts.exists)
+    time.sleep(0.5)
+    assert starts.read_text() == "start\n"

@@ -28,6 +28,7 @@ class LocalPlace(Place):
         self.directory = directory
         self.is_private = is_private
         self._prepared: list[PreparedProcess] = []
+        self._has_lost = False
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -62,8 +63,10 @@ class LocalPlace(Place):
     @property
     def prepared(self) -> list[PreparedProcess]:
         """The processes that wait for a task, or will soon."""
-        self._prepared = [each for each in self._prepared if each.exit_code() is None]
-        return list(self._prepared)
+        waiting = [each for each in self._prepared if each.exit_code() is None]
+        self._has_lost |= len(waiting) < len(self._prepared)
+        self._prepared = waiting
+        return list(waiting)
 
     def start(self, options: StartOptions) -> StartedProcess:
         """Start a process that dies with this one, or give the task to one that was prepared for it."""
@@ -77,7 +80,8 @@ class LocalPlace(Place):
     def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:
         """Prepare the processes that are missing for tasks, and end those that are not for any of them.
 
-        Those that need not be there at once take one core, and at most a share of the memory.
+        Those that need not be there at once take one core, and at most a share of the memory. None is started after one
+        has ended by itself: the next might end, too.
         """
         others, missing = self.prepared, list[StartOptions]()
         is_preparing = not all(each.is_ready for each in others)
@@ -91,7 +95,8 @@ class LocalPlace(Place):
             self._prepared.remove(process)
             process.discard()
         if not at_once:
-            missing = missing[: 0 if is_preparing or not hardware.has_spare_memory() else 1]
+            is_possible = not (is_preparing or self._has_lost) and hardware.has_spare_memory()
+            missing = missing[: int(is_possible)]
         for options in missing:
             # The start of the task tells why a program cannot be run.
             with contextlib.suppress(OSError):
