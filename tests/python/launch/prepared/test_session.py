@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state_when
 
 from tfdistribute.environment import changed_variable
-from tfdistribute.errors import ClusterError
+from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.launch import task_group
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.host import processes
@@ -322,3 +324,24 @@ def test_a_process_that_ends_while_it_waits_is_not_started_again_and_again(tmp_p
     assert soon(starts.exists)
     time.sleep(0.5)
     assert starts.read_text() == "start\n"
+
+
+def test_a_job_that_is_done_stays_done_where_nothing_can_be_prepared_for_the_next(
+    tmp_path: Path, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+):
+    job = described(tmp_path, {})
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(session, "_started_process", refuse)
+    session._started["directory"] = job
+    session.keep("directory")
+    assert list(own_temporary_directory.iterdir()) == []
+    with pytest.raises(BackendError, match="cannot be started .*: Resource temporarily"):
+        start(job)
+    assert list(own_temporary_directory.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    session._started["directory"] = job
+    session.keep("directory")
+    assert session._waiting == {}

@@ -84,15 +84,26 @@ def open_directory(job: Job) -> str:
         found.is_idle = False
         return found.job.directory
     end_waiting()
-    return _start_waiting(job, conditions, None)
+    directory = private_directory.new_directory()
+    # The start of the job tells why a process cannot be started.
+    with contextlib.suppress(OSError):
+        _start_waiting(directory, job, conditions, None)
+    return directory
 
 
 def keep(directory: str) -> None:
     """Prepare processes for the next job, if the one with this private directory was the last and has ended."""
     job = _started.pop(directory, None)
-    if job is not None and job.idle_s > 0 and os.path.isdir(job.working_directory):
-        end_waiting()
-        _start_waiting(job, conditions_of(job), job.idle_s)
+    if job is None or job.idle_s <= 0 or not os.path.isdir(job.working_directory):
+        return
+    end_waiting()
+    # The last job is done, whether or not there can be processes for the next.
+    with contextlib.suppress(OSError):
+        directory = private_directory.new_directory()
+        try:
+            _start_waiting(directory, job, conditions_of(job), job.idle_s)
+        except OSError:
+            private_directory.remove(directory)
 
 
 def end_waiting(directory: str | None = None) -> None:
@@ -131,8 +142,9 @@ def start_process(job: Job) -> subprocess.Popen[bytes]:
     return _started_process(job, subprocess.DEVNULL)
 
 
-def _start_waiting(job: Job, conditions: Mapping[str, Any], idle_s: float | None) -> str:
-    directory = private_directory.new_directory()
+def _start_waiting(
+    directory: str, job: Job, conditions: Mapping[str, Any], idle_s: float | None
+) -> None:
     job = dataclasses.replace(job, directory=directory)
     own, theirs = socket.socketpair()
     own.settimeout(_ANSWER_S)
@@ -144,7 +156,6 @@ def _start_waiting(job: Job, conditions: Mapping[str, Any], idle_s: float | None
     _waiting[directory] = _Waiting(job, process, own, conditions, idle_s is not None)
     # A supervisor that ends at once is noticed when it gets its job.
     _waiting[directory].send({"prepare": _values(job), "idle_s": idle_s})
-    return directory
 
 
 def _values(job: Job) -> dict[str, Any]:
