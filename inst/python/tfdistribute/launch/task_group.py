@@ -214,7 +214,8 @@ class TaskGroup:
             view.stepped_at is not None for view in self.views if view.trains
         ):
             self._trained_at = now
-        may_restart = self.job.idle_s > 0 and self.job.cluster.supervision.restarts > 0
+        restarts = max(task.starts for task in self.tasks) - 1
+        may_restart = self.job.idle_s > 0 and restarts < self.job.cluster.supervision.restarts
         is_due = self._trained_at is not None and now - self._trained_at > SPARE_AFTER_S
         if may_restart and is_due:
             self.prepare_processes(at_once=False)

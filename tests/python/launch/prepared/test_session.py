@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state_when
+from support.job_fakes import fake_job, processes_of, result, row, state_when
 
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import BackendError, ClusterError
@@ -267,9 +267,9 @@ def test_a_program_that_cannot_be_run_is_named_when_the_job_starts(tmp_path: Pat
 
 
 def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(tmp_path: Path):
-    trains = (("train", 400),)
-    acts = {"chief": trains, "worker": trains, "chief-0@1": TRAINS, "worker-0@1": TRAINS}
-    job = fake_job(tmp_path, acts, evaluator=False, idle_s=60, parent_pid=None)
+    trains, ends = (("train", 400),), (("train", 100), ("finish", 100))
+    acts = {"chief": trains, "worker": trains, "chief-0@1": ends, "worker-0@1": ends}
+    job = fake_job(tmp_path, acts, evaluator=False, idle_s=60, restarts=1, parent_pid=None)
     supervisor = os.fork()
     if supervisor == 0:
         task_group.SPARE_AFTER_S = 0.2
@@ -282,6 +282,10 @@ def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(t
     state_when(handle, lambda _: len(processes_of(handle)) == 4)
     state = state_when(handle, lambda state: state["state"] == "training")
     os.kill(row(state, "worker 0")["pid"], signal.SIGKILL)
+    state_when(handle, lambda state: state["restarts"] == 1 and state["state"] == "training")
+    time.sleep(1)
+    # It was the last restart.
+    assert len(processes_of(handle)) == 2
     os.waitpid(supervisor, 0)
     ended = result(handle)
     assert (ended["state"], ended["restarts"]) == ("done", 1)
