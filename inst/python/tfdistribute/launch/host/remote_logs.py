@@ -88,6 +88,6 @@ def _copy(
     if process.poll() is None:
         process.kill()
         process.wait()
-        return f"it did not end in {COPY_S:g} seconds"
+        return "it was stopped" if is_over() else f"it did not end in {COPY_S:g} seconds"
     said = Path(errors).read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return None if process.returncode == 0 else said[-1] if said else "no reason is known"
