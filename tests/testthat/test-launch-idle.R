@@ -75,3 +75,11 @@ test_that("idle processes are kept for a number of seconds", {
   withr::local_options(tfdistribute.idle_s = "long")
   expect_snapshot(error = TRUE, idle_s())
 })
+
+test_that("examples that R CMD check runs leave no idle processes", {
+  withr::local_options(tfdistribute.idle_s = NULL)
+  withr::local_envvar(`_R_CHECK_PACKAGE_NAME_` = NA)
+  expect_identical(idle_s(), 300)
+  withr::local_envvar(`_R_CHECK_PACKAGE_NAME_` = "tfdistribute")
+  expect_identical(idle_s(), 0)
+})
