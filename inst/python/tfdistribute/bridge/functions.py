@@ -256,6 +256,7 @@ def _tensorflow() -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "await_task": await_task,
     "build_run_config": build_run_config,
     "check_cluster": clusters.check_cluster,
     "check_digest": private_directory.check_digest,
@@ -272,6 +273,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "export_keras_model": _export_keras_model,
     "export_savedmodel": _export_savedmodel,
     "free_ports": free_ports,
+    "idle_processes": session.waiting_states,
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
     "job_news": jobs.job_news,
@@ -306,9 +308,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
-    "end_processes": session.end_waiting,
-    "idle_processes": session.waiting_states,
-    "await_task": await_task,
     "task_event": jobs.task_event,
     "tensor_dim": tensors.tensor_dim,
     "tensor_operation": tensors.tensor_operation,

@@ -57,7 +57,7 @@ def conditions_of(job: Job) -> dict[str, Any]:
 
 
 def _inherited_variables() -> dict[str, str]:
-    """Return the variables that a child inherits: R changes them behind the back of ``os.environ``."""
+    """Return the variables that a child inherits: ``os.environ`` does not know those that R has changed."""
     first = _first_variable()
     variables: dict[str, str] = {}
     number = 0
