@@ -190,7 +190,7 @@ def test_a_check_of_shapes_is_made_once():
 
 
 @pytest.mark.parametrize("function", [checked_together, updated_if])
-def test_what_is_no_check_of_single_rows_remains(function: Callable[..., Any]):
+def test_a_condition_on_several_rows_remains(function: Callable[..., Any]):
     assert len(checks(simplified(built(function)))) == 1
 
 
@@ -333,6 +333,29 @@ def test_strings_are_hashed_once_each(monkeypatch: pytest.MonkeyPatch):
     with v1.Session(graph=result.graph) as session:
         expected = session.run(result, {"labels:0": LABELS, "table:0": words})
     np.testing.assert_array_equal(next(iter(kept.values())), expected)
+
+
+@pytest.mark.parametrize("code", [-1, 2])
+def test_a_code_that_is_not_in_its_table_is_left_to_the_step(code: int):
+    def looked_up(rows: Any, labels: Any) -> Any:
+        words = tf.gather(tf.constant(["red", "green"]), labels[:, 0])
+        return tf.strings.to_hash_bucket_fast(words, 1000)
+
+    wrong = LABELS.copy()
+    wrong[-1] = code
+    left, kept = simplified_with_kept(built(looked_up), wrong)
+    assert kept == {}
+    assert {"GatherV2", "StringToHashBucketFast"} <= set(types(left))
+
+
+def test_a_row_that_cannot_be_computed_is_left_to_the_step():
+    # Only the last row divides by 0, and no step may come to it.
+    result = built(lambda rows, labels: tf.cast(6 // (labels - 2) < 0, tf.float32))
+    wrong = LABELS.copy()
+    wrong[-1] = 2
+    left = simplified(result, wrong)
+    assert "FloorDiv" in types(left)
+    np.testing.assert_array_equal(computed(left), expected(result, slice(BATCH)))
 
 
 def test_hashes_of_several_replicas_are_computed_in_each_step():

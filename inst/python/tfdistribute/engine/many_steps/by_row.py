@@ -54,7 +54,11 @@ class ByRow:
         shape = (*codes.shape, *table.shape[1:])
 
         def values(rows: slice) -> Any:
-            return np.take(table, codes.values(rows), axis=0)
+            places = codes.values(rows)
+            # NumPy counts negative ones from the end.
+            if np.any((places < 0) | (places >= len(table))):
+                raise ValueError("a code is not a position in its table")
+            return np.take(table, places, axis=0)
 
         return cls(shape, codes.replica, object(), values, 0, table, codes)
 

@@ -62,14 +62,9 @@ def results(operation: Any, inputs: Sequence[ByRow | Known], batch: int) -> Resu
     rule = _elementwise if operation.type in _ELEMENTWISE else _RULES.get(operation.type)
     if rule is None or operations > _MOST_OPERATIONS or len({each.replica for each in rows}) > 1:
         return {}
-    try:
-        found = rule(_Call(operation, inputs, batch))
-    except ValueError:
-        # Shapes that do not fit: the step itself says so.
-        return {}
     return {
         index: replace(each, operations=operations) if isinstance(each, ByRow) else each
-        for index, each in found.items()
+        for index, each in rule(_Call(operation, inputs, batch)).items()
     }
 
 

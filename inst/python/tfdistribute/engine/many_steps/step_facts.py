@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -112,12 +113,9 @@ class Facts:
         if not any(isinstance(each, ByRow) for each in known):
             self._note_values(operation, _computed(operation, known))
             return
-        for index, found in row_rules.results(operation, known, self._batch).items():
-            tensor = operation.outputs[index]
-            if isinstance(found, ByRow):
-                self._note_row(tensor, found)
-            else:
-                self.values[tensor.name] = found.astype(tensor.dtype.as_numpy_dtype)
+        # Shapes may not fit, or a row may fail: the step itself says so, if it reads that row.
+        with contextlib.suppress(IndexError, *one_operation.REFUSALS):
+            self._note_rows(operation, known)
 
     def _known(self, tensor: Any) -> Any:
         for known in (self._rows, self.values, self._tables):
@@ -138,6 +136,14 @@ class Facts:
         for tensor, value in zip(operation.outputs, values, strict=False):
             if np.size(value) <= _MOST_VALUES:
                 self.values[tensor.name] = value
+
+    def _note_rows(self, operation: Any, known: Sequence[Any]) -> None:
+        for index, found in row_rules.results(operation, known, self._batch).items():
+            tensor = operation.outputs[index]
+            if isinstance(found, ByRow):
+                self._note_row(tensor, found)
+            else:
+                self.values[tensor.name] = found.astype(tensor.dtype.as_numpy_dtype)
 
     def _note_row(self, tensor: Any, found: ByRow) -> None:
         """Note a tensor that is computed row by row; hashes are computed for all rows."""
