@@ -6,9 +6,9 @@
 #' rows fall into batches.)
 #'
 #' Metrics that do not depend on the size of the batches are computed in large ones, unless `steps` or `hooks` count
-#' batches. Of other evaluations, many batches are computed in one run (`steps_per_run` of [run_config()]), unless a
-#' hook must see each. For data in memory, the graph of a canned model without R functions is kept for the next
-#' evaluation or prediction in this R session; it gets the weights of a newer checkpoint, and is built again when
+#' batches. In other evaluations, many batches are computed in one run (`steps_per_run` of [run_config()]), unless a
+#' hook must see each. For data in memory, the graph of a canned model without functions of your own is kept for the
+#' next evaluation or prediction in this R session; it gets the weights of a newer checkpoint, and is built again when
 #' anything else changes.
 #'
 #' An evaluation that takes longer than a second shows its progress. Ctrl-C ends it at once, without a result.

@@ -258,10 +258,11 @@ def adopt(estimator: Any, options: EstimatorOptions) -> Any:
 def read_codes(
     estimator: Any, factor_levels: Mapping[str, Sequence[str]], label_levels: Sequence[str] | None
 ) -> None:
-    """Let an adopted Estimator read factors as codes; see ``EstimatorOptions``."""
-    estimator.options = replace(
-        estimator.options, factor_levels=factor_levels, label_levels=label_levels
-    )
+    """Let an adopted Estimator read factors as codes; see ``EstimatorOptions``. Without any, a copy keeps its own."""
+    if factor_levels or label_levels is not None:
+        estimator.options = replace(
+            estimator.options, factor_levels=factor_levels, label_levels=label_levels
+        )
 
 
 def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:

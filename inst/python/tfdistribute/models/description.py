@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,17 +163,32 @@ class Model(Description):
 
     def has_callbacks(self) -> bool:
         """Return whether building the graph calls R functions."""
-        return _holds_callback(self)
+        return _holds(self, _is_callback)
+
+    def has_functions(self) -> bool:
+        """Return whether building the graph calls functions of users, which may not do the same in the next graph."""
+        return _holds(self, _is_of_user)
 
 
-def _holds_callback(value: Any) -> bool:
-    if isinstance(value, Callback):
+def _holds(value: Any, condition: Callable[[Any], bool]) -> bool:
+    if condition(value):
         return True
+    parts: Iterable[Any] = ()
     if isinstance(value, Mapping):
-        # An R function arrives as a mapping with a `call`.
-        return callable(value.get("call")) or any(_holds_callback(item) for item in value.values())
-    if isinstance(value, (tuple, list)):
-        return any(_holds_callback(item) for item in value)
-    if isinstance(value, Description) and dataclasses.is_dataclass(value):
-        return any(_holds_callback(getattr(value, part.name)) for part in dataclasses.fields(value))
-    return False
+        parts = value.values()
+    elif isinstance(value, (tuple, list)):
+        parts = value
+    elif isinstance(value, Description) and dataclasses.is_dataclass(value):
+        parts = [getattr(value, part.name) for part in dataclasses.fields(value)]
+    return any(_holds(part, condition) for part in parts)
+
+
+def _is_callback(value: Any) -> bool:
+    # An R function arrives as a mapping with a `call`.
+    found = isinstance(value, Mapping) and callable(value.get("call"))
+    return found or isinstance(value, Callback)
+
+
+def _is_of_user(value: Any) -> bool:
+    package = str(getattr(value, "__module__", "")).partition(".")[0]
+    return callable(value) and package not in ("tensorflow", "keras", "tf_keras")

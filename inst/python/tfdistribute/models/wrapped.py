@@ -72,3 +72,7 @@ class Wrapped(Model, kind="wrapped"):
     def has_callbacks(self) -> bool:
         """Return whether the model may call R functions."""
         return self.calls_r
+
+    def has_functions(self) -> bool:
+        """Return True: what its model function reads is not known."""
+        return True

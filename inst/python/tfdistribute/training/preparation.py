@@ -86,15 +86,17 @@ class Prepared:
         # Model functions may add hooks, and functions in R must be called on R's thread.
         if self.estimator.options.kind != "canned" or model.has_callbacks():
             return None
-        if purpose == "evaluate" and self.settings.eval_distribute is not None:
+        # An existing Estimator may have a configuration of its own.
+        if purpose == "evaluate" and self.estimator.config.eval_distribute is not None:
             return None
         return source.resident_rows(purpose, run_seed(self.settings))
 
     @property
     def graph_key(self) -> Any:
         """All that the graph of a canned model is built from, compared by equality; None if that is not known."""
-        settings = self.settings
-        return None if settings.device_fn is not None else (self.model, settings, self.codes)
+        if self.settings.device_fn is not None or self.model.has_functions():
+            return None
+        return self.model, self.settings, self.codes
 
     @property
     def on_tpu(self) -> bool:

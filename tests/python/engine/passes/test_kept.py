@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -40,6 +41,11 @@ def test_an_equal_key_gets_the_same_pass_and_any_other_a_new_one(passes: Any):
     assert borrowed(passes, {"units": [4]}) is first
     assert borrowed(passes, {"units": [5]}) is not first
     assert first.restored == []
+
+
+def test_a_key_that_holds_an_array_gets_a_new_pass(passes: Any):
+    first = borrowed(passes, {"value": np.zeros(2)})
+    assert borrowed(passes, {"value": np.zeros(2)}) is not first
 
 
 def test_another_checkpoint_or_another_content_of_its_files_is_read(passes: Any):

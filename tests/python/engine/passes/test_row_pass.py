@@ -16,9 +16,10 @@ from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model
+from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenated, evaluate, predict, train
+from tfdistribute.training.preparation import prepare_estimator
 
 # A prime number of rows, so that the last batch is smaller.
 ROWS = 103
@@ -172,6 +173,31 @@ def test_a_file_of_categories_is_read_by_every_verb(tmp_path: Path, built: list[
     after = evaluate(model, SETTINGS, rows())
     assert after["loss"] != pytest.approx(before["loss"], rel=1e-6)
     check_equal(in_passes(model, rows()), in_session(model, rows()))
+
+
+def test_a_function_of_the_user_is_called_by_every_verb(tmp_path: Path, built: list[Any]):
+    shift = 0.0
+    column = {**COLUMNS[0], "normalizer_fn": lambda x: x + shift}
+    model = classifier(tmp_path, [column])
+    train(model, SETTINGS, rows(), steps=2)
+    before = evaluate(model, SETTINGS, rows())
+    shift = 1.0
+    after = evaluate(model, SETTINGS, rows())
+    assert after["loss"] != pytest.approx(before["loss"], rel=1e-6)
+    check_equal(in_passes(model, rows()), in_session(model, rows()))
+
+
+def test_an_existing_estimator_is_evaluated_under_its_own_strategy(
+    tmp_path: Path, built: list[Any]
+):
+    model = classifier(tmp_path)
+    train(model, SETTINGS, rows(), steps=2)
+    expected = evaluate(model, SETTINGS, rows())
+    on_two = read(RunSettings, {"eval_distribute": {"kind": "mirrored", "devices": 2}})
+    existing = prepare_estimator("train_and_evaluate", model, on_two)
+    found = evaluate(Wrapped(model.model_dir, existing), SETTINGS, rows())
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert len(built) == 1
 
 
 def test_a_wrong_label_is_an_error_and_the_next_verb_is_right(tmp_path: Path, built: list[Any]):

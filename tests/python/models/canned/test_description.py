@@ -125,6 +125,14 @@ def test_functions_of_r_are_found_in_every_field() -> None:
     assert model("dnn_regressor", optimizer={"kind": "function", "function": wire}).has_callbacks()
 
 
+def test_functions_of_users_are_found_in_every_field(tensorflow: Any) -> None:
+    assert not model("dnn_regressor", activation_fn="relu").has_functions()
+    assert not model("dnn_regressor", activation_fn=tensorflow.nn.relu).has_functions()
+    assert model("dnn_regressor", activation_fn=lambda x: x).has_functions()
+    column = {**NUMBER, "normalizer_fn": lambda x: x}
+    assert model("dnn_regressor", feature_columns=[column]).has_functions()
+
+
 def test_the_structure_does_not_hold_the_model_directory() -> None:
     described = model("linear_regressor")
     assert replace(described, model_dir="elsewhere").structure() == described.structure()

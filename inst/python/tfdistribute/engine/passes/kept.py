@@ -57,7 +57,9 @@ class KeptPasses:
             self._entries.pop().row_pass.close()
 
     def _take(self, key: Any) -> _Entry | None:
-        found = next((each for each in self._entries if key is not None and each.key == key), None)
+        found = None
+        if key is not None:
+            found = next((each for each in self._entries if _are_equal(each.key, key)), None)
         if found is not None:
             self._entries.remove(found)
         return found
@@ -70,6 +72,14 @@ class KeptPasses:
         self._entries.append(entry)
         while len(self._entries) > _MOST:
             self._entries.pop(0).row_pass.close()
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:
+        # NumPy compares arrays, such as an initial value, element by element.
+        return False
 
 
 PASSES = KeptPasses()
