@@ -36,12 +36,14 @@ class Status:
         modified_ns: Time of the last change on the clock of the storage, in nanoseconds since 1970.
         is_directory: Whether it is a directory.
         identity: What differs between two files of one name on this machine; 0 on remote storage.
+        changed_ns: Like ``modified_ns``, but programs cannot set it, as archivers set the other; 0 on remote storage.
     """
 
     size: int
     modified_ns: int
     is_directory: bool = False
     identity: int = 0
+    changed_ns: int = 0
 
 
 class Storage(Protocol):
@@ -97,7 +99,10 @@ class _Local:
 
     def status(self, path: str) -> Status:
         found = os.stat(path)
-        return Status(found.st_size, found.st_mtime_ns, stat.S_ISDIR(found.st_mode), found.st_ino)
+        is_directory = stat.S_ISDIR(found.st_mode)
+        return Status(
+            found.st_size, found.st_mtime_ns, is_directory, found.st_ino, found.st_ctime_ns
+        )
 
     def names(self, directory: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

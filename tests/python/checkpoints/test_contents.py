@@ -76,3 +76,16 @@ def test_a_checkpoint_is_read_once_while_its_files_stay_the_same(
     path.write_bytes(path.read_bytes())
     assert is_whole(prefix)
     assert read == [prefix, prefix]
+
+
+def test_files_of_the_same_size_and_time_are_told_apart(model_dir: str) -> None:
+    prefix = os.path.join(model_dir, "model.ckpt-20")
+    before = contents.signature_of(prefix)
+    assert contents.signature_of(prefix) == before
+    path = Path(f"{prefix}.data-00000-of-00001")
+    status = path.stat()
+    # As archivers and `cp -p` write over a file.
+    flip(path, 3)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_mtime_ns == status.st_mtime_ns
+    assert contents.signature_of(prefix) != before
