@@ -113,7 +113,7 @@ test_that("a saved model predicts the same in another session, without the first
     ),
     keras = keras_model_to_estimator(
       (function() {
-        keras <- reticulate::import("tensorflow")$keras
+        keras <- tf$keras
         model <- keras$Sequential(list(keras$layers$Dense(1L, input_shape = list(2L))))
         model$compile(optimizer = keras$optimizers$legacy$SGD(0.001), loss = "mse")
         model
