@@ -47,6 +47,7 @@ def expected(scores: Any, labels: Any) -> dict[str, float]:
     return {
         "average_loss": losses.mean(),
         "accuracy": ((scores > 0.5) == labels).mean(),
+        "accuracy_baseline": max(labels.mean(), 1 - labels.mean()),
         "auc": ((hits[:-1] + hits[1:]) / 2 * (alarms[:-1] - alarms[1:])).sum(),
     }
 

@@ -1,7 +1,16 @@
 """Metrics of an evaluation: the loss over rows, and states that several processes add up."""
 
+from tfdistribute.engine.metrics.baselines import with_baselines_of_all_replicas
 from tfdistribute.engine.metrics.row_loss import ROW_LOSS, as_loss, with_row_loss
 from tfdistribute.engine.metrics.states import AddStates, States
 from tfdistribute.engine.metrics.sums import sum_states
 
-__all__ = ["ROW_LOSS", "AddStates", "States", "as_loss", "sum_states", "with_row_loss"]
+__all__ = [
+    "ROW_LOSS",
+    "AddStates",
+    "States",
+    "as_loss",
+    "sum_states",
+    "with_baselines_of_all_replicas",
+    "with_row_loss",
+]

@@ -129,6 +129,8 @@ class EvaluatingEstimator(GatheringEstimator):
 
     def _reported(self, values: dict[str, Any]) -> dict[str, Any]:
         """Report the mean loss over rows as the loss, among the values of metrics by name."""
+        if self._eval_distribution is not None:
+            values = metrics.with_baselines_of_all_replicas(values)
         computed = self._computes_row_loss()
         name = metrics.ROW_LOSS if computed else self.options.row_loss
         return metrics.as_loss(values, name, computed or self.options.hides_row_loss)
