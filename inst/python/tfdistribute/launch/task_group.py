@@ -87,15 +87,13 @@ class TaskGroup:
             addresses: dict[Task, str] = {}
             for place, tasks in self._by_place():
                 listening = [task for task in tasks if task.type != EVALUATOR]
-                given = set(addresses.values())
                 # Two hosts may have one address, such as nodes of one machine: a port of the other is still free here.
-                found = [
-                    f"{place.address}:{port}"
-                    for port in place.free_ports(len(listening) + len(given))
-                ]
-                free = [address for address in found if address not in given]
+                start = f"{place.address}:"
+                given = {each for each in addresses.values() if each.startswith(start)}
+                found = place.free_ports(len(listening) + len(given))
+                free = [each for each in (f"{start}{port}" for port in found) if each not in given]
                 addresses.update(dict.fromkeys(tasks, place.address))
-                addresses.update(zip(listening, free, strict=False))
+                addresses.update(zip(listening, free[: len(listening)], strict=True))
             cluster = ClusterSpec.of(addresses)
         for task, address in cluster.placed():
             port = address.rpartition(":")[2]

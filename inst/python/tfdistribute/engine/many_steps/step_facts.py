@@ -1,4 +1,4 @@
-"""What is known about the results of a step before it runs, from the shapes of a full batch and from all rows."""
+"""Facts about the results of a step that are known before it runs, from a full batch's shapes and from all rows."""
 
 from __future__ import annotations
 
