@@ -53,6 +53,18 @@ def killed(task: Task, at: float = NOW - 5) -> TaskView:
     return view(task, exit=-9, ended_at=at)
 
 
+def aborted(task: Task, at: float) -> TaskView:
+    return view(task, exit=-6, ended_at=at)
+
+
+def lost(task: Task, at: float) -> TaskView:
+    return view(task, exit=-9, ended_at=at, loss="it is out of reach")
+
+
+def reported(task: Task) -> TaskView:
+    return view(task, finished={"step": 3})
+
+
 def failed(task: Task, transient: bool, at: float = NOW - 5, kind: str = "training") -> TaskView:
     return view(task, failed={"kind": kind, "transient": transient, "time": at, "problem": "no"})
 
@@ -129,6 +141,15 @@ BOTH = ["chief 0", "worker 0"]
             "worker 0",
             BOTH,
         ),
+        # Nobody else is the cause of SIGKILL, so no report of another task is waited for.
+        ((runs(CHIEF), killed(WORKER, NOW)), GANG, "restart", "worker 0", BOTH),
+        ((failed(CHIEF, True, NOW), killed(WORKER, NOW)), GANG, "restart", "worker 0", BOTH),
+        ((aborted(CHIEF, NOW - 1), killed(WORKER, NOW)), GANG, "restart", "worker 0", BOTH),
+        ((runs(CHIEF), aborted(WORKER, NOW)), GANG, "continue", None, []),
+        ((runs(CHIEF), lost(WORKER, NOW)), GANG, "continue", None, []),
+        # A chief that has reported its end may exit before the loss matters.
+        ((reported(CHIEF), killed(WORKER, NOW)), GANG, "continue", None, []),
+        ((reported(CHIEF), killed(WORKER)), GANG, "restart", "worker 0", BOTH),
         ((runs(CHIEF), runs(WORKER), failed(EVALUATOR, False)), GANG, "fail", "evaluator 0", []),
         ((runs(CHIEF), view(WORKER, exit=0, ended_at=1.0)), GANG, "fail", "worker 0", []),
         ((runs(CHIEF), view(WORKER, exit=1, ended_at=1.0)), GANG, "fail", "worker 0", []),
@@ -151,7 +172,7 @@ def test_restarts_are_counted_and_port_clashes_are_not_among_them():
     assert decided(*clash, restarts=2) == ("change_ports", "worker 0", everybody)
     assert decided(*clash, ports=PORT_ATTEMPTS)[0] == "fail"
     assert decided(*clash, policy=Policy(CHIEF, ports_can_change=False))[0] == "fail"
-    assert [pause_s(count) for count in (1, 2, 3, 9)] == [1, 2, 4, 30]
+    assert [pause_s(count) for count in (1, 2, 3, 9)] == [0, 2, 4, 30]
 
 
 def test_a_script_that_caught_an_error_goes_on_and_only_its_end_counts():

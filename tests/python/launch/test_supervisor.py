@@ -77,7 +77,7 @@ def test_a_killed_worker_restarts_all_training_tasks_and_lost_steps_are_counted(
     )
     (note,) = state["notes"]
     assert "was ended by SIGKILL" in note
-    assert note.endswith("chief 0 and worker 0 restart in 1 s (restart 1 of 3).")
+    assert note.endswith("chief 0 and worker 0 restart (restart 1 of 3).")
     log = Path(row(state, "chief 0")["log"]).read_text(encoding="utf-8")
     assert "(start 2) ---" in log
 
@@ -449,7 +449,7 @@ def test_a_killed_task_of_an_evaluation_restarts_alone_beside_a_training(
     assert [each["task"] for each in state["tasks"]] == ["chief 0", "worker 0"]
     assert [each["step"] for each in state["tasks"]] == [5, 4]
     (note,) = state["notes"]
-    assert note.endswith("worker 0 restarts in 1 s (restart 1 of 3).")
+    assert note.endswith("worker 0 restarts (restart 1 of 3).")
     # The logs of the training are not touched.
     (logs,) = {os.path.dirname(each["log"]) for each in state["tasks"]}
     assert Path(logs).parent == own_temporary_directory

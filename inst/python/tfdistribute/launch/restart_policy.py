@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,7 @@ from tfdistribute.cluster.spec import EVALUATOR, Task
 from tfdistribute.launch import failures
 from tfdistribute.launch.task_view import TaskView
 
-# Peers of a lost task may report first; its own end is noticed within this time.
+# Peers of a failed task may report first; its own report or end is noticed within this time.
 SETTLE_S = 0.5
 
 # How often a job may change its ports.
@@ -68,9 +69,11 @@ def next_action(
             conflict.task,
             tuple(view.task for view in views if view.task.type != EVALUATOR),
         )
-    if now - _failed_at(failed[0]) < SETTLE_S:
+    killed = next((view for view in failed if _was_killed(view)), None)
+    is_known = killed is not None and not _has_chief_reported(policy, views)
+    if not is_known and now - _failed_at(failed[0]) < SETTLE_S:
         return Decision("continue")
-    first = next((view for view in failed if view.failed is None), failed[0])
+    first = killed or next((view for view in failed if view.failed is None), failed[0])
     if restarts >= policy.restarts:
         return Decision("fail", first.task)
     return Decision("restart", first.task, _tasks_to_restart(first, views, policy))
@@ -106,8 +109,14 @@ def is_done(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
 
 
 def pause_s(restarts: int) -> float:
-    """Return the pause before a restart in seconds: 1, 2, 4, ... at most 30."""
-    return min(2.0 ** (restarts - 1), _MAX_PAUSE_S)
+    """Return the pause before a restart in seconds: none before the first, then 2, 4, 8, ... at most 30."""
+    return 0.0 if restarts == 1 else min(2.0 ** (restarts - 1), _MAX_PAUSE_S)
+
+
+def _was_killed(view: TaskView) -> bool:
+    """Return whether SIGKILL ended a task: no process sends it to another because a peer has failed."""
+    is_lost = view.failed is not None or view.loss is not None
+    return not is_lost and failures.signal_of(view.exit) == signal.SIGKILL
 
 
 def _is_finished(view: TaskView, policy: Policy) -> bool:
@@ -122,6 +131,11 @@ def _is_finished(view: TaskView, policy: Policy) -> bool:
 
 def _is_chief_done(policy: Policy, views: Sequence[TaskView]) -> bool:
     return any(view.task == policy.chief and _is_finished(view, policy) for view in views)
+
+
+def _has_chief_reported(policy: Policy, views: Sequence[TaskView]) -> bool:
+    """Return whether the chief has reported its end, so that the job may end before a lost task matters."""
+    return any(view.task == policy.chief and view.finished is not None for view in views)
 
 
 def _tasks_to_restart(

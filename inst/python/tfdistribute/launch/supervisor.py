@@ -190,7 +190,8 @@ class Supervisor:
         names = " and ".join(task.name for task in tasks)
         verb = "restarts" if len(tasks) == 1 else "restart"
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
-        self.state.message = f"{why} {names} {verb} in {pause:g} s ({count})."
+        when = f" in {pause:g} s" if pause else ""
+        self.state.message = f"{why} {names} {verb}{when} ({count})."
         self.state.note(self.state.message)
 
     def _change_ports(self, decision: Decision) -> None:

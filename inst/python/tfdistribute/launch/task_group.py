@@ -137,6 +137,8 @@ class TaskGroup:
             BackendError: the program of the tasks cannot be run.
         """
         starting = list(tasks)
+        # Processes that are prepared for the next restart would compete with this one.
+        self._trained_at = None if starting else self._trained_at
         for place in dict.fromkeys(task.place for task in starting):
             place.renew()
         for task in starting:

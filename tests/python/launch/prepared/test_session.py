@@ -9,6 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,45 @@ def test_a_program_that_cannot_be_run_is_named_when_the_job_starts(tmp_path: Pat
 def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(tmp_path: Path):
     trains, ends = (("train", 400),), (("train", 100), ("finish", 100))
     acts = {"chief": trains, "worker": trains, "chief-0@1": ends, "worker-0@1": ends}
-    job = fake_job(tmp_path, acts, evaluator=False, idle_s=60, restarts=1, parent_pid=None)
+    with preparing_job(tmp_path, acts, restarts=1) as handle:
+        state_when(handle, lambda _: len(processes_of(handle)) == 4)
+        lose_worker(handle)
+        state_when(handle, lambda state: state["restarts"] == 1 and state["state"] == "training")
+        time.sleep(1)
+        # It was the last restart.
+        assert len(processes_of(handle)) == 2
+    ended = result(handle)
+    assert (ended["state"], ended["restarts"]) == ("done", 1)
+    log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
+    assert log.count("prepared") == 1
+
+
+def test_processes_for_the_next_restart_are_not_started_before_the_restarted_tasks_train(
+    tmp_path: Path,
+):
+    go = str(tmp_path / "go")
+    trains, waits = (("train", 400),), (("wait_for", go), ("train", 100), ("finish", 100))
+    acts = {"chief": trains, "worker": trains, "chief-0@1": waits, "worker-0@1": waits}
+    with preparing_job(tmp_path, acts) as handle:
+        state_when(handle, lambda _: len(processes_of(handle)) == 4)
+        lose_worker(handle)
+        state_when(
+            handle, lambda state: all(each["state"] == "starting" for each in state["tasks"])
+        )
+        # Longer than the interval between looks.
+        time.sleep(1)
+        assert len(processes_of(handle)) == 2
+        Path(go).touch()
+        state_when(handle, lambda _: len(processes_of(handle)) == 4)
+    assert result(handle)["state"] == "done"
+
+
+@contextmanager
+def preparing_job(
+    directory: Path, acts: Mapping[str, Any], **fields: Any
+) -> Iterator[dict[str, Any]]:
+    """A job whose supervisor, a child of the test, prepares processes for restarts early."""
+    job = fake_job(directory, acts, evaluator=False, idle_s=60, parent_pid=None, **fields)
     supervisor = os.fork()
     if supervisor == 0:
         task_group.SPARE_AFTER_S = 0.2
@@ -278,19 +317,19 @@ def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(t
     handle = {"id": job.id, "pid": supervisor, "directory": job.directory}
     handle |= {"model_dir": job.model_dir, "logs": job.log_directories[0]}
     private.release(job.directory)
-    assert soon(lambda: Path(job.directory, "state.json").exists())
-    state_when(handle, lambda _: len(processes_of(handle)) == 4)
+    try:
+        assert soon(lambda: Path(job.directory, "state.json").exists())
+        yield handle
+        os.waitpid(supervisor, 0)
+    except BaseException:
+        os.kill(supervisor, signal.SIGKILL)
+        raise
+
+
+def lose_worker(handle: Mapping[str, Any]) -> None:
+    """Kill the worker of a training."""
     state = state_when(handle, lambda state: state["state"] == "training")
     os.kill(row(state, "worker 0")["pid"], signal.SIGKILL)
-    state_when(handle, lambda state: state["restarts"] == 1 and state["state"] == "training")
-    time.sleep(1)
-    # It was the last restart.
-    assert len(processes_of(handle)) == 2
-    os.waitpid(supervisor, 0)
-    ended = result(handle)
-    assert (ended["state"], ended["restarts"]) == ("done", 1)
-    log = (tmp_path / "model" / "logs" / "worker-0.log").read_text()
-    assert log.count("prepared") == 1
 
 
 def test_a_forked_child_of_the_session_does_not_take_its_processes(tmp_path: Path):
