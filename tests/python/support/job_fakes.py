@@ -199,7 +199,7 @@ def fake_job(directory: Path, acts: Mapping[str, Any], **fields: Any) -> Job:
     )
 
 
-def result(job: Mapping[str, Any], timeout_s: float = 15) -> dict[str, Any]:
+def result(job: Mapping[str, Any], timeout_s: float = 60) -> dict[str, Any]:
     """Wait for a job's end, and check that nothing of it is left."""
     deadline = time.monotonic() + timeout_s
     while job_handle.is_running(job) or Path(job["directory"]).exists():
