@@ -49,8 +49,11 @@ as_loop <- function() {
 way <- commandArgs(TRUE)[[1]]
 model_fn <- if (way == "python") in_python() else in_r
 
-take_turns(function(steps) {
-  model <- if (way == "loop") as_loop() else estimator(model_fn)
-  on.exit(unlink(model_dir(model), recursive = TRUE))
-  examples_per_second(train(model, input, steps = steps), batch_size)
-})
+take_turns(
+  function(steps) {
+    model <- if (way == "loop") as_loop() else estimator(model_fn)
+    on.exit(unlink(model_dir(model), recursive = TRUE))
+    examples_per_second(train(model, input, steps = steps), batch_size)
+  },
+  warm_up = 500
+)

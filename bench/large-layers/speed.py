@@ -7,7 +7,7 @@ import tempfile
 from typing import Any
 
 import numpy as np
-from way import take_turns
+from way import examples_per_second, take_turns
 
 from tfdistribute import engine
 from tfdistribute.inputs import Column, InMemory
@@ -48,9 +48,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> dict[str, Any]:
 def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
         history = train(Custom(directory, model_fn), SETTINGS, SOURCE, steps=steps)
-    first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
-    seconds = history.seconds[-1] - history.seconds[first]
-    return (history.steps[-1] - history.steps[first]) * BATCH / seconds
+    return examples_per_second(history, BATCH)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=10)

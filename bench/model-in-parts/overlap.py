@@ -66,4 +66,4 @@ def measure(steps: int) -> float:
     return statistics.median(map(overlap, trace.steps[2:]))
 
 
-take_turns(measure)
+take_turns(measure, warm_up=4)

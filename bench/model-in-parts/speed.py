@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 from stages import BATCH, SOURCE, model, settings
-from way import take_turns
+from way import examples_per_second, take_turns
 
 from tfdistribute.training.train import train
 
@@ -16,9 +16,7 @@ WAY = sys.argv[1]
 def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
         history = train(model(WAY, directory), settings(WAY), SOURCE, steps=steps)
-    first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
-    seconds = history.seconds[-1] - history.seconds[first]
-    return (history.steps[-1] - history.steps[first]) * BATCH / seconds
+    return examples_per_second(history, BATCH)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=10)

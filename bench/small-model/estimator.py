@@ -30,4 +30,4 @@ def measure(steps: int) -> float:
         return (clock.steps - clock.first) * BATCH / (clock.ended - clock.started)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=50)

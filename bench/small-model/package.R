@@ -19,8 +19,11 @@ if (commandArgs(TRUE)[[1]] == "wide") {
   columns <- feature_columns(column_numeric(colnames(x)))
 }
 
-take_turns(function(steps) {
-  model <- dnn_classifier(hidden_units = c(64, 32), feature_columns = columns)
-  on.exit(unlink(model_dir(model), recursive = TRUE))
-  examples_per_second(train(model, input, steps = steps), batch_size)
-})
+take_turns(
+  function(steps) {
+    model <- dnn_classifier(hidden_units = c(64, 32), feature_columns = columns)
+    on.exit(unlink(model_dir(model), recursive = TRUE))
+    examples_per_second(train(model, input, steps = steps), batch_size)
+  },
+  warm_up = 500
+)

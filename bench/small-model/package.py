@@ -9,7 +9,7 @@ import tempfile
 import numpy as np
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
 from keras_model import built
-from way import take_turns
+from way import examples_per_second, take_turns
 
 from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models import KerasModel, Model
@@ -43,10 +43,7 @@ def described(directory: str) -> Model:
 def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
         history = train(described(directory), RunSettings(), source, steps=steps)
-    # In the first tenth, the first batches are read and the number of steps per run is chosen.
-    first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
-    seconds = history.seconds[-1] - history.seconds[first]
-    return (history.steps[-1] - history.steps[first]) * BATCH / seconds
+    return examples_per_second(history, BATCH)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=500)

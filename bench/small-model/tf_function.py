@@ -54,11 +54,10 @@ run = steps_of_iterator if sys.argv[1] == "iterator" else steps_of_tensor
 
 
 def measure(steps: int) -> float:
-    run()
     started = time.perf_counter()
     for _ in range(steps // STEPS):
         run()
     return steps // STEPS * STEPS * BATCH / (time.perf_counter() - started)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=STEPS)

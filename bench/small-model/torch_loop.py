@@ -34,10 +34,9 @@ def train(steps: int) -> None:
 
 
 def measure(steps: int) -> float:
-    train(50)
     started = time.perf_counter()
     train(steps)
     return steps * BATCH / (time.perf_counter() - started)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=50)

@@ -15,14 +15,14 @@ class Way:
         script: File below ``bench/``, with its arguments.
         amount: Amount of work per run, such as steps: about two seconds.
         environment: Folder of its Python below ``.environment``: that of the last TensorFlow with Estimators.
-        turns: Turns, if fewer than those of the case: for a way that no goal names.
+        usual: Whether ``make bench`` measures the way, and not only ``tools/bench --all`` or the name of the case.
     """
 
     name: str
     script: tuple[str, ...]
     amount: int
     environment: str = "python-2.15"
-    turns: int | None = None
+    usual: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Steps of each turn: Estimator, this package, Keras.
 _TABLES = {
+    "2000": ("2,000 numeric columns", (5, 1000, 600)),
     "crosses": ("a linear model of a cross of 10^6 buckets", (1000, 6000, 6000)),
     "embedding": ("an embedding of 10^5 levels in 32 numbers", (500, 5000, 3000)),
     "hashed": ("a linear model of strings, hashed", (1000, 6000, 6000)),
-    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 5000, 3000)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", (200, 3000, 3000)),
     "200": ("200 numeric columns", (30, 3000, 3000)),
-    "2000": ("2,000 numeric columns", (5, 1000, 600)),
 }
 
 
@@ -119,7 +119,7 @@ def _of_all_rows(verb: str, *more: Way) -> Case:
         f"{verb}() of a million rows of 20 columns",
         "rows per second",
         (
-            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 1),
+            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 250),
             Way(_FROM_R, ("many-rows/package.R", verb), 2),
             Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
             *more,
@@ -150,8 +150,8 @@ CASES = (
         "Small model: 20 floats, hidden layers of 64 and 32, batch of 128, 200,000 rows",
         "examples per second",
         (
-            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 1500),
-            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 600),
+            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 600),
+            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 250),
             Way(_FROM_R, (_SMALL + "package.R", "wide"), 6000),
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 6000),
             Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 6000),
@@ -175,7 +175,12 @@ CASES = (
     _of_all_rows("predict"),
     _of_all_rows(
         "evaluate",
-        Way("Keras, three metrics", ("many-rows/keras_model.py", "evaluate-less"), 2),
+        Way(
+            "Keras, three metrics",
+            ("many-rows/keras_model.py", "evaluate-less"),
+            2,
+            usual=False,
+        ),
     ),
     *(_of_table(kind) for kind in _TABLES),
     Case(
@@ -235,10 +240,10 @@ CASES = (
                 "Keras, MultiWorkerMirrored, 2 processes",
                 ("two-workers/together.py", "keras_worker.py"),
                 40,
-                turns=1,
+                usual=False,
             ),
             Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, environment=PEERS),
-            Way(_MESSAGES, ("two-workers/package.R", "messages"), 40, turns=1),
+            Way(_MESSAGES, ("two-workers/package.R", "messages"), 40, usual=False),
             Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 40),
         ),
         (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
@@ -260,9 +265,16 @@ CASES = (
         "examples per second",
         (
             Way(_TOGETHER, ("model-in-parts/speed.py", "one"), 30),
-            Way("two devices, layers placed", ("model-in-parts/speed.py", "placed"), 30),
+            Way(
+                "two devices, layers placed", ("model-in-parts/speed.py", "placed"), 30, usual=False
+            ),
             Way(_PIPELINE, ("model-in-parts/speed.py", "pipeline"), 40),
-            Way("two devices, 8 micro-batches", ("model-in-parts/speed.py", "pipeline-8"), 40),
+            Way(
+                "two devices, 8 micro-batches",
+                ("model-in-parts/speed.py", "pipeline-8"),
+                40,
+                usual=False,
+            ),
         ),
         (Goal(_PIPELINE, _TOGETHER, 1.3),),
     ),
@@ -272,8 +284,18 @@ CASES = (
         "share",
         (
             Way(_PIPELINE, ("model-in-parts/overlap.py", "pipeline"), 12),
-            Way("two devices, layers placed", ("model-in-parts/overlap.py", "placed"), 12),
-            Way("two devices, 8 micro-batches", ("model-in-parts/overlap.py", "pipeline-8"), 12),
+            Way(
+                "two devices, layers placed",
+                ("model-in-parts/overlap.py", "placed"),
+                12,
+                usual=False,
+            ),
+            Way(
+                "two devices, 8 micro-batches",
+                ("model-in-parts/overlap.py", "pipeline-8"),
+                12,
+                usual=False,
+            ),
         ),
         (Goal(_PIPELINE, None, 0.5),),
     ),
@@ -338,7 +360,7 @@ CASES = (
         "To the first step of two workers: from launch(), and from the loss of one of them",
         "seconds",
         (
-            Way("start of the job", ("start-up/restart.R", "start"), 1),
+            Way("start of the job", ("start-up/restart.R", "start"), 1, usual=False),
             Way(_COLD, ("start-up/restart.R", "lost"), 1),
             Way(_PREPARED, ("start-up/restart.R", "prepared"), 1),
         ),

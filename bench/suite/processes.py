@@ -1,4 +1,4 @@
-"""Processes of a case: each script starts once and measures when it is its turn."""
+"""Processes of cases: each script starts once and measures when it is its turn."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import queue
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases import Way
+from cases import Case, Way
 from way import MARK
 
 BENCH = Path(__file__).resolve().parent.parent
@@ -21,6 +22,8 @@ ROOT = BENCH.parent
 ENVIRONMENTS = ROOT / ".environment"
 # A script without output for this long is killed.
 DEADLINE_S = 300
+# Seconds in which scripts may delete their files, after their last turn.
+END_S = 5
 
 
 class WayError(Exception):
@@ -65,13 +68,16 @@ class Running:
             self._process.stdin.flush()
         return self._answer()
 
-    def end(self) -> None:
-        """End the script and its child processes."""
+    def close(self) -> None:
+        """Tell the script that its last turn was measured."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
+
+    def end(self, wait_s: float) -> None:
+        """Kill the script and its child processes if they have not ended in time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
+            self._process.wait(wait_s)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -95,22 +101,43 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(ways: tuple[Way, ...], logs: Path) -> Iterator[list[Running]]:
-    """Start the scripts of a case; those that fail to start are reported and left out."""
-    started: list[Running] = []
+def running(cases: Sequence[Case], logs: Path) -> Iterator[Mapping[str, list[Running]]]:
+    """Start the scripts of cases at once, and wait until all can measure.
+
+    Those that fail to start are reported and left out.
+
+    Args:
+        cases: The cases.
+        logs: Folder of their logs, by case.
+
+    Yields:
+        The scripts by name of the case.
+    """
+    started: list[tuple[str, Running]] = []
     try:
-        for index, way in enumerate(ways):
+        for case in cases:
+            (logs / case.name).mkdir(exist_ok=True)
+            for index, way in enumerate(case.ways):
+                log = logs / case.name / f"{index}-{Path(way.script[0]).stem}.log"
+                with _left_out():
+                    started.append((case.name, Running(way, log)))
+        usable: dict[str, list[Running]] = {case.name: [] for case in cases}
+        for name, script in started:
             with _left_out():
-                started.append(Running(way, logs / f"{index}-{Path(way.script[0]).stem}.log"))
-        usable: list[Running] = []
-        for each in started:
-            with _left_out():
-                each.ready()
-                usable.append(each)
+                script.ready()
+                usable[name].append(script)
         yield usable
     finally:
-        for each in started:
-            each.end()
+        end([script for _, script in started])
+
+
+def end(scripts: Sequence[Running]) -> None:
+    """End scripts, all at the same time; those that have ended already are let be."""
+    for script in scripts:
+        script.close()
+    deadline = time.monotonic() + END_S
+    for script in scripts:
+        script.end(max(0.0, deadline - time.monotonic()))
 
 
 def python_of(environment: str) -> Path:

@@ -9,33 +9,37 @@ import argparse
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import report
 from cases import CASES, PEERS, SCRIPTS, Case
-from processes import BENCH, ROOT, WayError, python_of, running
+from processes import BENCH, ROOT, Running, WayError, end, python_of, running
 from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
+# Processes that start at once, each of which takes up to 1 GB of memory: as many as the largest case has.
+AT_ONCE = 9
 
 
-def measure(case: Case, repeats: int, results: Results, folder: Path) -> dict[str, list[float]]:
+def measure(
+    case: Case, repeats: int, scripts: list[Running], results: Results
+) -> dict[str, list[float]]:
     """Let the ways of a case take turns, so that other load on the machine affects all of them."""
     values: dict[str, list[float]] = {}
-    logs = folder / case.name
-    logs.mkdir(exist_ok=True)
-    with running(case.ways, logs) as scripts:
-        for repeat in range(repeats):
-            for script in [each for each in scripts if repeat < (each.way.turns or repeats)]:
-                try:
-                    answer = script.measure(script.way.amount)
-                except WayError as failure:
-                    print(f"  left out: {failure}", flush=True)
-                    scripts.remove(script)
-                    continue
-                name = script.way.name
-                values.setdefault(name, []).append(answer["value"])
-                results.add(case=case.name, way=name, repeat=repeat, unit=case.unit, **answer)
+    usable = list(scripts)
+    for repeat in range(repeats):
+        for script in list(usable):
+            try:
+                answer = script.measure(script.way.amount)
+            except WayError as failure:
+                print(f"  left out: {failure}", flush=True)
+                usable.remove(script)
+                continue
+            name = script.way.name
+            values.setdefault(name, []).append(answer["value"])
+            results.add(case=case.name, way=name, repeat=repeat, unit=case.unit, **answer)
     return values
 
 
@@ -80,14 +84,26 @@ def checked(names: list[str]) -> list[str]:
 
 
 def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
-    """Return the cases to measure, with their numbers of turns."""
-    if asked.quick:
-        turns = {case.name: case.quick for case in CASES}
-    else:
-        everything = asked.all or asked.names
-        turns = {case.name: case.repeats if everything or case.usual else 0 for case in CASES}
-    cases = [case for case in CASES if not asked.names or case.name in asked.names]
-    return [(case, asked.repeats or turns[case.name]) for case in cases if turns[case.name]]
+    """Return the cases to measure, with their ways and their numbers of turns."""
+    everything = bool(asked.all or asked.names) and not asked.quick
+    found: list[tuple[Case, int]] = []
+    for case in CASES:
+        turns = case.quick if asked.quick else case.repeats if everything or case.usual else 0
+        if turns and (not asked.names or case.name in asked.names):
+            ways = tuple(way for way in case.ways if everything or way.usual)
+            found.append((replace(case, ways=ways), asked.repeats or turns))
+    return found
+
+
+def groups(cases: Sequence[tuple[Case, int]], most: int = AT_ONCE) -> list[list[tuple[Case, int]]]:
+    """Return the cases in groups whose processes start at once, because much of a start leaves a core idle."""
+    found: list[list[tuple[Case, int]]] = []
+    for case, repeats in cases:
+        if found and sum(len(each.ways) for each, _ in [*found[-1], (case, 0)]) <= most:
+            found[-1].append((case, repeats))
+        else:
+            found.append([(case, repeats)])
+    return found
 
 
 def worst_of(folders: list[Path]) -> list[str]:
@@ -116,12 +132,21 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
     folder = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
     results = Results(folder, report.machine())
-    for case, repeats in chosen(asked):
-        print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
-        values = measure(case, repeats, results, folder)
-        if values:
-            print(report.table(case, [values]), flush=True)
-        print(f"  ({time.monotonic() - began:.0f} s since the start)", flush=True)
+    for group in groups(chosen(asked)):
+        cases = [case for case, _ in group]
+        print(f"\nstarting {', '.join(case.name for case in cases)}", flush=True)
+        with running(cases, folder) as scripts:
+            for case, repeats in group:
+                so_far = time.monotonic() - began
+                ways = len(case.ways)
+                print(
+                    f"\n{case.name}: {repeats} turns of {ways} ways ({so_far:.0f} s so far)",
+                    flush=True,
+                )
+                values = measure(case, repeats, scripts[case.name], results)
+                end(scripts[case.name])
+                if values:
+                    print(report.table(case, [values]), flush=True)
     for script in SCRIPTS:
         if script[0] in names:
             show_script(script, folder)
@@ -130,7 +155,10 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
     if len(sections) > 2:
         picture(results.path, folder)
         print(f"\n{sections[-1]}")
-    print(f"\n{folder.relative_to(ROOT)}: table.md, picture.png, results.jsonl", flush=True)
+    minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    print(
+        f"\n{minutes} min {seconds} s; table.md, picture.png and results.jsonl are in {folder.relative_to(ROOT)}"
+    )
 
 
 def main() -> None:

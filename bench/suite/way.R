@@ -1,7 +1,11 @@
 # Protocol of measured R scripts: wait for a turn, measure, print the number.
 
-# Measure once per line of standard input, which holds the amount of work.
-take_turns <- function(measure) {
+# Measure once per line of standard input, which holds the amount of work. A warm-up, of this amount, comes before the
+# first turn, while the other ways start: what is loaded and built only once.
+take_turns <- function(measure, warm_up = 0L) {
+  if (warm_up > 0) {
+    measure(warm_up)
+  }
   lines <- file("stdin", "r")
   on.exit(close(lines))
   cat("BENCH {\"ready\": true}\n")

@@ -6,20 +6,35 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 # Prefix of the lines that the runner reads; it ignores other output.
 MARK = "BENCH "
 
 
-def take_turns(measure: Callable[[int], float]) -> None:
+def take_turns(measure: Callable[[int], float], warm_up: int = 0) -> None:
     """Measure once per line of standard input, which holds the amount of work.
 
     Args:
         measure: Function of the amount that returns the number, in the unit of the case.
+        warm_up: Amount of work before the first turn, while the other ways start: what is imported and built only once.
     """
+    if warm_up:
+        measure(warm_up)
     print(MARK + json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         started = time.perf_counter()
         value = measure(int(line))
         seconds = round(time.perf_counter() - started, 2)
         print(MARK + json.dumps({"value": value, "seconds": seconds}), flush=True)
+
+
+def examples_per_second(history: Any, batch_size: int) -> float:
+    """Return the speed of a training of this package, without the first tenth of its steps.
+
+    In these, the first batches are read and the number of steps per run is chosen.
+    """
+    first = next(at for at, step in enumerate(history.steps) if step > history.steps[-1] / 10)
+    seconds = history.seconds[-1] - history.seconds[first]
+    # A warm-up may have a single run.
+    return (history.steps[-1] - history.steps[first]) * batch_size / seconds if seconds else 0.0

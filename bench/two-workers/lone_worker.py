@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 
 from data import GLOBAL_BATCH, HIDDEN, WIDTH, X, Y
+from way import examples_per_second, take_turns
 
 from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.canned.dnn import DNNRegressor
@@ -16,10 +15,14 @@ from tfdistribute.training.train import train
 
 columns = (Column("x", "float", lambda: X, (WIDTH,)), Column("y", "float", lambda: Y))
 source = InMemory(columns, response="y", batch_size=GLOBAL_BATCH // 2, num_epochs=None)
-with tempfile.TemporaryDirectory() as directory:
-    column = Numeric("x", (WIDTH,))
-    model = DNNRegressor(directory, hidden_units=HIDDEN, feature_columns=(column,))
-    history = train(model, RunSettings(), source, steps=int(sys.argv[1]))
-taken = history.steps[-1] - history.steps[0]
-seconds = history.seconds[-1] - history.seconds[0]
-print(json.dumps({"value": taken * GLOBAL_BATCH / 2 / seconds}), flush=True)
+
+
+def measure(steps: int) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        column = Numeric("x", (WIDTH,))
+        model = DNNRegressor(directory, hidden_units=HIDDEN, feature_columns=(column,))
+        history = train(model, RunSettings(), source, steps=steps)
+    return examples_per_second(history, GLOBAL_BATCH // 2)
+
+
+take_turns(measure, warm_up=5)

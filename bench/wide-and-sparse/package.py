@@ -6,7 +6,7 @@ import tempfile
 from typing import Any
 
 from table import BATCH, BUCKETS, CODES, DIMENSION, FEATURES, HIDDEN, KIND, LEVELS, NAMES, WORDS, Y
-from way import take_turns
+from way import examples_per_second, take_turns
 
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, InMemory
@@ -66,9 +66,7 @@ def measure(steps: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
         model = read(Model, {**described(), "model_dir": directory})
         history = train(model, RunSettings(), source, steps=steps)
-    first = next(at for at, step in enumerate(history.steps) if step > steps / 10)
-    seconds = history.seconds[-1] - history.seconds[first]
-    return (history.steps[-1] - history.steps[first]) * BATCH / seconds
+    return examples_per_second(history, BATCH)
 
 
-take_turns(measure)
+take_turns(measure, warm_up=200)

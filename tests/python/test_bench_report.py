@@ -111,10 +111,39 @@ def test_goals_name_ways_of_their_case(suite: Any):
         assert named <= names, each.name
 
 
-def test_ways_of_goals_take_every_turn(suite: Any):
+def test_every_run_of_a_case_measures_the_ways_of_its_goals(suite: Any):
     for each in suite.cases.CASES:
         named = {name for goal in each.goals for name in (goal.way, goal.other)}
-        assert not [way.name for way in each.ways if way.turns and way.name in named], each.name
+        left_out = [way.name for way in each.ways if not way.usual]
+        assert named.isdisjoint(left_out), each.name
+
+
+def asked(*names: str, **settings: bool) -> SimpleNamespace:
+    given = {"all": False, "quick": False, **settings}
+    return SimpleNamespace(names=list(names), repeats=None, **given)
+
+
+def test_make_bench_leaves_out_ways_that_are_measured_by_name(suite: Any):
+    rare = {each.name: [way for way in each.ways if not way.usual] for each in suite.cases.CASES}
+    name = next(name for name, ways in rare.items() if ways)
+
+    def ways(names: list[str], **settings: bool) -> set[Any]:
+        return {
+            way
+            for each, _ in suite.run.chosen(asked(*names, **settings))
+            for way in each.ways
+            if each.name == name
+        }
+
+    assert ways([]).isdisjoint(rare[name])
+    assert ways([name]) >= set(rare[name])
+    assert ways([], all=True) >= set(rare[name])
+
+
+def test_cases_start_together_while_their_processes_are_few(suite: Any):
+    cases = [(case(suite), 3), (case(suite), 2), (case(suite), 1)]
+    assert suite.run.groups(cases, most=4) == [cases[:2], cases[2:]]
+    assert suite.run.groups(cases, most=1) == [[each] for each in cases]
 
 
 def test_every_script_of_a_case_exists(suite: Any):
