@@ -7,8 +7,8 @@ import tempfile
 from typing import Any
 
 import tensorflow as tf
+from estimator_turns import Turns
 from rows import HIDDEN, WIDTH, X, Y
-from step_clock import Clock
 from way import take_turns
 
 BATCH = 128
@@ -19,24 +19,17 @@ model = tf.estimator.DNNClassifier(
 
 
 def batches() -> Any:
-    return tf.data.Dataset.from_tensor_slices(({"x": X}, Y)).batch(BATCH).prefetch(2)
+    return tf.data.Dataset.from_tensor_slices(({"x": X}, Y)).repeat().batch(BATCH).prefetch(2)
+
+
+def perform(turns: Turns) -> None:
+    if sys.argv[1] == "predict":
+        for _ in model.predict(batches, hooks=[turns], yield_single_examples=False):
+            pass
+    else:
+        model.evaluate(batches, hooks=[turns])
 
 
 model.train(batches, steps=1)
-
-
-def measure(count: int) -> float:
-    # All rows would take minutes: a part of them, without the start, which would be more of it than of all.
-    def some() -> Any:
-        return batches().take(count)
-
-    clock = Clock(count)
-    if sys.argv[1] == "predict":
-        for _ in model.predict(some, hooks=[clock], yield_single_examples=False):
-            pass
-    else:
-        model.evaluate(some, hooks=[clock])
-    return (clock.steps - clock.first) * BATCH / (clock.ended - clock.started)
-
-
-take_turns(measure, warm_up=20)
+turns = Turns(perform)
+take_turns(lambda count: count * BATCH / turns.seconds_of(count))

@@ -1,6 +1,7 @@
 # Costs of one number of workers, as JSON: workers.R workers COUNT.
 #
-# A small model on a data frame of 100,000 rows, with the same global batch for every number of workers.
+# A small model on a data frame of 100,000 rows, with the same global batch for every number of workers. All workers
+# share the cores of this machine, so that several of them wait for each other; their processor time shows the work.
 library(tfdistribute)
 # Processes for a next training would start while other ways are measured.
 options(tfdistribute.idle_s = 0)
@@ -34,28 +35,54 @@ memory_mb <- function(ids) {
   sum(as.numeric(gsub("[^0-9]", "", shares))) / 1024
 }
 
+# Processor time of processes in seconds, of which a tick is a hundredth.
+processor_s <- function(ids) {
+  lines <- vapply(file.path("/proc", ids, "stat"), readLines, "")
+  # The name of the program may have spaces.
+  fields <- strsplit(sub("^.*\\) ", "", lines), " ")
+  sum(vapply(fields, function(each) sum(as.numeric(each[12:13])), 0)) / 100
+}
+
+# What a job has used so far.
+sampled <- function(job) {
+  tasks <- job_state(job)
+  list(step = max(0, tasks$step, na.rm = TRUE), at = as.numeric(Sys.time()), ids = tasks$pid)
+}
+
+# Seconds of training that are measured.
+measured_s <- 8
 steps <- 2000
 started <- as.numeric(Sys.time())
-job <- launch(model, train_spec(input, max_steps = steps), wait = FALSE)
-memory <- 0
+job <- launch(model, train_spec(input, max_steps = 1e7), wait = FALSE)
+while ((first <- sampled(job))$step == 0) {
+  Sys.sleep(0.05)
+}
+before_s <- processor_s(first$ids)
+# The number of steps per run has been chosen.
+Sys.sleep(1)
+begun <- sampled(job)
+begun_s <- processor_s(begun$ids)
+Sys.sleep(measured_s)
+last <- sampled(job)
+last_s <- processor_s(last$ids)
+memory <- memory_mb(last$ids)
+invisible(stop_job(job))
 repeat {
-  tasks <- job_state(job)
-  memory <- max(memory, memory_mb(tasks$pid))
-  if (all(tasks$state %in% c("done", "failed", "stopped"))) {
+  if (all(job_state(job)$state %in% c("done", "failed", "stopped"))) {
     break
   }
-  Sys.sleep(0.5)
+  Sys.sleep(0.1)
 }
-history <- wait_for(job)
-whole <- as.numeric(Sys.time()) - started
 unlink(model_dir(model), recursive = TRUE)
-training <- max(history$losses$seconds) - min(history$losses$seconds)
+taken <- (last$step - begun$step) / steps
 cat(
   jsonlite::toJSON(
     list(
-      `seconds to start and end` = whole - training,
+      `seconds to the first step` = first$at - started,
+      `processor seconds to the first step` = before_s,
       `MB of memory` = memory,
-      `seconds of 2,000 steps` = training
+      `seconds of 2,000 steps` = (last$at - begun$at) / taken,
+      `processor seconds of 2,000 steps` = (last_s - begun_s) / taken
     ),
     auto_unbox = TRUE,
     digits = 6

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
-from step_clock import Clock
+from estimator_turns import Turns
 from way import take_turns
 
 wide = sys.argv[1] == "wide"
@@ -22,12 +22,11 @@ def input_fn() -> Any:
     return rows.shuffle(10_000).repeat().batch(BATCH).prefetch(2)
 
 
-def measure(steps: int) -> float:
+def train(turns: Turns) -> None:
     with tempfile.TemporaryDirectory() as directory:
         model = tf.estimator.DNNClassifier(HIDDEN, columns, model_dir=directory)
-        clock = Clock(steps)
-        model.train(input_fn, hooks=[clock], steps=steps)
-        return (clock.steps - clock.first) * BATCH / (clock.ended - clock.started)
+        model.train(input_fn, hooks=[turns])
 
 
-take_turns(measure, warm_up=50)
+turns = Turns(train)
+take_turns(lambda steps: steps * BATCH / turns.seconds_of(steps))

@@ -119,7 +119,7 @@ def _of_all_rows(verb: str, *more: Way) -> Case:
         f"{verb}() of a million rows of 20 columns",
         "rows per second",
         (
-            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 250),
+            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 2000),
             Way(_FROM_R, ("many-rows/package.R", verb), 2),
             Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
             *more,

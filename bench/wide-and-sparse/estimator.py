@@ -1,22 +1,16 @@
-"""TensorFlow's own Estimators with all defaults: ``estimator.py KIND`` (see ``table.py``).
-
-One training lasts over all turns, because making the graph of 2,000 columns takes longer than a turn.
-"""
+"""TensorFlow's own Estimators with all defaults: ``estimator.py KIND`` (see ``table.py``)."""
 
 from __future__ import annotations
 
-import queue
 import tempfile
-import threading
-import time
 from typing import Any
 
 import tensorflow as tf
+from estimator_turns import Turns
 from table import BATCH, BUCKETS, DIMENSION, FEATURES, HIDDEN, KIND, LEVELS, NAMES, Y
 from way import take_turns
 
 column = tf.feature_column
-PREFETCHED = 2
 
 
 def model(directory: str) -> Any:
@@ -41,47 +35,13 @@ def model(directory: str) -> Any:
 
 def batches() -> Any:
     rows = tf.data.Dataset.from_tensor_slices((FEATURES, Y))
-    return rows.shuffle(10_000).repeat().batch(BATCH).prefetch(PREFETCHED)
+    return rows.shuffle(10_000).repeat().batch(BATCH).prefetch(2)
 
 
-class Turns(tf.estimator.SessionRunHook):
-    """Let the training wait until the steps of a turn are asked for, and time them."""
-
-    def __init__(self) -> None:
-        self.asked: queue.Queue[int] = queue.Queue()
-        self.seconds: queue.Queue[float] = queue.Queue()
-        self._left = 1
-
-    def before_run(self, run_context: Any) -> None:
-        if self._left == 1:
-            self._left = self.asked.get()
-            self._began = time.perf_counter()
-        else:
-            self._left -= 1
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        if self._left == 1:
-            self.seconds.put(time.perf_counter() - self._began)
-
-
-def train() -> None:
+def train(turns: Turns) -> None:
     with tempfile.TemporaryDirectory() as directory:
         model(directory).train(batches, hooks=[turns])
 
 
-def seconds_of(steps: int) -> float:
-    turns.asked.put(steps)
-    return turns.seconds.get()
-
-
-def measure(steps: int) -> float:
-    # The batches that were read before the turn.
-    seconds_of(PREFETCHED + 1)
-    return steps * BATCH / seconds_of(steps)
-
-
-turns = Turns()
-threading.Thread(target=train, daemon=True).start()
-# The first step also starts TensorFlow.
-seconds_of(1)
-take_turns(measure)
+turns = Turns(train)
+take_turns(lambda steps: steps * BATCH / turns.seconds_of(steps))
