@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
-from tfdistribute.errors import ArgumentError, ClusterError, from_values
+from tfdistribute.errors import ArgumentError, ClusterError, UnsupportedError, from_values
 from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
 from tfdistribute.launch.host import hardware, private_directory
@@ -423,3 +423,12 @@ def test_training_processes_share_out_the_gpus_and_servers_get_none():
     shared = assign_gpus(["7"], tasks, 1)
     trains = {VISIBLE: "7", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2
+
+
+def test_a_job_on_windows_is_refused_before_it_has_a_directory(
+    own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UnsupportedError, match="cannot be started on Windows"):
+        private_directory.new_directory()
+    assert list(own_temporary_directory.iterdir()) == []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.errors import BackendError, TfdistributeError, UnsupportedError, from_values
+from tfdistribute.errors import BackendError, TfdistributeError, from_values
 from tfdistribute.launch import failures
 from tfdistribute.launch.allocation import Allocation
 from tfdistribute.launch.host import private_directory, processes
@@ -72,7 +72,6 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     Raises:
         TfdistributeError: nothing could be started. The private directory is removed.
     """
-    _check_platform()
     reap_supervisors()
     try:
         write_job(job)
@@ -116,15 +115,6 @@ def main(arguments: Sequence[str]) -> int:
         refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.error_failure(error)}
         replace(os.path.join(directory, STATE_FILE), refusal)
         return CODES["refused"]
-
-
-def _check_platform() -> None:
-    if sys.platform == "win32":
-        raise UnsupportedError(
-            "A cluster of processes cannot be started on Windows, which has no process groups.",
-            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy for one process.",
-            argument="cluster",
-        )
 
 
 def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any] | None:

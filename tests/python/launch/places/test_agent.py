@@ -19,6 +19,7 @@ from support.remote_hosts import mark, marked, remote_place, soon
 
 from tfdistribute.launch.places import agent, probe
 from tfdistribute.launch.places.remote import RemotePlace
+from tfdistribute.launch.places.transport import Transport
 
 __all__ = ["mark"]
 
@@ -266,3 +267,24 @@ def test_the_agent_runs_in_the_oldest_python_that_hosts_may_have(mark: Path):
         place.end()
         place.close(5)
         assert soon(lambda: not marked(mark)), marked(mark)
+
+
+def test_files_are_not_written_elsewhere_than_below_the_tmpdir_of_the_cluster(tmp_path: Path):
+    missing = str(tmp_path / "scratch")
+    transport = Transport(
+        lambda command: command, temporary=missing, subject='`hosts` holds "node-a", which'
+    )
+    place = RemotePlace("node-a", transport, str(tmp_path))
+    place.connect()
+    try:
+        assert place.wait(lambda: place.lost is not None, 20)
+        problem = place.problem()
+    finally:
+        place.close(5)
+    assert str(problem).splitlines()[0] == (
+        '`hosts` holds "node-a", which cannot be used: files cannot be written to its TMPDIR, '
+        f'"{missing}" (No such file or directory).'
+    )
+    assert problem.remedy == (
+        "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`."
+    )

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.files import open_regular
 
 if sys.platform != "win32":
@@ -39,7 +39,11 @@ def new_directory(parent: str | None = None) -> str:
 
     Without a ``parent``, which is made if it is missing, it is a temporary one, and those of jobs whose processes were
     killed are removed.
+
+    Raises:
+        UnsupportedError: this machine runs Windows.
     """
+    _check_platform()
     if parent is None:
         remove_abandoned()
     else:
@@ -235,3 +239,12 @@ def _why_not_private(found: os.stat_result) -> str | None:
     if stat.S_IMODE(found.st_mode) & 0o077:
         return "others may enter it"
     return None
+
+
+def _check_platform() -> None:
+    if sys.platform == "win32":
+        raise UnsupportedError(
+            "A cluster of processes cannot be started on Windows, which has no process groups.",
+            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy for one process.",
+            argument="cluster",
+        )

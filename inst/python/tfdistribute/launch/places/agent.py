@@ -79,9 +79,9 @@ def end_descendants() -> None:
                 time.sleep(0.01)
 
 
-def make_directory(job: str) -> str:
+def make_directory(job: str, temporary: str | None = None) -> str:
     """Make a directory with the private one of a job in it, locked as those of jobs that were started on this host."""
-    made = tempfile.mkdtemp(prefix="tfdistribute-new-")
+    made = tempfile.mkdtemp(prefix="tfdistribute-new-", dir=temporary)
     for name in (job, os.path.join(job, "tmp")):
         os.mkdir(os.path.join(made, name), 0o700)
     lock = os.open(os.path.join(made, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -284,7 +284,7 @@ def main() -> None:
     """Be the guard: wait for the end of the agent, and end what it has left."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Slurm sends it to every process of a job.
     call_kernel(ADOPT_ORPHANS, 1)
-    directory, guard = make_directory(sys.argv[2]), os.getpid()
+    directory, guard = make_directory(*sys.argv[2:]), os.getpid()
     agent = os.fork()
     if agent == 0:
         serve(os.path.join(directory, sys.argv[2]), float(sys.argv[1]), guard)

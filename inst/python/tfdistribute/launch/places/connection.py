@@ -33,8 +33,9 @@ def agent_command(python: str, lease_s: float, job: str, temporary: str | None =
 
     ``temporary`` is the directory for its files; None for that of the host.
     """
-    where = [] if temporary is None else ["env", f"TMPDIR={temporary}"]
-    return [*where, python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
+    agent = [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
+    # Named twice: where the variable names no directory, Python takes another one.
+    return agent if temporary is None else ["env", f"TMPDIR={temporary}", *agent, temporary]
 
 
 class Connection:

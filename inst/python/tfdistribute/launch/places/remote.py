@@ -18,7 +18,7 @@ from tfdistribute.launch.places.connection import Connection, agent_command, wai
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
 from tfdistribute.launch.places.questions import ANSWER_S, Probe
 from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
-from tfdistribute.launch.places.transport import SPACE_REMEDY, Transport
+from tfdistribute.launch.places.transport import DIRECTORY_REMEDY, SPACE_REMEDY, Transport
 
 _TICK_S = 0.25
 # How long ssh may take to connect.
@@ -98,6 +98,11 @@ class RemotePlace(Place):
         said = "" if self.connection is None else self.connection.said.strip()
         if re.search(_NO_SPACE, said):
             return "it has no space for temporary files", SPACE_REMEDY
+        temporary = self.transport.temporary or ""
+        refused = re.search(rf"\] (.*): '{re.escape(temporary)}/*tfdistribute-new-", said)
+        if temporary and refused is not None:
+            why = f'files cannot be written to its TMPDIR, "{temporary}" ({refused[1]})'
+            return why, DIRECTORY_REMEDY
         explained = None if self.hello else self.transport.explain(said)
         if explained is not None:
             return explained

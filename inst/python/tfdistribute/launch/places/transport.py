@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 SPACE_REMEDY = (
     "Free space there, or name a directory on another disk: `environment = c(TMPDIR = ...)`."
 )
+DIRECTORY_REMEDY = (
+    "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`."
+)
 
 
 @dataclass(frozen=True)
