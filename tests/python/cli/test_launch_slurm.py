@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +13,13 @@ from support.fake_slurm import FakeSlurm
 from tfdistribute.cli import main
 from tfdistribute.cli.job_console import JobConsole
 from tfdistribute.launch.job import FILE, Job, read_job
-from tfdistribute.launch.slurm import queued
 
 
 @pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlurm]:
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(queued, "_answers", {})
-    monkeypatch.setattr(queued, "_FRESH_S", 0.0)
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     monkeypatch.chdir(tmp_path)
     Path("train it.py").write_text("print('trained')\n", encoding="utf-8")
-    yield FakeSlurm(directory)
+    return FakeSlurm.on_path(tmp_path, monkeypatch, _FRESH_S=0.0)
 
 
 def launch(*arguments: str) -> int:

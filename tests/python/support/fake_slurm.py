@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
+
+from tfdistribute.launch.slurm import queued
 
 
 class FakeSlurm:
@@ -14,6 +19,19 @@ class FakeSlurm:
         self.says("squeue", "PENDING|Resources|")
         self.says("scancel")
         self.says("scontrol")
+
+    @classmethod
+    def on_path(
+        cls, directory: Path, monkeypatch: pytest.MonkeyPatch, **queued_s: float
+    ) -> FakeSlurm:
+        """Put the programs first on the PATH. Nothing that Slurm said before is known, and times are short."""
+        programs = directory / "bin"
+        programs.mkdir()
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setattr(queued, "_answers", {})
+        for name, seconds in queued_s.items():
+            monkeypatch.setattr(queued, name, seconds)
+        return cls(programs)
 
     def says(self, program: str, text: str = "", error: str = "", code: int = 0) -> None:
         path = self.directory / program

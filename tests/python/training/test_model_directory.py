@@ -77,7 +77,9 @@ def test_a_verb_uses_the_newest_whole_checkpoint_and_says_which_one_is_broken(
     # Only a training moves files: another process may be about to repair them.
     assert list(tmp_path.glob("*.broken")) == []
     flip(Path(f"{older}.index"), 10)
-    with pytest.raises(ModelDirectoryError, match="is broken, and there is no other") as caught:
+    with pytest.raises(
+        ModelDirectoryError, match="is broken, and no other checkpoint is whole"
+    ) as caught:
         require_checkpoint(str(tmp_path), None, "predict")
     assert caught.value.value == str(tmp_path)
 

@@ -159,7 +159,7 @@ def test_a_disk_without_space_is_named_before_anything_is_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", no_space)
-    with pytest.raises(InputError, match="no space in") as caught:
+    with pytest.raises(InputError, match="has no space for the data, which takes") as caught:
         write_packed(columns(), str(tmp_path / "data"))
     assert "TMPDIR" in (caught.value.remedy or "")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,8 @@ from tfdistribute.launch.state import STATE_FILE
 
 
 @pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlurm]:
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(queued, "_answers", {})
-    monkeypatch.setattr(queued, "_VISIBLE_S", 0.5)
-    monkeypatch.setattr(queued, "_FRESH_S", 0.2)
-    yield FakeSlurm(directory)
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
+    return FakeSlurm.on_path(tmp_path, monkeypatch, _VISIBLE_S=0.5, _FRESH_S=0.2)
 
 
 def write_state(job: dict[str, Any], **fields: Any) -> Path:
