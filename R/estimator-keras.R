@@ -118,7 +118,7 @@ check_one_keras_model <- function(keras_model, keras_model_path) {
   abort_tfdistribute(
     "argument",
     problem = if (is.null(keras_model)) {
-      "`keras_model` and `keras_model_path` are both NULL: there is no model."
+      "`keras_model` and `keras_model_path` are both NULL."
     } else {
       "`keras_model` and `keras_model_path` are both given."
     },

@@ -38,7 +38,7 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     if checkpoint_path is not None:
         if not storage.is_file(checkpoint_path + ".index"):
             raise ModelDirectoryError(
-                f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: there is no "{checkpoint_path}.index".',
+                f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: it has no file "{checkpoint_path}.index".',
                 "Give the path without its ending, as latest_checkpoint() returns it.",
                 argument="checkpoint_path",
                 value=checkpoint_path,
@@ -57,7 +57,7 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         raise refused
     if found is None and broken is not None:
         raise ModelDirectoryError(
-            f"{verb} needs a trained model. {broken}, and there is no other.",
+            f"{verb} needs a trained model. {broken}, and no other checkpoint is whole.",
             "Restore `model_dir` from a copy, or train again.",
             argument="model_dir",
             value=model_dir,

@@ -121,8 +121,7 @@ def _empty_file(path: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.
         if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise
         raise InputError(
-            f"The data takes {matrix.nbytes / 2**20:.0f} MB, for which there is no space in "
-            f'"{os.path.dirname(path)}".',
+            f'"{os.path.dirname(path)}" has no space for the data, which takes {matrix.nbytes / 2**20:.0f} MB.',
             "Free space there, or set TMPDIR to a directory on another disk before R starts.",
         ) from error
     finally:
