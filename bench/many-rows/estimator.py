@@ -32,4 +32,4 @@ def perform(turns: Turns) -> None:
 
 model.train(batches, steps=1)
 turns = Turns(perform)
-take_turns(lambda count: count * BATCH / turns.seconds_of(count))
+take_turns(lambda count: count * BATCH / turns.seconds_of(count), warm_up=1)

@@ -29,4 +29,4 @@ def train(turns: Turns) -> None:
 
 
 turns = Turns(train)
-take_turns(lambda steps: steps * BATCH / turns.seconds_of(steps))
+take_turns(lambda steps: steps * BATCH / turns.seconds_of(steps), warm_up=1)

@@ -220,9 +220,9 @@ CASES = (
         "A model function of 3 columns and 16 units in R, the same in Python, and as a training loop",
         "examples per second",
         (
-            Way("model_fn in Python", ("model-function.R", "python"), 4000),
-            Way("model_fn in R", ("model-function.R", "r"), 4000),
-            Way("training_loop() in R", ("model-function.R", "loop"), 4000),
+            Way("model_fn in Python", ("model-function.R", "python"), 16000),
+            Way("model_fn in R", ("model-function.R", "r"), 16000),
+            Way("training_loop() in R", ("model-function.R", "loop"), 16000),
         ),
         (
             Goal("model_fn in R", "model_fn in Python", 0.97),
