@@ -12,6 +12,11 @@ from typing import Any
 
 import tensorflow as tf
 
+# With checkpoints, the graph would first be written as text, for 20 seconds with 2,000 columns.
+WITHOUT_CHECKPOINTS = tf.estimator.RunConfig(
+    save_checkpoints_secs=None, save_checkpoints_steps=None
+)
+
 
 class Turns(tf.compat.v1.train.SessionRunHook):
     """Let a run of an Estimator wait between turns, and time the steps of each.

@@ -1,4 +1,4 @@
-"""TensorFlow's own Estimators with all defaults: ``estimator.py KIND`` (see ``table.py``)."""
+"""TensorFlow's own Estimators with their defaults, but no checkpoints: ``estimator.py KIND`` (see ``table.py``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from typing import Any
 
 import tensorflow as tf
-from estimator_turns import Turns
+from estimator_turns import WITHOUT_CHECKPOINTS, Turns
 from table import BATCH, BUCKETS, DIMENSION, FEATURES, HIDDEN, KIND, LEVELS, NAMES, Y
 from way import take_turns
 
@@ -14,6 +14,7 @@ column = tf.feature_column
 
 
 def model(directory: str) -> Any:
+    where: Any = {"model_dir": directory, "config": WITHOUT_CHECKPOINTS}
     crossed = column.crossed_column(
         [column.categorical_column_with_identity(name, 2000) for name in "ab"], BUCKETS
     )
@@ -21,16 +22,19 @@ def model(directory: str) -> Any:
     embedded = column.embedding_column(level, DIMENSION)
     numbers = [column.numeric_column(name) for name in NAMES]
     if KIND == "crosses":
-        return tf.estimator.LinearClassifier([crossed], model_dir=directory)
+        return tf.estimator.LinearClassifier([crossed], **where)
     if KIND == "hashed":
         word = column.categorical_column_with_hash_bucket("word", LEVELS)
-        return tf.estimator.LinearClassifier([word], model_dir=directory)
+        return tf.estimator.LinearClassifier([word], **where)
     if KIND == "wide-and-deep":
         return tf.estimator.DNNLinearCombinedClassifier(
-            directory, [crossed], dnn_feature_columns=[embedded, *numbers], dnn_hidden_units=HIDDEN
+            linear_feature_columns=[crossed],
+            dnn_feature_columns=[embedded, *numbers],
+            dnn_hidden_units=HIDDEN,
+            **where,
         )
     columns = [embedded] if KIND == "embedding" else numbers
-    return tf.estimator.DNNClassifier(HIDDEN, columns, model_dir=directory)
+    return tf.estimator.DNNClassifier(HIDDEN, columns, **where)
 
 
 def batches() -> Any:
