@@ -3,7 +3,7 @@
     tools/env python bench/scale/curves.py [--full] [rows] [columns] [tasks] [workers]
 
 Each point is measured in a process of its own. Costs are seconds of processor time, which other work on the machine
-changes little; of tasks and workers, seconds of time, and memory. The cost of the smallest size, which is that of
+changes little, and the memory of workers. The cost of the smallest size, which is that of
 starting, is subtracted. A curve's exponent is the slope of the line through its larger half, on logarithmic axes, of
 this cost against what the size has more than the smallest: 1 is linear. The table is printed, and a picture of each
 curve written to ``runs/bench/scale``. ``--full`` goes on to 10^8 rows, 8 workers and 64 tasks, in about 10 minutes, and
