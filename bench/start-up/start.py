@@ -1,4 +1,4 @@
-"""Seconds from starting a process to its first step: ``start.py estimator|package|r``."""
+"""Seconds from starting a process to its first step: ``start.py estimator|package|reticulate|r``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parent
 COMMANDS = {
     "estimator": [sys.executable, str(FOLDER / "estimator_step.py")],
     "package": [sys.executable, str(FOLDER / "package_step.py")],
+    "reticulate": ["Rscript", str(FOLDER / "estimator-step.R")],
     "r": ["Rscript", str(FOLDER / "first-step.R")],
 }
 
