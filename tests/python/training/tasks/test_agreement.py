@@ -96,6 +96,11 @@ def test_tasks_that_agree_begin(servers: FakeServers) -> None:
     ]
 
 
+def test_a_task_that_comes_soon_is_noticed_soon() -> None:
+    # A tenth of the time that has passed already.
+    assert [agreement.poll_s(waited) for waited in (0, 0.5, 1, 60)] == [0.02, 0.05, 0.1, 0.2]
+
+
 def sharing(peers: Peers, **known: Any) -> list[str] | TfdistributeError:
     """Agree as one task; return the sockets through which tasks share memory, or the error."""
     own = agreement_of(peers)

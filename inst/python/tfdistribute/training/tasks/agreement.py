@@ -18,9 +18,15 @@ from tfdistribute.cluster.spec import START_PATIENCE, Task
 from tfdistribute.errors import LostPeerError, TfdistributeError
 from tfdistribute.training.tasks.peers import FACTS, Peers
 
-_POLL_S = 0.2
+# Intervals between two looks at the others: a tenth of the time waited so far, within these limits.
+_FIRST_POLL_S, _POLL_S = 0.02, 0.2
 # A network file system may show another host's files this much later.
 SHARE_S = 20.0
+
+
+def poll_s(waited_s: float) -> float:
+    """Return the interval until the next look at others that have been waited for."""
+    return min(_POLL_S, max(_FIRST_POLL_S, waited_s / 10))
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,8 @@ class Agreement:
             if missing and missing != told:
                 told = list(missing)
                 task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
-            time.sleep(_POLL_S if missing else 0.0)
+            if missing:
+                time.sleep(poll_s(now - began))
 
     @property
     def _limit_s(self) -> float:
