@@ -26,7 +26,8 @@ most_processes <- 1000L
 #' for is done, its processes are started again, one after another, load TensorFlow, and wait: a second training takes
 #' them and makes its first step within a few seconds. In the same way, processes for restarts are started once a
 #' training has run for ten seconds. Each takes about 400 MB of memory, and a few seconds of one core to start; none is
-#' started while less than a quarter of the memory of the machine, or of its container, is available.
+#' started while less than a quarter of the memory of the machine, or of its container, is available, and all end when
+#' less than a tenth is.
 #'
 #' Idle processes are kept for `options(tfdistribute.idle_s = 300)` seconds and end with the session; 0 starts none.
 #' They are used only if nothing has changed that shapes a process: environment variables, working directory, package

@@ -66,20 +66,23 @@ def job_state(job: Handle) -> dict[str, Any]:
         return queued.state_of(job)
     if submitted.is_submitted(job):
         return submitted.job_state(job)
-    reap_supervisors()
-    directory = str(job["directory"])
-    running = private_directory.is_locked(directory)
-    state = read_json(os.path.join(directory, STATE_FILE))
-    if running and state is not None:
-        return state
-    # A supervisor whose directory was deleted ends its tasks and then writes the result.
+    directory, last = str(job["directory"]), dict[str, Any]()
     deadline = time.monotonic() + STOP_S
-    while (result := result_of(job)) is None and time.monotonic() < deadline:
-        if processes.start_time(int(job["pid"])) is None:
+    while True:
+        reap_supervisors()
+        running = private_directory.is_locked(directory)
+        state = read_json(os.path.join(directory, STATE_FILE))
+        if running and state is not None:
+            return state
+        last = state or last
+        # A supervisor may not have written its first state. One whose directory was deleted ends its tasks, and then
+        # writes the result.
+        result = result_of(job)
+        is_gone = processes.start_time(int(job["pid"])) is None
+        if result is not None or is_gone or time.monotonic() > deadline:
             break
         time.sleep(_TICK_S)
-        reap_supervisors()
-    return result or result_of(job) or _gone(job, state or {})
+    return result or result_of(job) or _gone(job, last)
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:

@@ -28,6 +28,12 @@ def test_nothing_is_prepared_while_most_of_the_memory_is_in_use(tmp_path: Path):
     assert hardware.has_spare_memory(tmp_path / "missing")
 
 
+def test_memory_is_scarce_below_a_tenth(tmp_path: Path):
+    assert hardware.is_memory_scarce(written(tmp_path, machine(available=90)))
+    assert not hardware.is_memory_scarce(written(tmp_path, machine(available=110)))
+    assert not hardware.is_memory_scarce(tmp_path / "missing")
+
+
 @pytest.mark.parametrize(
     ("own", "limited", "limit", "used", "from_files"),
     [

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ from support.job_fakes import fake_job, processes_of, result, row, state_when
 
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import BackendError, ClusterError
-from tfdistribute.launch import task_group
+from tfdistribute.launch import job_handle, task_group
+from tfdistribute.launch.host import hardware, processes
 from tfdistribute.launch.host import private_directory as private
-from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.prepared import session
 from tfdistribute.launch.start import start_supervisor, supervise
 
@@ -245,6 +248,38 @@ def test_processes_for_later_are_prepared_one_after_another(tmp_path: Path):
     (state,) = session.waiting_states()
     assert len(state["pids"]) == 1
     assert not state["is_ready"]
+
+
+def test_processes_for_later_end_when_memory_becomes_scarce_and_none_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place, log = LocalPlace(str(tmp_path), is_private=False), str(tmp_path / "log")
+    options = StartOptions(["sleep", "60"], {}, {}, str(tmp_path), log, str(tmp_path / "events"))
+    place.prepare([options], at_once=False)
+    (process,) = place.prepared
+    monkeypatch.setattr(hardware, "is_memory_scarce", lambda: True)
+    place.prepare([options], at_once=False)
+    assert has_ended(process.pid)
+    monkeypatch.setattr(hardware, "is_memory_scarce", lambda: False)
+    place.prepare([options], at_once=False)
+    assert place.prepared == []
+    # A job that is about to start gets its processes, whatever they cost.
+    place.prepare([options], at_once=True)
+    assert len(place.prepared) == 1
+    place.prepare([], at_once=True)
+
+
+def test_the_state_of_a_job_is_there_as_soon_as_its_supervisor_writes_it(tmp_path: Path):
+    job = fake_job(tmp_path, {})
+    handle = {"id": job.id, "pid": os.getpid(), "directory": job.directory, "model_dir": None}
+    path = Path(job.directory, "state.json")
+    writing = threading.Timer(0.3, path.write_text, ['{"state": "starting"}'])
+    writing.start()
+    asked = time.monotonic()
+    assert job_handle.job_state(handle) == {"state": "starting"}
+    assert time.monotonic() - asked < 5
+    writing.join()
+    private.remove(job.directory)
 
 
 def test_a_job_that_is_not_started_leaves_nothing(tmp_path: Path, own_temporary_directory: Path):

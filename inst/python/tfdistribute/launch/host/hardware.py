@@ -23,8 +23,9 @@ _GROUP_FILES = {
         "total_inactive_file",
     ),
 }
-# Share of the memory that stays available beside processes that wait.
+# Share of the memory that stays available when a process that only waits is started, and below which those are ended.
 _SPARE_SHARE = 0.25
+_SCARCE_SHARE = 0.1
 
 
 def available_cores() -> list[int]:
@@ -35,7 +36,17 @@ def available_cores() -> list[int]:
 
 
 def has_spare_memory(root: Path = Path("/")) -> bool:
-    """Return whether memory is left for processes that only wait, on this machine and in its control groups.
+    """Return whether memory is left for another process that only waits."""
+    return _least_spare_share(root) > _SPARE_SHARE
+
+
+def is_memory_scarce(root: Path = Path("/")) -> bool:
+    """Return whether processes that only wait should leave their memory to others."""
+    return _least_spare_share(root) < _SCARCE_SHARE
+
+
+def _least_spare_share(root: Path) -> float:
+    """Return the available share of the memory, on this machine or in a control group, whichever is less.
 
     Containers and jobs of schedulers are control groups. What the system does not report counts as spare.
 
@@ -44,7 +55,7 @@ def has_spare_memory(root: Path = Path("/")) -> bool:
         https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"
     """
     shares = [_spare_share(root), *(_spare_share_of_group(each) for each in _group_files(root))]
-    return min(shares) > _SPARE_SHARE
+    return min(shares)
 
 
 def _spare_share(root: Path) -> float:

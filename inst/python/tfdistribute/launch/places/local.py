@@ -80,9 +80,11 @@ class LocalPlace(Place):
     def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:
         """Prepare the processes that are missing for tasks, and end those that are not for any of them.
 
-        Those that need not be there at once take one core, and at most a share of the memory. None is started after one
-        has ended by itself: the next might end, too.
+        Those that need not be there at once take one core, and at most a share of the memory: when it becomes scarce,
+        they end. None is started after that, or after one has ended by itself: the next might end, too.
         """
+        if not at_once and self._prepared and hardware.is_memory_scarce():
+            tasks, self._has_lost = (), True
         others, missing = self.prepared, list[StartOptions]()
         is_preparing = not all(each.is_ready for each in others)
         for options in tasks:
