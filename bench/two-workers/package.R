@@ -30,13 +30,15 @@ config <- if (one) {
   run_config(train_distribute = strategy, cluster = local_cluster(workers = 2))
 }
 
-measure <- function(steps) {
-  model <- dnn_regressor(
-    hidden_units = c(1024, 1024, 1024),
-    feature_columns = feature_columns(column_numeric("x", shape = width)),
-    config = config
-  )
-  on.exit(unlink(model_dir(model), recursive = TRUE))
-  examples_per_second(train(model, input, steps = steps), batch_size)
-}
-take_turns(measure, warm_up = if (one) 2L else 0L)
+take_turns(
+  function(steps) {
+    model <- dnn_regressor(
+      hidden_units = c(1024, 1024, 1024),
+      feature_columns = feature_columns(column_numeric("x", shape = width)),
+      config = config
+    )
+    on.exit(unlink(model_dir(model), recursive = TRUE))
+    examples_per_second(train(model, input, steps = steps), batch_size)
+  },
+  warm_up = if (one) 2L else 0L
+)
