@@ -74,8 +74,9 @@ predict.tfdistribute_estimator <- function(
     hooks = check_hooks(hooks),
     predict_keys = asked
   )
+  hidden <- if (is.null(asked)) hidden_outputs
   answer <- if (is.null(cluster)) {
-    rlang::inject(predict_here(!!!arguments, as_iterable = as_iterable))
+    rlang::inject(predict_here(!!!arguments, hidden_keys = hidden, as_iterable = as_iterable))
   } else {
     check_not_iterable(as_iterable)
     rlang::inject(predict_by_workers(!!!arguments, cluster = cluster))
@@ -83,7 +84,7 @@ predict.tfdistribute_estimator <- function(
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples)))
   }
-  predictions <- prediction_tibble(answer, if (is.null(asked)) hidden_outputs)
+  predictions <- prediction_tibble(answer, hidden)
   if (simplify) predictions else rows_of(predictions)
 }
 
@@ -119,12 +120,11 @@ prediction_column <- function(x) {
   if (length(x) == rows) {
     return(as.vector(x))
   }
+  # A factor without labels: split() neither sorts the rows nor names them.
+  row <- structure(seq_len(rows), levels = character(rows), class = "factor")
+  values <- unname(split(as.vector(x), row))
   per_row <- dim(x)[-1]
-  # R stores the first dimension together; transposed, the values of a row are together.
-  flat <- matrix(aperm(x, c(seq_along(dim(x))[-1], 1)), ncol = rows)
-  lapply(seq_len(rows), function(row) {
-    if (length(per_row) > 1) array(flat[, row], per_row) else flat[, row]
-  })
+  if (length(per_row) > 1) lapply(values, array, per_row) else values
 }
 
 rows_of <- function(predictions) {

@@ -134,7 +134,7 @@ def _predict(
     **options: Any,
 ) -> Any:
     model, settings = read_estimator(estimator)
-    options = {**options, "predict_keys": predict_keys, "listener": listener}
+    options |= {"predict_keys": predict_keys, "listener": listener, "ahead": not by_batch}
     # Iterators and hooks show the user each batch.
     source = input if by_batch or hooks else input.in_large_batches()
     batches = predict(model, settings, source, hooks=tuple(read_hooks(hooks)), **options)

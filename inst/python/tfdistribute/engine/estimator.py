@@ -173,14 +173,6 @@ class DistributedEstimator(EvaluatingEstimator):
                     return
             yield prediction
 
-    def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
-        # The caller names keys that do not exist.
-        wanted = predict_keys or ()
-        if not isinstance(predictions, dict):
-            return predictions
-        found = {key: predictions[key] for key in wanted if key in predictions}
-        return found or predictions
-
     def export_saved_model(
         self, export_dir_base: str, serving_input_receiver_fn: Any, *args: Any, **kwargs: Any
     ) -> Any:

@@ -27,8 +27,10 @@ def predict(
     *,
     checkpoint_path: str | None = None,
     predict_keys: Sequence[str] | None = None,
+    hidden_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
     listener: Listener | None = None,
+    ahead: bool = False,
     member: Member | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Predict in this process, batch by batch, in the order of the input.
@@ -39,8 +41,11 @@ def predict(
         source: Features; a response is ignored.
         checkpoint_path: A checkpoint's prefix; None for the newest.
         predict_keys: Names of the outputs to return; names that the model does not have are ignored. None for all.
+        hidden_keys: Names of outputs to leave out if predict_keys is None; None for none.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
+        ahead: Whether batches may be computed before they are asked for, which is faster. A stream may be waiting for
+            what becomes of the predictions before it has more rows.
         member: This process as a task that predicts its shard of the rows; None to predict all rows.
 
     Returns:
@@ -58,19 +63,22 @@ def predict(
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     progress = BatchProgress("predict", listener, source.facts())
+    outputs = engine.passes.OutputChoice(
+        None if predict_keys is None else tuple(predict_keys), tuple(hidden_keys or ())
+    )
     rows = prepared.rows(source, "predict") if not hooks and member is None else None
     if rows is not None:
         batches = prepared.estimator.predict_rows(
-            rows, prepared.graph_key, checkpoint, predict_keys, progress.note_rows
+            rows, prepared.graph_key, checkpoint, outputs, progress.note_rows
         )
     else:
         input_fn = prepared.input_fn(source, "predict")
-        batches = prepared.estimator.predict(
+        batches = prepared.estimator.predict_batches(
             input_fn if member is None else for_task(input_fn, member),
-            hooks=[engine.hooks.ReportBatches(progress.note_batch), *as_hooks(hooks, context)],
-            checkpoint_path=checkpoint,
-            yield_single_examples=False,
-            predict_keys=predict_keys,
+            checkpoint,
+            outputs,
+            [engine.hooks.ReportBatches(progress.note_batch), *as_hooks(hooks, context)],
+            ahead,
         )
 
     def decoded_batches() -> Iterator[dict[str, Any]]:
@@ -108,13 +116,6 @@ def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _decoded(value: Any) -> Any:
-    array = np.asarray(value)
-    if array.dtype != object:
-        return array
-    flat = array.ravel().tolist()
-    # Most strings are classes, of which there are few.
-    decoded = {
-        item: item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
-        for item in set(flat)
-    }
-    return np.array([decoded[item] for item in flat], dtype=object).reshape(array.shape)
+    if isinstance(value, engine.passes.CodedStrings):
+        return value.decoded()
+    return np.asarray(value)

@@ -215,3 +215,21 @@ def test_what_estimators_cannot_train_is_refused_by_name(tmp_path: Path) -> None
     train(model, settings(), k3.source(), steps=1)
     with pytest.raises(UnsupportedError, match="cannot be evaluated on several devices"):
         evaluate(model, settings(evaluation="mirrored"), k3.source(num_epochs=1))
+
+
+def test_many_batches_per_run_give_the_numbers_of_one(tmp_path: Path, runs: list[int]) -> None:
+    estimator = k3.described(tmp_path / "m", k3.built("batch normalisation"))
+    train(estimator, settings(steps_per_run=1), k3.source("batch normalisation"), steps=4)
+    # A number of steps, and a function, keep the batches as they are.
+    data = k3.source("batch normalisation", num_epochs=1, batch_size=3)
+    evaluated = [evaluate(estimator, settings(steps_per_run=n), data, steps=100) for n in (1, 5)]
+    assert sum(runs) > 0
+    assert evaluated[1] == pytest.approx(evaluated[0], rel=1e-6)
+    runs.clear()
+    batches = from_function(lambda: k3.tf.data.Dataset.from_tensor_slices({"x": k3.BOTH}).batch(3))
+    one, many = (
+        concatenated(predict(estimator, settings(steps_per_run=n), batches, ahead=True))
+        for n in (1, 5)
+    )
+    assert sum(runs) > 0
+    np.testing.assert_array_equal(many["price"], one["price"])

@@ -1,1 +1,5 @@
-"""Evaluations and predictions of rows in memory, in sessions that are kept between verbs."""
+"""Evaluations and predictions of rows, in large batches or many batches at a time."""
+
+from tfdistribute.engine.passes.outputs import CodedStrings, OutputChoice
+
+__all__ = ["CodedStrings", "OutputChoice"]

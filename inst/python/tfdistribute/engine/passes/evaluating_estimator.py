@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -16,9 +18,39 @@ from tfdistribute.engine.many_steps.resident_rows import ResidentRows
 from tfdistribute.engine.many_steps.runs import StepsPerRun
 from tfdistribute.engine.passes import kept
 from tfdistribute.engine.passes.evaluation_runs import EvaluationRuns
+from tfdistribute.engine.passes.outputs import OutputChoice
+from tfdistribute.engine.passes.prediction_runs import PredictionRuns, can_keep
 from tfdistribute.engine.passes.row_pass import PassGraph, RowPass
 
 v1 = tf.compat.v1
+
+
+@dataclass
+class _Prediction:
+    """A prediction whose graph is being built.
+
+    Args:
+        outputs: What to return of the model's outputs.
+        steps_per_run: Batches of one run, or "auto".
+        hooks: Hooks of the session.
+        predictions: What is computed of each batch.
+        runs: The hook that computes many batches in a run; None if the model cannot, or must not.
+    """
+
+    outputs: OutputChoice
+    steps_per_run: StepsPerRun
+    hooks: list[Any]
+    predictions: Any = None
+    runs: PredictionRuns | None = None
+
+    def with_runs(self, spec: Any) -> Any:
+        """Choose from the outputs of a model; return its specification with the hook for many batches."""
+        self.predictions = self.outputs.of(spec.predictions)
+        if self.steps_per_run == 1 or not can_keep(self.predictions):
+            return spec
+        hooks = list(spec.prediction_hooks or ())
+        self.runs = PredictionRuns(self.steps_per_run, [*self.hooks, *hooks], self.predictions)
+        return spec._replace(prediction_hooks=[*hooks, self.runs])
 
 
 class EvaluatingEstimator(GatheringEstimator):
@@ -27,6 +59,7 @@ class EvaluatingEstimator(GatheringEstimator):
     options: Any
     steps_per_run: StepsPerRun = 1
     _shard: tuple[Any, str | None] | None = None
+    _prediction: _Prediction | None = None
 
     def evaluate_rows(
         self,
@@ -65,7 +98,7 @@ class EvaluatingEstimator(GatheringEstimator):
         rows: ResidentRows,
         key: Any,
         checkpoint: str,
-        predict_keys: Sequence[str] | None,
+        outputs: OutputChoice,
         report: Callable[[int], Any],
     ) -> Iterator[Any]:
         """Predict as ``predict`` does, without session hooks; for models whose graph has none.
@@ -74,7 +107,7 @@ class EvaluatingEstimator(GatheringEstimator):
             rows: Features.
             key: As for ``evaluate_rows``.
             checkpoint: Prefix of the checkpoint.
-            predict_keys: As for ``predict``.
+            outputs: What to return of the model's outputs.
             report: As for ``evaluate_rows``.
 
         Yields:
@@ -84,11 +117,60 @@ class EvaluatingEstimator(GatheringEstimator):
         def build(element: Any) -> PassGraph:
             self._create_and_assert_global_step(v1.get_default_graph())
             spec = self._call_model_fn(element, None, tf.estimator.ModeKeys.PREDICT, self.config)
-            return PassGraph(spec.scaffold, self._extract_keys(spec.predictions, predict_keys))
+            return PassGraph(spec.scaffold, outputs.of(spec.predictions))
 
-        named = None if predict_keys is None else tuple(predict_keys)
-        with self._borrow(("predict", named, key), rows, checkpoint, build) as row_pass:
+        with self._borrow(("predict", outputs, key), rows, checkpoint, build) as row_pass:
             yield from row_pass.compute(rows, report)
+
+    def predict_batches(
+        self,
+        input_fn: Any,
+        checkpoint: str,
+        outputs: OutputChoice,
+        hooks: Sequence[Any],
+        ahead: bool,
+    ) -> Iterator[Any]:
+        """Predict as ``predict`` does with batches, many of them in one ``session.run``.
+
+        Args:
+            input_fn: The input function.
+            checkpoint: Prefix of the checkpoint.
+            outputs: What to return of the model's outputs.
+            hooks: Hooks of the session; those of users see every batch.
+            ahead: Whether batches may be computed before they are asked for.
+
+        Yields:
+            The predictions of each batch, strings as ``CodedStrings``.
+        """
+        prediction = _Prediction(outputs, self.steps_per_run if ahead else 1, list(hooks))
+        batches = self.predict(
+            input_fn, hooks=hooks, checkpoint_path=checkpoint, yield_single_examples=False
+        )
+        # The first batch builds the graph.
+        self._prediction = prediction
+        try:
+            first = list(itertools.islice(batches, 1))
+        finally:
+            self._prediction = None
+        for batch in itertools.chain(first, batches):
+            yield batch
+            if prediction.runs is not None:
+                yield from prediction.runs.taken()
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        spec = super()._call_model_fn(features, labels, mode, config)
+        return spec if self._prediction is None else self._prediction.with_runs(spec)
+
+    def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
+        if self._prediction is not None:
+            return self._prediction.predictions
+        return super()._extract_keys(predictions, predict_keys)
+
+    def _get_features_from_input_fn(self, input_fn: Any, mode: Any) -> Any:
+        features, hooks = super()._get_features_from_input_fn(input_fn, mode)
+        if self._prediction is not None:
+            self._prediction.hooks += hooks
+        return features, hooks
 
     def _borrow(
         self, key: Any, rows: ResidentRows, checkpoint: str, build: Callable[..., PassGraph]

@@ -9,19 +9,14 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import evaluation
 
-from tfdistribute.engine.hooks import step_requirements
-from tfdistribute.engine.hooks.recording import ReportBatches
-from tfdistribute.engine.hooks.step_requirements import StepRequirements
-from tfdistribute.engine.many_steps.resident_rows import RowReader
-from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
+from tfdistribute.engine.many_steps.runs import StepsPerRun
+from tfdistribute.engine.passes.batch_runs import BatchRuns, say_nothing
 
 v1 = tf.compat.v1
 
 
-class EvaluationRuns(StepRuns):
-    """Adds batches to metrics in a loop, as ``StepRuns`` takes steps. It must be the last hook.
-
-    Hooks of users see every batch: other hooks decide by the global step, which does not change in an evaluation.
+class EvaluationRuns(BatchRuns):
+    """Adds batches to metrics in a loop. It must be the last hook.
 
     Args:
         steps_per_run: Batches of one run, or "auto".
@@ -35,18 +30,4 @@ class EvaluationRuns(StepRuns):
         counted = v1.assign_add(self._batches, 1)
         # A loop ends when a loss is not a number, which an evaluation reports.
         spec = SimpleNamespace(train_op=tf.group(update_op, counted), loss=tf.constant(0.0))
-        super().__init__(steps_per_run, spec, [list(hooks)], _say_nothing)
-
-    def _counter_of_steps(self) -> Any:
-        return self._batches
-
-    def _requirements_of(self, hook: Any) -> StepRequirements:
-        if isinstance(hook, (ReportBatches, RowReader)):
-            return hook.required_steps(self._spec.loss)
-        if isinstance(hook, evaluation._StopAfterNEvalsHook):
-            return StepRequirements(lambda batches: max(0, hook._num_evals - batches - 1))
-        return step_requirements.of_unknown(hook)
-
-
-def _say_nothing(reason: str) -> None:
-    del reason
+        super().__init__(steps_per_run, spec, [list(hooks)], say_nothing)

@@ -116,6 +116,7 @@ def predict_shard(
             predict_keys=predict_keys,
             hooks=hooks,
             listener=_report,
+            ahead=True,
             member=member,
         )
         files.write_predictions(member.rank, list(batches))

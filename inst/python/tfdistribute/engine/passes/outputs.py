@@ -1,0 +1,58 @@
+"""The outputs of a model that a prediction returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class OutputChoice:
+    """A choice of outputs by name; a model without any of them returns all.
+
+    Args:
+        keys: Names of the outputs to return; None for all.
+        hidden: Names of outputs that are left out if ``keys`` is None.
+    """
+
+    keys: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] = ()
+
+    def of(self, predictions: Any) -> Any:
+        """Return what to compute: strings as ``CodedStrings``."""
+        if not isinstance(predictions, dict):
+            return coded(predictions)
+        names = [name for name in predictions if self._has(name)] or list(predictions)
+        return {name: coded(predictions[name]) for name in names}
+
+    def _has(self, name: str) -> bool:
+        return name not in self.hidden if self.keys is None else name in self.keys
+
+
+class CodedStrings(NamedTuple):
+    """Strings of which most are equal, such as classes: each is handed over once.
+
+    Attributes:
+        labels: The different strings: a tensor, or an array of bytes.
+        codes: Positions in the labels, in the shape of the strings.
+    """
+
+    labels: Any
+    codes: Any
+
+    def decoded(self) -> npt.NDArray[np.object_]:
+        """Return the strings as an array of str objects."""
+        labels = [each.decode("utf-8", "replace") for each in self.labels]
+        return np.array(labels, dtype=object)[self.codes]
+
+
+def coded(output: Any) -> Any:
+    """Return an output, strings as ``CodedStrings``."""
+    if not isinstance(output, tf.Tensor) or output.dtype != tf.string:
+        return output
+    labels, codes = tf.unique(tf.reshape(output, [-1]))
+    return CodedStrings(labels, tf.reshape(codes, tf.shape(output)))
