@@ -76,6 +76,24 @@ MODELS: dict[str, dict[str, Any]] = {
     "keras": {"kind": "keras", "function": keras_with_dropout},
 }
 
+LOOP: dict[str, Any] = {
+    "kind": "training_loop",
+    "build_parts": lambda: {
+        "layer": tf.keras.layers.Dense(1),
+        "optimizer": tf.keras.optimizers.legacy.SGD(0.01),
+    },
+    "train_step": lambda parts, features, labels: {"loss": _far(parts, features, labels)},
+    "eval_step": lambda parts, features, labels: {
+        "loss": _far(parts, features, labels),
+        "of_batches": tf.square(tf.reduce_sum(parts["layer"](features["x"]))),
+    },
+    "predict_step": lambda parts, features: {"y": parts["layer"](features["x"])},
+}
+
+
+def _far(parts: Any, features: Any, labels: Any) -> Any:
+    return tf.reduce_mean(tf.square(parts["layer"](features["x"]) - labels))
+
 
 def described(name: str | dict[str, Any], directory: Path) -> Model:
     fields = MODELS[name] if isinstance(name, str) else name

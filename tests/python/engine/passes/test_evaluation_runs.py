@@ -12,7 +12,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models
 from support.inputs import from_function, in_memory
-from support.many_steps import MODELS, X, Y, described, source
+from support.many_steps import LOOP, MODELS, X, Y, described, source
 
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
@@ -66,8 +66,9 @@ def rows() -> Input:
         (CUSTOM, lambda: from_function(dataset)),
         (WEIGHTED, rows),
         (MODELS["keras"], rows),
+        (LOOP, lambda: from_function(dataset)),
     ],
-    ids=["custom", "dataset", "sum of losses", "keras"],
+    ids=["custom", "dataset", "sum of losses", "keras", "training loop"],
 )
 def test_numbers_are_those_of_one_batch_per_run(
     tmp_path: Path, runs: list[int], model: Any, data: Any

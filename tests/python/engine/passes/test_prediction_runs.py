@@ -13,7 +13,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models
 from support.inputs import from_function, in_memory
-from support.many_steps import MODELS, X, Y, described
+from support.many_steps import LOOP, MODELS, X, Y, described
 
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.models import Model
@@ -48,17 +48,6 @@ CUSTOM = {"kind": "custom", "model_fn": several_outputs}
 CANNED = {
     "kind": "linear_classifier",
     "feature_columns": [{"kind": "numeric", "key": "x", "shape": [models.FEATURES]}],
-}
-LOOP = {
-    "kind": "training_loop",
-    "build_parts": lambda: {
-        "layer": tf.keras.layers.Dense(1),
-        "optimizer": tf.keras.optimizers.legacy.SGD(0.01),
-    },
-    "train_step": lambda parts, features, labels: {
-        "loss": tf.reduce_mean(tf.square(parts["layer"](features["x"]) - labels))
-    },
-    "predict_step": lambda parts, features: {"y": parts["layer"](features["x"])},
 }
 
 

@@ -271,8 +271,8 @@ def test_a_metric_that_is_not_a_sum_is_refused_by_name(
         job.perform(evaluate_shard, rows(), 2)
 
 
-def test_a_function_that_reads_its_share_is_evaluated_once(
-    tasks: Callable[[Model], Tasks], tmp_path: Path
+def test_a_function_that_reads_its_share_is_evaluated_once_in_many_batches_per_run(
+    tasks: Callable[[Model], Tasks], tmp_path: Path, runs: list[int]
 ) -> None:
     model = custom(tmp_path / "model")
     job = tasks(model)
@@ -284,10 +284,15 @@ def test_a_function_that_reads_its_share_is_evaluated_once(
 
     def share(input_context: Any) -> Any:
         pipelines, pipeline = input_context.num_input_pipelines, input_context.input_pipeline_id
-        return whole().shard(pipelines, pipeline).batch(5)
+        return whole().shard(pipelines, pipeline).batch(2)
 
-    expected = evaluate(model, RunSettings(), from_function(lambda: whole().batch(5)))
+    runs.clear()
+    one = RunSettings(steps_per_run=1)
+    expected = evaluate(model, one, from_function(lambda: whole().batch(2)))
+    assert runs == []
     results = job.perform(evaluate_shard, from_function(share), 2)
+    # Ten batches of each task, two of them before its loop.
+    assert sum(runs) >= 10
     assert_equal(shards.read_metrics(results, model.model_dir), expected)
 
 
