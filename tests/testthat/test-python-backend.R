@@ -153,3 +153,42 @@ test_that("after a fork every verb refuses at once, and the session itself goes 
   expect_match(found$messages, "callr::r()", fixed = TRUE)
   expect_identical(found$here, "tfdistribute_model_directory_error")
 })
+
+test_that("loading the package starts no Python, and the first call asks it for its configuration once", {
+  skip_if_no_tensorflow()
+  # An environment whose program notes each start.
+  real <- Sys.getenv("RETICULATE_PYTHON")
+  home <- withr::local_tempdir()
+  dir.create(file.path(home, "bin"))
+  for (name in c("lib", "pyvenv.cfg")) {
+    file.symlink(file.path(dirname(dirname(real)), name), file.path(home, name))
+  }
+  starts <- file.path(home, "starts")
+  python <- file.path(home, "bin", "python")
+  writeLines(
+    c("#!/bin/sh", paste("echo start >>", shQuote(starts)), paste("exec", shQuote(real), '"$@"')),
+    python
+  )
+  Sys.chmod(python)
+  found <- result_of(
+    local_child_r(
+      function(starts) {
+        count <- function() if (file.exists(starts)) length(readLines(starts)) else 0L
+        loaded <- loadedNamespaces()
+        columns <- feature_columns(column_numeric("x"))
+        input <- input_fn(data.frame(x = 1:2, y = 1:2), "x", "y")
+        described <- count()
+        invisible(tfdistribute_available())
+        tfdistribute:::call_backend("free_ports", count = 1)
+        list(loaded = loaded, described = described, called = count())
+      },
+      list(starts),
+      c(RETICULATE_PYTHON = python)
+    ),
+    timeout_s = 60
+  )
+  expect_identical(found$described, 0L)
+  expect_identical(found$called, 1L)
+  # What an input or a job needs is loaded when it is there.
+  expect_false(any(c("codetools", "generics", "parallel", "processx") %in% found$loaded))
+})

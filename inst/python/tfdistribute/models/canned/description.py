@@ -122,6 +122,7 @@ class Canned(Model):
             reports_mean_loss=True,
             row_loss=self._row_loss(),
             sums_loss=self.loss_reduction != LOSS_REDUCTIONS[0],
+            as_written=not self.has_functions(),
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)
