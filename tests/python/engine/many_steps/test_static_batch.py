@@ -12,6 +12,7 @@ tf = pytest.importorskip("tensorflow")
 
 from tfdistribute.engine.many_steps import by_row, one_operation, row_rules, static_batch
 from tfdistribute.engine.many_steps.by_row import Rows
+from tfdistribute.engine.many_steps.vocabularies import vocabularies_of
 
 v1 = tf.compat.v1
 
@@ -309,6 +310,35 @@ def test_indices_that_may_be_equal_are_searched():
     np.testing.assert_array_equal(computed(left), expected(result, slice(BATCH)))
 
 
+def test_further_sums_of_unique_indices_stay_zeros():
+    def padded(rows: Any, labels: Any) -> Any:
+        indices, _ = tf.unique(labels[:, 0])
+        again, each = tf.unique(indices)
+        values = tf.cast(indices, tf.float32)
+        return tf.math.unsorted_segment_sum(values, each, tf.size(again) + 2)
+
+    result = built(padded)
+    left = simplified(result)
+    np.testing.assert_array_equal(computed(left), expected(result, slice(BATCH)))
+
+
+def looked_up(rows: Any, labels: Any) -> Any:
+    filled = tf.lookup.KeyValueTensorInitializer(tf.constant(["1", "5"]), tf.range(7, 9))
+    table = tf.lookup.StaticHashTable(filled, -1)
+    return table.lookup(tf.strings.as_string(labels[:, 0]))
+
+
+def test_words_are_looked_up_once():
+    result = built(looked_up)
+    found = vocabularies_of(result.graph)
+    definition, kept = simplified_with_kept(result, vocabularies=found)
+    assert "LookupTableFindV2" not in types(definition)
+    (values,) = kept.values()
+    np.testing.assert_array_equal(values, np.where(LABELS[:, 0] == 1, 7, -1))
+    # What fills the table is not known before the training.
+    assert "LookupTableFindV2" in types(simplified(result))
+
+
 def test_strings_are_hashed_once_each(monkeypatch: pytest.MonkeyPatch):
     sizes: list[int] = []
     compute = one_operation.compute
@@ -368,6 +398,21 @@ def test_hashes_of_too_many_rows_are_computed_in_each_step(monkeypatch: pytest.M
     monkeypatch.setattr(by_row, "MOST_KEPT", len(LABELS) - 1)
     _, kept = simplified_with_kept(built(hashed))
     assert kept == {}
+
+
+def test_hashes_of_too_many_columns_are_computed_in_each_step(monkeypatch: pytest.MonkeyPatch):
+    def twice(rows: Any, labels: Any) -> Any:
+        texts = tf.strings.as_string(labels)
+        each = [tf.strings.to_hash_bucket_fast(texts, buckets) for buckets in (100, 1000)]
+        return each[0] + each[1]
+
+    result = built(twice)
+    monkeypatch.setattr(by_row, "MOST_KEPT_TOGETHER", 2 * len(LABELS))
+    assert len(simplified_with_kept(result)[1]) == 2
+    monkeypatch.setattr(by_row, "MOST_KEPT_TOGETHER", 2 * len(LABELS) - 1)
+    definition, kept = simplified_with_kept(result)
+    assert len(kept) == 1
+    assert types(definition).count("StringToHashBucketFast") == 1
 
 
 def test_all_chunks_of_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch):

@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from tfdistribute.engine.many_steps.vocabularies import Vocabulary
+
 Known = np.ndarray[Any, Any]
 
 # Rows that are computed together.
 _CHUNK = 2**16
 # Rows of which facts are established, and numbers that are computed from rows and kept: hashing as many takes a second.
 MOST_ROWS, MOST_KEPT = 2**24, 2**21
+# Numbers that are kept of all tensors together, 8 bytes each.
+MOST_KEPT_TOGETHER = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +80,13 @@ class Rows:
         matrices: What a step is given, by name of the tensor: the matrices of each replica in turn.
         replicas: Number of replicas.
         tables: The strings behind codes, by name of the tensor.
+        vocabularies: What the step looks up, by name of the table's tensor.
     """
 
     matrices: Mapping[str, Known]
     replicas: int = 1
     tables: Mapping[str, Known] = field(default_factory=dict[str, Known])
+    vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict[str, Vocabulary])
 
     @property
     def count(self) -> int:

@@ -19,6 +19,7 @@ from tensorflow.python.ops import control_flow_ops
 from tfdistribute.engine.many_steps import calling_thread, static_batch, step_graph
 from tfdistribute.engine.many_steps.by_row import Rows
 from tfdistribute.engine.many_steps.resident_rows import RowReader
+from tfdistribute.engine.many_steps.vocabularies import vocabularies_of
 from tfdistribute.engine.repairs import replicated_variables
 
 v1 = tf.compat.v1
@@ -121,7 +122,8 @@ class Step:
             for tensor in reader.batch
         }
         matrices = dict(zip(given, [*rows.matrices] * rows.replicas, strict=True))
-        everything = Rows(matrices, rows.replicas, reader.tables)
+        tables = (reader.tables, vocabularies_of(self.graph))
+        everything = Rows(matrices, rows.replicas, *tables)
         fetches = [self.train_op.name, self.loss.op.name]
         return static_batch.simplified(definition, fetches, given, everything)
 

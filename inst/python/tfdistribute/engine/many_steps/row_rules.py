@@ -11,6 +11,7 @@ import numpy as np
 
 from tfdistribute.engine.many_steps import one_operation
 from tfdistribute.engine.many_steps.by_row import ByRow, Known
+from tfdistribute.engine.many_steps.vocabularies import Vocabulary
 
 # Operations that compute each element of the result from the same element of their inputs.
 _ELEMENTWISE = frozenset(
@@ -21,11 +22,11 @@ _ELEMENTWISE = frozenset(
         *("AsString", "StringToHashBucketFast", "StringToHashBucketStrong", "StringToHashBucket"),
     }
 )
-# Hash functions, which take most of the time of a step that has them.
+# Hash functions and lookups, which take most of the time of a step that has them.
 HASHING = frozenset(
     {
         *("StringToHashBucketFast", "StringToHashBucketStrong", "StringToHashBucket"),
-        "SparseCross",
+        *("SparseCross", "LookupTableFindV2"),
     }
 )
 
@@ -238,6 +239,19 @@ def _crossed(call: _Call) -> Results:
     return {0: one_each[0], 1: _derived((), values, crossed), 2: np.array(one_each[1])}
 
 
+def _looked_up(call: _Call) -> Results:
+    vocabulary, words, default = call.inputs
+    if not isinstance(vocabulary, Vocabulary) or not isinstance(words, ByRow):
+        return {}
+    if words.table is not None and words.codes is not None and words.table.ndim == 1:
+        return {0: ByRow.of_table(vocabulary.find(words.table, default), words.codes)}
+
+    def found(rows: slice) -> Any:
+        return vocabulary.find(words.values(rows), default)
+
+    return {0: _derived(words.shape, [words], found)}
+
+
 def _values(inputs: Sequence[Any], rows: slice) -> list[Any]:
     return [each.values(rows) if isinstance(each, ByRow) else each for each in inputs]
 
@@ -276,4 +290,5 @@ _RULES: Mapping[str, Callable[[_Call], Results]] = {
     "GatherNd": _gathered_single,
     "SparseFillEmptyRows": _filled,
     "SparseCross": _crossed,
+    "LookupTableFindV2": _looked_up,
 }

@@ -3,7 +3,7 @@
 A step is built for batches of any size, and computes much from that size: shapes, how gradients are summed over
 broadcast dimensions, whether shapes agree. In a loop over full batches these are constants, and so is what holds for
 all rows, such as that no value is missing. They are computed once, by the same operations, so the results of a step
-stay the same to the bit. Hashes of rows are computed once for all rows.
+stay the same to the bit. Hashes of rows are computed, and their words looked up, once for all rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALING = frozenset({"Mul", "RealDiv", "DivNoNan"})
 # Operations that choose between the elements of their second and third input.
 _CHOOSING = frozenset({"Select", "SelectV2"})
 # Operations with a state that need not run unless something reads their result.
-_READING = frozenset({"ReadVariableOp", "ResourceGather", "VarHandleOp"})
+_READING = frozenset({"ReadVariableOp", "ResourceGather", "VarHandleOp", "LookupTableFindV2"})
 
 # Operations that sum embeddings by row; the number of rows follows from what is summed.
 _SEGMENT_SUMS = frozenset({"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"})
@@ -210,19 +210,31 @@ class _Step:
         """Return what is left of a search for equal indices among unique ones, and of sums over these."""
         values, *others = tensor.op.inputs
         if tensor.op.type == "UnsortedSegmentSum":
-            places = others[0]
+            places, count = others
             again = places.op.type == "Unique" and places.value_index == 1
-            return values if again and self._is_unique(places.op.inputs[0]) else None
+            if not again or not self._is_unique(places.op.inputs[0]):
+                return None
+            # More sums than values would end with zeros.
+            return values if self._counts(count, places.op.inputs[0]) else None
         return values if tensor.value_index == 0 and self._is_unique(values) else None
 
     def _is_unique(self, tensor: Any) -> bool:
         """Return whether a tensor holds no value twice."""
-        while tensor.op.type != "Unique" or tensor.value_index != 0:
-            same = self._same(tensor)
-            if same is None:
-                return False
+        tensor = self._first(tensor)
+        return tensor.op.type == "Unique" and tensor.value_index == 0
+
+    def _counts(self, count: Any, values: Any) -> bool:
+        """Return whether a number is that of the elements of a vector."""
+        while count.op.type in ("Identity", "StridedSlice"):
+            count = count.op.inputs[0]
+        counted = count.op.type in ("Shape", "Size") and self._first(count.op.inputs[0])
+        return counted is not False and counted.name == self._first(values).name
+
+    def _first(self, tensor: Any) -> Any:
+        """Return the first tensor that is equal to another one."""
+        while (same := self._same(tensor)) is not None:
             tensor = same
-        return True
+        return tensor
 
     def _is_one(self, tensor: Any) -> bool:
         value = self._values.get(tensor.name)

@@ -48,7 +48,7 @@ class Facts:
         kept: Mapping[str, Any],
     ) -> None:
         self._given, self._batch, self._all_rows, self._kept = given, batch, rows, kept
-        self._tables = rows.tables
+        self._tables = {**rows.tables, **rows.vocabularies}
         self._rows: dict[str, ByRow] = {}
         self._first: dict[tuple[object, tuple[int, ...]], Any] = {}
         self.values: dict[str, Any] = {}
@@ -108,7 +108,8 @@ class Facts:
             self._note_values(operation, sizes)
             return
         known = [self._known(tensor) for tensor in operation.inputs]
-        if any(each is None for each in known) or operation.op_def.is_stateful:
+        stateful = operation.op_def.is_stateful and operation.type not in row_rules.HASHING
+        if any(each is None for each in known) or stateful:
             return
         if not any(isinstance(each, ByRow) for each in known):
             self._note_values(operation, _computed(operation, known))
@@ -153,8 +154,8 @@ class Facts:
             if constant is not None:
                 self.values[tensor.name] = np.full((self._batch, *found.shape), constant)
                 return
-        few = rows.count * found.width <= by_row.MOST_KEPT
-        if tensor.op.type in row_rules.HASHING and rows.replicas == 1 and few:
+        hashes = tensor.op.type in row_rules.HASHING and rows.replicas == 1
+        if hashes and self._can_keep(rows.count * found.width):
             self.kept[tensor.name] = rows.computed(found)
             found = ByRow.of_array(tensor.name, self.kept[tensor.name])
         if self.waits_for(tensor.op):
@@ -162,6 +163,10 @@ class Facts:
             found = replace(found, elements=object())
         self._rows[tensor.name] = found
         self._first.setdefault((found.elements, found.shape), tensor)
+
+    def _can_keep(self, numbers: int) -> bool:
+        together = sum(each.size for each in [*self._kept.values(), *self.kept.values()])
+        return numbers <= by_row.MOST_KEPT and together + numbers <= by_row.MOST_KEPT_TOGETHER
 
 
 def _of_shape(operation: Any, shape: Callable[[Any], list[int] | None]) -> list[Any] | None:
