@@ -20,8 +20,8 @@ from tfdistribute.sharding import (
 )
 
 
-def batches_of(plan: BatchPlan, at_once: int = 5) -> list[list[int]]:
-    return [batch.tolist() for chunk in plan.chunks(at_once) for batch in chunk]
+def batches_of(plan: BatchPlan, at_once: int = 5, skipped: int = 0) -> list[list[int]]:
+    return [batch.tolist() for chunk in plan.chunks(at_once, skipped) for batch in chunk]
 
 
 def shards(pipelines: int, replicas: int) -> list[Shard]:
@@ -112,6 +112,22 @@ def test_workers_out_of_step_take_whole_batches_in_turns():
 def test_the_chunk_size_changes_nothing():
     plan = BatchPlan(53, 2, 8, Shard(2, 1, 4))
     assert batches_of(plan, 1) == batches_of(plan, 3) == batches_of(plan, 1000)
+
+
+@pytest.mark.parametrize(
+    "shard", [Shard(), Shard(2, 1, 4), Shard(1, 0, 4), Shard(3, 0, 1), Shard(3, 2, 1)]
+)
+def test_a_plan_without_its_first_batches_has_all_others(shard: Shard):
+    for rows in (50, 53, 56):
+        plan = BatchPlan(rows, 1, 8, shard)
+        batches = batches_of(plan)
+        for skipped, at_once in itertools.product(range(len(batches) + 3), (1, 3, 100)):
+            assert batches_of(plan, at_once, skipped) == batches[skipped:]
+
+
+def test_batches_that_are_left_out_take_no_time():
+    chunk = next(BatchPlan(5, None, 4).chunks(1, 10**15))
+    assert chunk.tolist() == [[4 * 10**15 + place for place in range(4)]]
 
 
 def test_an_endless_plan_runs_on_across_epochs():

@@ -52,29 +52,34 @@ class BatchPlan(StepPlan):
         rest = self.examples - self.full_steps * self.global_batch_size
         return split(rest, self.shard.replicas) if rest else ()
 
-    def chunks(self, batches: int) -> Iterator[npt.NDArray[np.int64]]:
+    def chunks(self, batches: int, skipped: int = 0) -> Iterator[npt.NDArray[np.int64]]:
         """Yield this pipeline's batches, many at a time.
 
         Args:
             batches: Maximum number of batches to take at once; at least one step's are taken.
+            skipped: Batches to leave out at the beginning, which takes no time for each.
 
         Yields:
             Positions in the stream of rows, of shape [batches, examples per batch].
         """
-        own, size = self.shard.own_replicas, self.replica_batch_size
-        step, stride = (
+        own, size, steps = self.shard.own_replicas, self.replica_batch_size, self.full_steps
+        first, stride = (
             (self.shard.pipeline, self.shard.pipelines) if self.shard.in_turns else (0, 1)
         )
         steps_at_once = max(1, batches // len(own))
         within = own.start * size + np.arange(len(own) * size, dtype=np.int64)
-        while self.full_steps is None or step < self.full_steps:
+        step = first + skipped // len(own) * stride
+        # Not all batches of this step are left out.
+        rest = skipped % len(own)
+        while steps is None or step < steps:
             last = step + steps_at_once * stride
-            if self.full_steps is not None:
-                last = min(last, self.full_steps)
+            if steps is not None:
+                last = min(last, steps)
             starts = np.arange(step, last, stride, dtype=np.int64) * self.global_batch_size
-            yield (starts[:, np.newaxis] + within).reshape(-1, size)
-            step += len(starts) * stride
-        yield from self._last_batches()
+            yield (starts[:, np.newaxis] + within).reshape(-1, size)[rest:]
+            step, rest = step + len(starts) * stride, 0
+        full = len(range(first, steps, stride)) * len(own)
+        yield from list(self._last_batches())[max(0, skipped - full) :]
 
     def _last_batches(self) -> Iterator[npt.NDArray[np.int64]]:
         slices, step = self.last_slices, self.full_steps

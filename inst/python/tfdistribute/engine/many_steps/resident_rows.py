@@ -25,11 +25,11 @@ class ResidentRows:
         matrices: Arrays of shape [rows, columns], which TensorFlow reads where they are.
         tables: The strings behind codes.
         unpack: TensorFlow function of (matrices, tables) of one batch that returns (features, labels) or features.
-        row_numbers: Starts an iterator over the row numbers of this pipeline's batches: arrays of shape
-            [batches, examples] and of type ``numbers_dtype``.
+        row_numbers: Starts an iterator over the row numbers of this pipeline's batches, without as many at the
+            beginning: arrays of shape [batches, examples] and of type ``numbers_dtype``.
         batch_size: Examples of a full batch.
         replicas: Batches of one step.
-        dataset: Makes a ``tf.data.Dataset`` of the same batches.
+        dataset: Makes a ``tf.data.Dataset`` of the same batches, without as many at the beginning.
         signature: All that a batch depends on besides its values, compared by equality.
         any_batch_size: Whether batches may have any other size.
         skipped: Batches left out at the beginning.
@@ -38,10 +38,10 @@ class ResidentRows:
     matrices: Sequence[npt.NDArray[Any]]
     tables: Sequence[npt.NDArray[np.object_]]
     unpack: Callable[..., Any]
-    row_numbers: Callable[[], Iterator[RowNumbers]]
+    row_numbers: Callable[[int], Iterator[RowNumbers]]
     batch_size: int
     replicas: int
-    dataset: Callable[[], Any]
+    dataset: Callable[[int], Any]
     signature: Any = None
     any_batch_size: bool = False
     skipped: int = 0
@@ -57,8 +57,7 @@ class ResidentRows:
 
     def as_dataset(self) -> Any:
         """Return a ``tf.data.Dataset`` of the same batches."""
-        dataset = self.dataset()
-        return dataset.skip(self.skipped) if self.skipped else dataset
+        return self.dataset(self.skipped)
 
 
 class BatchCursor:
@@ -71,16 +70,8 @@ class BatchCursor:
 
     def restart(self) -> None:
         """Begin with the first step."""
-        self._chunks = self._rows.row_numbers()
+        self._chunks = self._rows.row_numbers(self._rows.skipped)
         self._ahead: list[RowNumbers] = []
-        skipped = self._rows.skipped
-        while skipped > 0:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return
-            if len(chunk) > skipped:
-                self._ahead.append(chunk[skipped:])
-            skipped -= len(chunk)
 
     def next_step(self) -> list[RowNumbers]:
         """Return the row numbers of the next step, by replica.

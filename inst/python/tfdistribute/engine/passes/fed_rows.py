@@ -55,7 +55,7 @@ class FedRows:
             rows: The rows.
             most_rows: Rows of a batch if the size of batches is free.
         """
-        for chunk in rows.row_numbers():
+        for chunk in rows.row_numbers(rows.skipped):
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)
             for first in range(0, len(numbers), size):

@@ -93,7 +93,9 @@ def _resident_rows(
         _row_numbers(columns.rows, plan, order.seed),
         plan.replica_batch_size,
         len(plan.shard.own_replicas),
-        lambda: dataset_of_chunks(layout, _chunks(columns, plan, order.seed), unpack),
+        lambda skipped: dataset_of_chunks(
+            layout, _chunks(columns, plan, order.seed, skipped), unpack
+        ),
         (
             layout.dtypes,
             layout.widths,
@@ -106,13 +108,13 @@ def _resident_rows(
 
 
 def _chunks(
-    columns: PackedColumns, plan: BatchPlan, seed: int | None
+    columns: PackedColumns, plan: BatchPlan, seed: int | None, skipped: int
 ) -> Callable[[], Iterator[Matrices]]:
     batches = batches_per_chunk(columns.layout.tensor_row_bytes * plan.replica_batch_size)
 
     def chunks() -> Iterator[Matrices]:
         order = RowOrder(columns.rows, seed)
-        for positions in plan.chunks(batches):
+        for positions in plan.chunks(batches, skipped):
             yield columns.gather(order.at(positions))
 
     return chunks
@@ -120,13 +122,13 @@ def _chunks(
 
 def _row_numbers(
     rows: int, plan: BatchPlan, seed: int | None
-) -> Callable[[], Iterator[npt.NDArray[np.integer[Any]]]]:
+) -> Callable[[int], Iterator[npt.NDArray[np.integer[Any]]]]:
     batches = max(1, ROW_NUMBERS // plan.replica_batch_size)
     dtype = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
 
-    def row_numbers() -> Iterator[npt.NDArray[np.integer[Any]]]:
+    def row_numbers(skipped: int) -> Iterator[npt.NDArray[np.integer[Any]]]:
         order = RowOrder(rows, seed)
-        for positions in plan.chunks(batches):
+        for positions in plan.chunks(batches, skipped):
             yield order.at(positions).astype(dtype, copy=False)
 
     return row_numbers
