@@ -36,7 +36,14 @@ wait_until_prepared <- function(job) {
     vapply(
       ids(),
       function(id) {
-        paste(scan(file.path("/proc", id, "stat"), "", quiet = TRUE)[14:15], collapse = " ")
+        # A process may just have ended.
+        tryCatch(
+          suppressWarnings(paste(
+            scan(file.path("/proc", id, "stat"), "", quiet = TRUE)[14:15],
+            collapse = " "
+          )),
+          error = function(condition) paste("ended before", Sys.time())
+        )
       },
       ""
     )
