@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,12 @@ class Group(Shape, kind="group"):
 
 def test_the_kind_chooses_the_member():
     assert read(Shape, {"kind": "circle", "radius": 2}) == Circle(2.0)
+
+
+def test_the_types_of_a_description_are_found_out_once(monkeypatch: pytest.MonkeyPatch):
+    read(Shape, {"kind": "circle", "radius": 2})
+    monkeypatch.delattr(typing, "get_type_hints")
+    assert read(Shape, {"kind": "circle", "radius": 3}) == Circle(3.0)
 
 
 def test_a_whole_number_from_r_becomes_an_integer():

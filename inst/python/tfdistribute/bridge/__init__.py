@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import typing
 from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute.bridge import r_calls
 from tfdistribute.bridge.functions import FUNCTIONS, INTERRUPTIBLE
-from tfdistribute.descriptions import coerce
+from tfdistribute.descriptions import coerce, type_hints
 from tfdistribute.errors import as_values
 from tfdistribute.interrupts import raise_on_interrupt
 
@@ -40,7 +39,7 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
         os.environ.pop("TF_CONFIG", None)
     try:
         function = FUNCTIONS[name]
-        types = typing.get_type_hints(function)
+        types = type_hints(function)
         # An empty R list arrives as a list, with or without names.
         given = {
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
