@@ -52,7 +52,7 @@ chaos: environment ## Disturb jobs by faults drawn from a seed (RUNS=20 SEED=1; 
 	@CHAOS_RUNS="$(or $(RUNS),20)" CHAOS_SEED="$(or $(SEED),1)" CHAOS_LIMIT_S="$(or $(LIMIT_S),60)" \
 		tools/env python -m pytest -q -rP -m "" tests/python/launch/test_chaos.py
 
-bench: install ## Measure against plain Estimators, Keras and PyTorch (10 minutes)
+bench: install ## Measure against plain Estimators, Keras and PyTorch (about 10 minutes)
 	@tools/bench
 
 bench-quick: install ## The small model only, in fewer turns (about 2 minutes)
