@@ -112,6 +112,22 @@ def test_a_model_function_in_r_trains_the_same_weights_in_python_and_in_r(direct
     assert in_python == in_r
 
 
+def test_no_thread_of_r_ends_the_process_after_pythons_end(directory: Path):
+    # The C library waits for as many seconds as the status, when Python has ended.
+    code = (
+        "import ctypes, sys, tfdistribute.r\n"
+        "tfdistribute.r.input_fn('input.R')\n"
+        "ctypes.CDLL(None).on_exit(ctypes.CDLL(None).sleep, None)\n"
+        "sys.exit(2)\n"
+    )
+    # Without the repair, about every second process gets SIGSEGV.
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=directory, stderr=subprocess.DEVNULL)
+        for _ in range(4)
+    ]
+    assert [process.wait(120) for process in processes] == [2] * 4
+
+
 def test_an_error_of_r_names_the_function_and_has_rs_calls(directory: Path):
     wrong = "tfdistribute.r.model_fn('model.R', 'wrong_fn')({}, None, 'train', None)"
     (failure,) = errors_of(directory, wrong)

@@ -12,12 +12,14 @@ and R with this package. All calls must be made on the thread that asked first, 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import importlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tfdistribute import descriptions, errors
@@ -29,6 +31,8 @@ from tfdistribute.models.specification import make_estimator_spec
 from tfdistribute.training.hooks import HookContext, as_hooks
 
 _BOOT = "tfdistribute:::give_to_python()"
+# Reticulate's pointer to the function of Python that its thread calls several times a second, as C++ names it.
+_PENDING_CALL = "_ZN10reticulate9libpython17Py_AddPendingCallE"
 _VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
 
 # What R gave: finds a function in a file. And R's thread.
@@ -144,8 +148,23 @@ def _start() -> None:
 
 
 def _end(r: ctypes.PyDLL) -> None:
+    _hold_thread_of_reticulate()
     r.Rf_KillAllDevices()
     r.R_CleanTempDir()
+
+
+def _hold_thread_of_reticulate() -> None:
+    """Keep a thread of reticulate, which never ends, from calling Python once Python has ended.
+
+    The call would end the process by SIGSEGV. Other systems than Linux, and versions of reticulate without this
+    pointer, stay as they are.
+    """
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+        path = next(line.split(maxsplit=5)[5] for line in maps if line.endswith("/reticulate.so"))
+        pointer = ctypes.c_void_p.in_dll(ctypes.PyDLL(path), _PENDING_CALL)
+        # A function that has no effect.
+        pointer.value = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
 
 
 def _evaluate(r: ctypes.PyDLL, code: str) -> str:
