@@ -10,8 +10,8 @@
 #' @inheritParams evaluate
 #' @param input_fn,newdata Data to predict for: a data frame with the features that the model was trained on, an
 #'   [input_fn()], or a function that returns a `tf.data.Dataset`. Give one of the two.
-#' @param predict_keys Names of outputs, strings; those that the model has are returned. NULL for all outputs. If
-#'   missing: all but `all_classes` and `all_class_ids`, which are the same in every row.
+#' @param predict_keys Names of outputs, strings; those that the model has are returned. If NULL or missing: all but
+#'   `all_classes` and `all_class_ids`, which are the same in every row.
 #' @param as_iterable TRUE for a function that returns the next predictions as a tibble with each call, and NULL after
 #'   the last.
 #' @param simplify TRUE for a tibble, FALSE for a list with a named list per row.
