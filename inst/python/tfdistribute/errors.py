@@ -52,7 +52,7 @@ class TfdistributeError(Exception):
     Args:
         problem: What was asked and why it is not possible, with the argument's name and value.
         remedy: What to do, as one sentence.
-        argument: Name of the argument, as users write it; None if there is no single one.
+        argument: Name of the argument, as users write it; None if the error is not about one argument.
         value: The value that was given, as text.
     """
 

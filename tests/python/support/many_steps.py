@@ -39,6 +39,13 @@ def custom(model_fn: Any) -> dict[str, Any]:
     return {"kind": "custom", "model_fn": model_fn}
 
 
+def descent(mode: str, loss: Any) -> Any:
+    """Return the specification of a model function that trains by gradient descent."""
+    step = tf.compat.v1.train.get_global_step()
+    train_op = tf.compat.v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
 VOCABULARY = {
     "kind": "categorical_with_vocabulary_list",
     "key": "word",

@@ -35,7 +35,7 @@ def disconnect(address: str) -> None:
     """Shut down the connections of this process to "host:port", so that requests to a frozen process end.
 
     Source:
-        https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html; where there is no such directory, nothing is done.
+        https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html; systems without this directory are left as they are.
     """
     place = parse_address(address)
     if place is None or not os.path.isdir(_DESCRIPTORS):

@@ -1,4 +1,4 @@
-"""What TensorFlow 2.16 and newer lack of what tensorflow-estimator 2.15 uses, put back.
+"""Parts of TensorFlow that tensorflow-estimator 2.15 uses and newer versions lack, put back.
 
 TensorFlow 2.16 removed ``tf.estimator``, the module that ties Estimators to its distribution strategies, the name of
 their API, and embeddings on TPUs. Its Keras became Keras 3, which knows no graphs of TensorFlow 1; Keras 2 lives on as

@@ -19,7 +19,7 @@ def reduce_warnings(tensorflow: Any) -> None:
     logger.addFilter(_is_news)
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
-    # Model functions use these layers; in graphs there is no replacement.
+    # Model functions use these layers, which nothing replaces in graphs.
     warnings.filterwarnings("ignore", message=r"`tf\.layers\.\w+` is deprecated")
 
 

@@ -12,7 +12,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models
 from support.inputs import from_function, in_memory
-from support.many_steps import LOOP, MODELS, X, Y, described, source
+from support.many_steps import LOOP, MODELS, X, Y, descent, described, source
 
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
@@ -37,9 +37,7 @@ def mean_and_sum(features: Any, labels: Any, mode: Any) -> Any:
             "count": metrics.true_positives(labels > 0, predicted > 0),
         }
         return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=ops)
-    step = tf.compat.v1.train.get_global_step()
-    train_op = tf.compat.v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return descent(mode, loss)
 
 
 CUSTOM = {"kind": "custom", "model_fn": mean_and_sum}

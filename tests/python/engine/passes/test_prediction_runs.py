@@ -13,7 +13,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models
 from support.inputs import from_function, in_memory
-from support.many_steps import LOOP, MODELS, X, Y, described
+from support.many_steps import LOOP, MODELS, X, Y, descent, described
 
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.models import Model
@@ -39,9 +39,7 @@ def several_outputs(features: Any, labels: Any, mode: Any) -> Any:
         }
         return tf.estimator.EstimatorSpec(mode, predictions=outputs)
     loss = tf.compat.v1.losses.mean_squared_error(labels, predicted)
-    step = tf.compat.v1.train.get_global_step()
-    train_op = tf.compat.v1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return descent(mode, loss)
 
 
 CUSTOM = {"kind": "custom", "model_fn": several_outputs}

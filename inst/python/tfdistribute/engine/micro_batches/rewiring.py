@@ -1,4 +1,4 @@
-"""What a training step does with the values of the first part, and with those of all parts instead."""
+"""Rewiring of a training step: what reads values of the first part reads those of all parts instead."""
 
 from __future__ import annotations
 
