@@ -96,7 +96,7 @@ class LocalPlace(Place):
         for process in others:
             self._prepared.remove(process)
             process.discard()
-        if not at_once:
+        if missing and not at_once:
             is_possible = not (is_preparing or self._has_lost) and hardware.has_spare_memory()
             missing = missing[: int(is_possible)]
         for options in missing:
