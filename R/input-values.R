@@ -1,8 +1,12 @@
 # Values of columns as arrays for Python, one column at a time.
 
-# A function that returns one column's values to Python: an array of numbers, or `codes` and `labels` of strings.
-# Columns are copied one at a time, so that no two conversions are in memory together. `fill_value` replaces missing
-# values. `collect` is called with the bytes that the conversion leaves behind.
+# Python reads vectors of at least this length in R's memory. To copy a shorter one takes no longer.
+least_read_in_place <- 2^13
+
+# A function that returns one column's values to Python: an array of numbers, or `codes` and `labels` of strings, or of
+# a long vector its `address` and a function `array`. Columns are copied one at a time, so that no two conversions are
+# in memory together. `fill_value` replaces missing values. `collect` is called with the bytes that the conversion
+# leaves behind.
 column_reader <- function(data, column, fill_value = NULL, collect = new_garbage_collector()) {
   force(data)
   force(column)
@@ -10,21 +14,35 @@ column_reader <- function(data, column, fill_value = NULL, collect = new_garbage
   force(collect)
   function() {
     values <- input_column(data, column$name)
-    collect(8 * length(values))
-    if (is.list(values) && !is.object(values)) {
-      values <- stack_rows(values, column$name)
+    as_array <- function() {
+      collect(8 * length(values))
+      column_values(values, column, fill_value)
     }
-    if (!is.null(fill_value)) {
-      values <- fill_missing(values, fill_value)
-    }
-    switch(
-      column$type,
-      string = encode_strings(values),
-      integer = plain_array(if (is.factor(values)) as.integer(values) - 1L else values),
-      logical = plain_array(values + 0L),
-      plain_array(values)
-    )
+    # A column of a matrix is a copy already.
+    in_place <- length(values) >= least_read_in_place &&
+      typeof(values) %in% c("double", "integer", "logical") &&
+      !is.factor(values) &&
+      is.null(dim(values)) &&
+      is.null(fill_value) &&
+      !is.matrix(data)
+    if (in_place) list(address = rlang::obj_address(values), array = as_array) else as_array()
   }
+}
+
+column_values <- function(values, column, fill_value) {
+  if (is.list(values) && !is.object(values)) {
+    values <- stack_rows(values, column$name)
+  }
+  if (!is.null(fill_value)) {
+    values <- fill_missing(values, fill_value)
+  }
+  switch(
+    column$type,
+    string = encode_strings(values),
+    integer = plain_array(if (is.factor(values)) as.integer(values) - 1L else values),
+    logical = plain_array(values + 0L),
+    plain_array(values)
+  )
 }
 
 # A function that frees the memory of conversions when they exceed `limit` bytes: R itself would wait until there is as

@@ -41,6 +41,53 @@ decoded <- function(strings) {
   vapply(strings, function(string) string$decode(), character(1), USE.NAMES = FALSE)
 }
 
+long_columns <- function(rows = 2e4) {
+  data <- list(
+    double = seq(-1, 1, length.out = rows),
+    integer = rev(seq_len(rows)) - 7L,
+    logical = rep(c(TRUE, FALSE), rows / 2),
+    as_is = I(stats::qnorm(stats::ppoints(rows))),
+    date = as.Date("2020-01-01") + seq(0, 1, length.out = rows),
+    datetime = as.POSIXct("2020-01-01", tz = "UTC") + rev(seq_len(rows)) / 4
+  )
+  data$integer64 <- structure(data$double, class = "integer64")
+  data
+}
+
+test_that("Python reads the numbers of long vectors in R's memory", {
+  skip_if_no_tensorflow()
+  data <- long_columns()
+  namespace <- asNamespace("tfdistribute")
+  suppressMessages(trace("plain_array", quote(stop("copied")), where = namespace, print = FALSE))
+  withr::defer(suppressMessages(untrace("plain_array", where = namespace)))
+  rows <- length(data$double)
+  input <- input_fn(data, tidyselect::everything(), batch_size = rows, shuffle = FALSE)
+  read <- python_batch(input)
+  for (name in c("double", "integer", "logical", "as_is", "date", "datetime")) {
+    expect_equal(
+      as.vector(reticulate::py_to_r(read[name])),
+      as.numeric(data[[name]]),
+      tolerance = 1e-6,
+      label = name
+    )
+  }
+  # The same 64 bits.
+  bits <- reticulate::py_to_r(read["integer64"]$view("float64"))
+  expect_identical(as.vector(bits), as.vector(data$double))
+})
+
+test_that("a long vector that R has not computed yet is copied", {
+  skip_if_no_tensorflow()
+  rows <- 2e4
+  data <- list(sequence = seq_len(rows), sorted = sort(as.numeric(rows:1)))
+  input <- input_fn(data, tidyselect::everything(), batch_size = rows, shuffle = FALSE)
+  read <- handed_over(input)
+  expect_equal(as.vector(read$sequence), data$sequence)
+  expect_equal(as.vector(read$sorted), data$sorted)
+  # The memory of R's vectors is not written to.
+  expect_identical(data$sorted, as.numeric(seq_len(rows)))
+})
+
 test_that("every kind of column has a type, a shape, and levels where it is a factor", {
   columns <- input_fn(every_kind(), tidyselect::everything())$columns
   expect_identical(

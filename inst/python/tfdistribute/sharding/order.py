@@ -27,9 +27,10 @@ class RowOrder:
 
     def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
         """Look up row numbers, from 0, by position in the stream; returns an array of the same shape."""
-        epochs, offsets = np.divmod(positions, self._rows)
         if self._seed is None:
-            return offsets
+            within = positions.size > 0 and int(positions.max()) < self._rows
+            return positions if within else positions % self._rows
+        epochs, offsets = np.divmod(positions, self._rows)
         first, last = int(epochs.min()), int(epochs.max())
         if first == last:
             return self._epoch_order(first)[offsets]

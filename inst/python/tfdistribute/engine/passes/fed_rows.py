@@ -64,6 +64,7 @@ class FedRows:
 
 
 def _rows_of(matrix: npt.NDArray[Any], numbers: RowNumbers) -> npt.NDArray[Any]:
-    if bool((np.diff(numbers) == 1).all()):
-        return matrix[int(numbers[0]) : int(numbers[-1]) + 1]
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first == len(numbers) - 1 and bool((numbers[1:] > numbers[:-1]).all()):
+        return matrix[first : last + 1]
     return np.take(matrix, numbers, axis=0)

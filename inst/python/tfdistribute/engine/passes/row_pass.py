@@ -16,8 +16,8 @@ from tfdistribute.engine.repairs import custom_gradients, keras_classes
 
 v1 = tf.compat.v1
 
-# Limits of a batch: the time around a run does not count in large ones, and their tensors fit into a cache.
-MOST_ROWS = 2**14
+# Limits of a batch: the time around a run does not count in large ones, and their tensors take little memory.
+MOST_ROWS = 2**16
 MOST_BYTES = 2**24
 
 # An operation that fills a table begins with this.

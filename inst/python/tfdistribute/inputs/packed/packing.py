@@ -13,9 +13,10 @@ from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.packed.r_memory import numbers_at
 
-# Columns are copied together up to this size, in blocks of rows: each line of memory is then written a few times,
-# and not once per column.
+# Columns are copied together, in blocks of rows: each line of memory is then written once, and not once per column.
+# Arrays that R made for this are released when they are as large.
 _GROUP_BYTES = 2**25
 _BLOCK_ROWS = 2**14
 
@@ -32,8 +33,9 @@ class Column(Description):
         type: One of ``columns.TYPES``.
         values: Returns the values as an array of shape [rows, ...], numbers in any dtype. For "integer64", an array
             of doubles that hold the integers' bits, as in R's bit64. For "string", a mapping of ``codes`` (from 0)
-            and ``labels``, an array of the strings. Called once; its arrays are not kept, since they may be R's
-            own memory.
+            and ``labels``, an array of the strings. Instead of a long array, R returns a mapping of ``address``,
+            of a vector of the values, and ``array``, a function that returns them. Called once; its arrays are not
+            kept, since they may be R's own memory.
         shape: Shape of one example.
         levels: The values that a string column may take, if known.
         as_labels: Whether models must read the strings, and not the codes of the levels.
@@ -153,9 +155,10 @@ class _Group:
         self._bytes = 0
 
     def add(self, target: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
-        """Add a column; copies all of them when they are large enough."""
+        """Add a column; copy all of them when their arrays are large enough."""
         self._columns.append((target, values))
-        self._bytes += values.nbytes
+        # What cannot be written to is in R's vectors.
+        self._bytes += values.nbytes if values.flags.writeable else 0
         if self._bytes >= _GROUP_BYTES:
             self.copy()
 
@@ -176,10 +179,16 @@ def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | N
     if column.type == "string":
         coded = cast(Mapping[str, Any], values)
         return np.asarray(coded["codes"]), np.array(coded["labels"], dtype=object, ndmin=1)
-    array = np.asarray(values)
+    array = _vector(values) if isinstance(values, Mapping) else np.asarray(values)
     if column.type == "integer64" and array.dtype == np.float64:
         array = array.view(np.int64)
     return array, None
+
+
+def _vector(given: Mapping[str, Any]) -> npt.NDArray[Any]:
+    copy = given["array"]
+    values = numbers_at(given["address"], copy)
+    return np.asarray(copy()) if values is None else values
 
 
 def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
