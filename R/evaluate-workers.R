@@ -17,17 +17,12 @@ evaluate_by_workers <- function(object, cluster, input, checkpoint_path, hooks, 
   )
 }
 
-predict_by_workers <- function(object, cluster, input, checkpoint_path, hooks, predict_keys) {
+predict_by_workers <- function(object, cluster, input, ...) {
   perform_by_workers(
     object,
     cluster,
     "predict",
-    list(
-      input_fn = input,
-      checkpoint_path = checkpoint_path,
-      hooks = hooks,
-      predict_keys = predict_keys
-    ),
+    list(input_fn = input, ...),
     function(prepared) {
       call_backend(
         "read_predictions",

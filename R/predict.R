@@ -72,11 +72,11 @@ predict.tfdistribute_estimator <- function(
     input = input_of_verb(input_fn, object, "predict", ...),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     hooks = check_hooks(hooks),
-    predict_keys = asked
+    predict_keys = asked,
+    hidden_keys = if (is.null(asked)) hidden_outputs
   )
-  hidden <- if (is.null(asked)) hidden_outputs
   answer <- if (is.null(cluster)) {
-    rlang::inject(predict_here(!!!arguments, hidden_keys = hidden, as_iterable = as_iterable))
+    rlang::inject(predict_here(!!!arguments, as_iterable = as_iterable))
   } else {
     check_not_iterable(as_iterable)
     rlang::inject(predict_by_workers(!!!arguments, cluster = cluster))
@@ -84,7 +84,7 @@ predict.tfdistribute_estimator <- function(
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples)))
   }
-  predictions <- prediction_tibble(answer, hidden)
+  predictions <- prediction_tibble(answer)
   if (simplify) predictions else rows_of(predictions)
 }
 
@@ -107,10 +107,9 @@ predict_here <- function(object, input, hooks, as_iterable, ...) {
 hidden_outputs <- c("all_classes", "all_class_ids")
 
 # The columns of tfestimators first, in its order, then other outputs of the model.
-prediction_tibble <- function(columns, hidden) {
+prediction_tibble <- function(columns) {
   first <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
-  names <- setdiff(names(columns), hidden)
-  names <- c(intersect(first, names), setdiff(names, first))
+  names <- c(intersect(first, names(columns)), setdiff(names(columns), first))
   tibble::as_tibble(lapply(columns[names], prediction_column))
 }
 
@@ -142,7 +141,7 @@ next_prediction <- function(batches, single) {
       if (is.null(columns)) {
         return(NULL)
       }
-      pending$rows <- prediction_tibble(columns, hidden_outputs)
+      pending$rows <- prediction_tibble(columns)
     }
     taken <- if (single) 1L else nrow(pending$rows)
     given <- pending$rows[seq_len(taken), ]

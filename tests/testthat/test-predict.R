@@ -13,8 +13,7 @@ test_that("one value for each row becomes a vector, several a list of vectors in
 test_that("tfestimators' columns come first, and no output of a model is lost", {
   one <- matrix(1, 1, 1)
   columns <- list(all_classes = matrix("a", 1, 2), aux = one, logits = one, classes = one)
-  expect_named(prediction_tibble(columns, hidden_outputs), c("classes", "logits", "aux"))
-  expect_named(prediction_tibble(columns, NULL), c("classes", "logits", "all_classes", "aux"))
+  expect_named(prediction_tibble(columns), c("classes", "logits", "all_classes", "aux"))
 })
 
 test_that("without simplify there is one named list for each row", {
@@ -30,4 +29,18 @@ test_that("outputs that are the same in every row are not computed unless they a
   expect_identical(asked$arguments$hidden_keys, list("all_classes", "all_class_ids"))
   predict(model, input, predict_keys = "classes")
   expect_null(asked$arguments$hidden_keys)
+})
+
+test_that("an output that predict_keys names is also returned batch by batch", {
+  batches <- list(list(all_classes = matrix("a", 1, 2)), NULL)
+  local_answers(predict = function(arguments) "batches", next_batch = function(arguments) {
+    batch <- batches[[1]]
+    batches <<- batches[-1]
+    batch
+  })
+  model <- linear_classifier(feature_columns(column_numeric("x")))
+  input <- input_fn(y ~ x, data.frame(x = 1, y = 1))
+  following <- predict(model, input, predict_keys = "all_classes", as_iterable = TRUE)
+  expect_named(following(), "all_classes")
+  expect_null(following())
 })

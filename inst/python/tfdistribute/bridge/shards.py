@@ -92,12 +92,13 @@ def perform_prediction(
     estimator: Wire,
     input: Input,  # noqa: A002
     predict_keys: tuple[str, ...] | None = None,
+    hidden_keys: tuple[str, ...] | None = None,
     hooks: tuple[Any, ...] | None = None,
     **options: Any,
 ) -> None:
     """Perform a task's part of a prediction; see ``predict_shard``."""
     model, settings = read_estimator(estimator)
-    options = {**options, "predict_keys": predict_keys}
+    options |= {"predict_keys": predict_keys, "hidden_keys": hidden_keys}
     predict_shard(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
 
 

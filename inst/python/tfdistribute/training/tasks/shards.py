@@ -87,6 +87,7 @@ def predict_shard(
     results: str,
     checkpoint_path: str,
     predict_keys: Sequence[str] | None = None,
+    hidden_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
 ) -> None:
     """Predict for this task's shard, and write the predictions.
@@ -98,6 +99,7 @@ def predict_shard(
         results: Private directory of the results, the same for all tasks; see ``shard_files``.
         checkpoint_path: The checkpoint's prefix, the same in every task.
         predict_keys: As for ``predict``.
+        hidden_keys: As for ``predict``.
         hooks: Hook descriptions, which run in every task.
 
     Raises:
@@ -114,6 +116,7 @@ def predict_shard(
             source,
             checkpoint_path=checkpoint_path,
             predict_keys=predict_keys,
+            hidden_keys=hidden_keys,
             hooks=hooks,
             listener=_report,
             ahead=True,
