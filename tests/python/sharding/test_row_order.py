@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,6 +71,24 @@ def evenness(order: Order) -> float:
     cells = np.bincount((np.arange(ROWS) * 20 // ROWS) * 20 + order * 20 // ROWS, minlength=400)
     expected, freedom = ROWS / 400, 19 * 19
     return float((((cells - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
+
+
+def test_batches_over_thousands_of_epochs_cost_as_much_per_epoch_as_over_few():
+    """A batch of a table of 8 rows may be larger than the table."""
+
+    def seconds(epochs: int) -> float:
+        order = RowOrder(8, 1)
+        positions = np.arange(8 * epochs).reshape(-1, 40)
+        started = time.process_time()
+        found = order.at(positions)
+        taken = time.process_time() - started
+        each = [RowOrder(8, 1).at(np.arange(8 * e, 8 * e + 8)) for e in (0, epochs // 2)]
+        assert found.shape == positions.shape
+        assert found.reshape(-1, 8)[[0, epochs // 2]].tolist() == [one.tolist() for one in each]
+        return taken / epochs
+
+    few = min(seconds(500) for _ in range(3))
+    assert seconds(50_000) < 4 * few
 
 
 @pytest.mark.usefixtures("small_blocks")

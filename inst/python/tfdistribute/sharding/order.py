@@ -26,19 +26,28 @@ class RowOrder:
         self._order: npt.NDArray[np.int32 | np.int64] = np.empty(0, np.int32)
 
     def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-        """Look up row numbers, from 0, by position in the stream; returns an array of the same shape."""
+        """Look up row numbers, from 0, by position in the stream.
+
+        Args:
+            positions: Positions, in ascending order.
+
+        Returns:
+            An array of the same shape.
+        """
         if self._seed is None:
             within = positions.size > 0 and int(positions.max()) < self._rows
             return positions if within else positions % self._rows
         epochs, offsets = np.divmod(positions, self._rows)
-        first, last = int(epochs.min()), int(epochs.max())
+        first, last = int(epochs.flat[0]), int(epochs.flat[-1])
         if first == last:
             return self._epoch_order(first)[offsets]
-        found = np.empty_like(offsets)
-        for epoch in range(first, last + 1):
-            here = epochs == epoch
-            found[here] = self._epoch_order(epoch)[offsets[here]]
-        return found
+        # A table may have fewer rows than a batch, so that there are thousands of epochs.
+        ends = np.searchsorted(epochs.reshape(-1), np.arange(first, last + 1), side="right")
+        parts = np.split(offsets.reshape(-1), ends[:-1])
+        found = [
+            self._epoch_order(epoch)[part] for epoch, part in enumerate(parts, first) if len(part)
+        ]
+        return np.concatenate(found).reshape(positions.shape)
 
     def _epoch_order(self, epoch: int) -> npt.NDArray[np.int32 | np.int64]:
         if epoch != self._epoch:

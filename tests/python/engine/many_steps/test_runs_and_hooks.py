@@ -245,6 +245,22 @@ def test_a_run_grows_until_it_takes_a_twentieth_of_a_second():
     assert begun[-1] == 50
 
 
+@pytest.mark.parametrize("most", [4096, 40])
+def test_threads_are_compared_in_runs_of_equal_length(most: int):
+    """A run has costs of its own, so a longer one seems faster. A hook may limit all runs to 40 steps."""
+    clock = Clock()
+    pace = engine.many_steps.runs.StepsPerRunTuner("auto", clock)
+    compared: list[int] = []
+    for _ in range(20):
+        steps = min(most, pace.steps())
+        pace.begin_run()
+        clock.now += 0.002 + steps * 0.001
+        if pace.end_run(steps) is not None:
+            compared.append(steps)
+    assert len(compared) > 10
+    assert max(compared) - min(compared) <= 2
+
+
 def test_steps_that_take_long_are_taken_one_by_one():
     assert set(paced(0.2, 0.19, 30)) == {0}
 

@@ -25,8 +25,11 @@ StepsPerRun = int | str
 RUN_S = 0.05
 # A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
-# Timed runs with each choice of threads.
+# Timed runs with each choice of threads, and how many runs then keep the first choice.
 _TRIALS = 5
+_KEPT_RUNS = 100
+# How much longer a step may take in the calling thread, whose speed varies less.
+_TOLERANCE = 1.05
 
 
 @contextlib.contextmanager
@@ -283,34 +286,47 @@ class StepsPerRunTuner:
         self._begun = self._clock()
 
     def end_run(self, steps: int) -> float | None:
-        """Stop the timer; return the seconds per step, or None if they are not known."""
+        """Stop the timer; return the seconds per step, or None while the number of steps still grows."""
         # The first run includes the start of the loop, so it is not timed.
         timed = self._steps > 0 and steps > 0
+        grows = self._step_s is None or steps >= 2 * self._steps
         if timed:
             self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
         self._steps = max(1, steps)
-        return self._step_s if timed else None
+        return self._step_s if timed and not grows else None
 
 
 class ThreadChoice:
     """Chooses between the calling thread and TensorFlow's threads for the operations of a run.
 
     TensorFlow hands most operations over to another thread, which takes longer than a small operation does. Only its
-    own threads compute independent operations at the same time. Both are tried in turn, and the faster one is kept.
+    own threads compute independent operations at the same time. Both are tried in turn, in runs of equal length, and
+    TensorFlow's threads are kept if they are clearly faster. They are tried again at ever longer intervals, because
+    other programs may have used the processor meanwhile.
     """
 
     def __init__(self) -> None:
+        self._keep_here = True
+        self._kept_runs, self._runs_left = _KEPT_RUNS, 0
         self._step_s: dict[bool, list[float]] = {True: [], False: []}
 
     def next_in_this_thread(self) -> bool:
         """Return whether the next run takes the calling thread."""
-        here, there = self._step_s[True], self._step_s[False]
-        if min(len(here), len(there)) < _TRIALS:
-            return len(here) <= len(there)
-        return min(here) <= min(there)
+        if self._runs_left > 0:
+            return self._keep_here
+        return len(self._step_s[True]) <= len(self._step_s[False])
 
     def note_run(self, in_this_thread: bool, step_s: float | None) -> None:
-        """Note the seconds per step of a run; None if they are not known."""
-        times = self._step_s[in_this_thread]
-        if step_s is not None and len(times) < _TRIALS:
-            times.append(step_s)
+        """Note the seconds per step of a run; None for a run that is not compared."""
+        if step_s is None:
+            return
+        if self._runs_left > 0:
+            self._runs_left -= 1
+            return
+        self._step_s[in_this_thread].append(step_s)
+        here, there = self._step_s[True], self._step_s[False]
+        if min(len(here), len(there)) == _TRIALS:
+            self._keep_here = min(here) <= _TOLERANCE * min(there)
+            self._step_s = {True: [], False: []}
+            self._runs_left = self._kept_runs
+            self._kept_runs *= 2
