@@ -109,9 +109,22 @@ import_bridge <- function() {
   prefer_own_environment()
   the$python_pid <- Sys.getpid()
   tryCatch(
-    reticulate::import_from_path("tfdistribute.bridge", path = path),
+    {
+      bridge <- reticulate::import_from_path("tfdistribute.bridge", path = path)
+      bridge$start(hooked_modules)
+      bridge
+    },
     error = abort_no_python
   )
+}
+
+# Which of these Python modules R has hooks for, registered with reticulate's py_register_load_hook().
+hooked_modules <- function(names) {
+  if (isTRUE(getOption("reticulate.logModuleLoad"))) {
+    return(as.list(names))
+  }
+  hooks <- paste("reticulate", names, "load", sep = "::")
+  as.list(names[vapply(hooks, function(hook) length(getHook(hook)) > 0, NA)])
 }
 
 # A forked R has Python's memory but not its threads, or TensorFlow's: the first step would wait for them for ever.

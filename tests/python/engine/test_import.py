@@ -63,3 +63,29 @@ print("still frozen:", gc.get_freeze_count() == frozen)
         "still off: True",
         "still frozen: True",
     ]
+
+
+def test_tensorflow_gets_pythons_own_distutils_and_setuptools_is_not_imported(
+    run_python: Callable[..., Any],
+):
+    """Where Python has none, or setuptools was imported before, nothing changes."""
+    code = """
+import sys
+from importlib.machinery import PathFinder
+from tfdistribute.engine.imports import own_distutils
+spec = PathFinder.find_spec("distutils")
+has_own = spec is not None and PathFinder.find_spec("core", spec.submodule_search_locations)
+with own_distutils.own_distutils():
+    if has_own:
+        import distutils
+        print(distutils.sysconfig.__file__.startswith(sys.base_prefix), distutils.__spec__.origin == spec.origin)
+    else:
+        print(True, True)
+    import distutils.errors
+print([name for name in sys.modules if name.split(".")[0] in ("distutils", "setuptools")])
+import setuptools, distutils
+with own_distutils.own_distutils():
+    print(sys.modules["distutils"] is distutils)
+print(sys.modules["distutils"] is distutils)
+"""
+    assert run_python(code, timeout_s=30).stdout.splitlines() == ["True True", "[]", "True", "True"]

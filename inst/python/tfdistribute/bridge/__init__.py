@@ -1,23 +1,34 @@
 """The functions that R calls: plain values in, plain values out.
 
-R calls :func:`call` only. It returns errors as data, because an exception that crosses reticulate loses its class:
-``{"value": ...}``, ``{"error": {...}}``, or ``{"interrupt": True}`` with a ``text`` for the user or None.
+R calls :func:`start` once, and then :func:`call` only. That returns errors as data, because an exception that crosses
+reticulate loses its class: ``{"value": ...}``, ``{"error": {...}}``, or ``{"interrupt": True}`` with a ``text`` for the
+user or None.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tfdistribute.bridge import r_calls
-from tfdistribute.bridge.functions import FUNCTIONS, INTERRUPTIBLE
+from tfdistribute.bridge import load_hooks, r_calls
 from tfdistribute.descriptions import coerce, type_hints
 from tfdistribute.errors import as_values
 from tfdistribute.interrupts import raise_on_interrupt
 
 r_calls.install()
+
+
+def start(hooked: Callable[[list[str]], Sequence[str]]) -> None:
+    """Import the functions that R calls; for ``hooked`` see ``load_hooks.ask_at_once``."""
+    load_hooks.ask_at_once(hooked)
+    _functions()
+
+
+def _functions() -> Any:
+    return importlib.import_module("tfdistribute.bridge.functions")
 
 
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
@@ -37,14 +48,15 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
         os.environ["TF_CONFIG"] = tf_config
     elif tf_config is not None:
         os.environ.pop("TF_CONFIG", None)
+    functions = _functions()
     try:
-        function = FUNCTIONS[name]
+        function = functions.FUNCTIONS[name]
         types = type_hints(function)
         # An empty R list arrives as a list, with or without names.
         given = {
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
         }
-        with raise_on_interrupt() if name in INTERRUPTIBLE else contextlib.nullcontext():
+        with raise_on_interrupt() if name in functions.INTERRUPTIBLE else contextlib.nullcontext():
             return {"value": function(**given)}
     except KeyboardInterrupt as interrupt:
         return {"interrupt": True, "text": str(interrupt) or None}

@@ -7,17 +7,16 @@ TensorFlow.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tfdistribute import storage, versions
+from tfdistribute.engine.imports.garbage import collected_later
+from tfdistribute.engine.imports.own_distutils import own_distutils
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
 
@@ -79,7 +78,7 @@ def _import_tensorflow() -> Any:
     try:
         # What is half imported cannot be imported again.
         with defer_interrupt(), collected_later():
-            with newer.keras_2_chosen():
+            with newer.keras_2_chosen(), own_distutils():
                 tensorflow = importlib.import_module("tensorflow")
             newer.complete(tensorflow)
             importlib.import_module("tensorflow_estimator")
@@ -90,26 +89,6 @@ def _import_tensorflow() -> Any:
     for repair in ("call_location", "dataset_tuning", "generated_files"):
         importlib.import_module(f"tfdistribute.engine.repairs.{repair}").install()
     return tensorflow
-
-
-@contextlib.contextmanager
-def collected_later() -> Iterator[None]:
-    """Collect no garbage inside the block, and count all objects as old at its end.
-
-    TensorFlow's import makes 400,000 objects that stay. Looking at them again and again took a fifth of the time to the
-    first step.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        # Together, these make objects old without a look at them. What a program has frozen must stay so.
-        if gc.get_freeze_count() == 0:
-            gc.freeze()
-            gc.unfreeze()
-        if collects:
-            gc.enable()
 
 
 def _unusable(error: ImportError) -> BackendError:

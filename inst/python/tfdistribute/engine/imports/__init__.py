@@ -1,0 +1,1 @@
+"""Shorter imports of TensorFlow. Nothing here imports it."""
