@@ -23,7 +23,7 @@ from tfdistribute.training import concatenated, evaluate, predict, train
 tf = engine.tf
 v1 = tf.compat.v1
 
-ROWS, WIDTH, BATCH, TURNS = 400_000, 20, 128, 3
+ROWS, WIDTH, BATCH, TURNS = 1_000_000, 20, 128, 5
 X = np.random.default_rng(1).random((ROWS, WIDTH), np.float32)
 Y = (X[:, :1] + X[:, 1:2] > 1).astype(np.float32)
 MANY, ONE = RunSettings(), RunSettings(steps_per_run=1)

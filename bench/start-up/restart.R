@@ -64,31 +64,62 @@ lose_worker <- function(job, directory) {
   lost
 }
 
-seconds <- function() {
+begin_job <- function() {
   directory <- tempfile("restart-")
   dir.create(directory)
-  on.exit(unlink(directory, recursive = TRUE))
   cluster <- local_cluster(workers = 2, start_timeout_s = 200)
   since <- as.numeric(Sys.time())
-  model <- step$small_model(directory, cluster, save_checkpoints_steps = 200)
+  model <- step$small_model(directory, cluster, save_checkpoints_steps = 20)
+  # Processes are prepared beside the training, which would otherwise use both cores.
+  pause <- session_run_hook(after_run = function(context, values) Sys.sleep(0.1))
   training <- train_spec(
     step$small_input(num_epochs = NULL),
     max_steps = 1e6,
-    hooks = step$first_step_hook(directory)
+    hooks = list(step$first_step_hook(directory), pause)
   )
-  job <- launch(model, training, wait = FALSE)
-  on.exit(stop_job(job), add = TRUE, after = FALSE)
+  list(job = launch(model, training, wait = FALSE), directory = directory, since = since)
+}
+
+end_job <- function(begun) {
+  stop_job(begun$job)
+  unlink(begun$directory, recursive = TRUE)
+}
+
+# Jobs of later turns, whose processes are prepared in the first: a job prepares some only after it has trained for ten
+# seconds, and one after another. Meanwhile it takes ten steps per second.
+later <- new.env()
+later$jobs <- list()
+
+next_job <- function() {
+  if (way != "prepared") {
+    return(begin_job())
+  }
+  if (length(later$jobs) == 0) {
+    later$jobs <- list(begin_job(), begin_job())
+    for (begun in later$jobs) {
+      wait_until_prepared(begun$job)
+    }
+  }
+  begun <- later$jobs[[1]]
+  later$jobs <- later$jobs[-1]
+  begun
+}
+
+seconds <- function() {
+  begun <- next_job()
+  on.exit(end_job(begun))
+  since <- begun$since
   start <- 0
   if (way != "start") {
-    if (way == "prepared") {
-      wait_until_prepared(job)
-    }
-    since <- lose_worker(job, directory)
+    since <- lose_worker(begun$job, begun$directory)
     start <- 1
   }
-  file <- file.path(directory, paste0("first-step-", start))
+  file <- file.path(begun$directory, paste0("first-step-", start))
   wait_until(function() isTRUE(file.size(file) > 0))
   as.numeric(readLines(file)) - since
 }
 
 take_turns(function(runs) mean(replicate(runs, seconds())))
+for (begun in later$jobs) {
+  end_job(begun)
+}
