@@ -171,7 +171,8 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
     verb = verb,
     workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
     steps = if (is.null(arguments$max_steps)) arguments$steps,
-    offline = offline
+    offline = offline,
+    session_config = config$session_config
   )
   if (is.null(prepared)) {
     return(NULL)

@@ -21,7 +21,9 @@
 #' @param session_config Settings of the session, a named list with the fields of `tf.compat.v1.ConfigProto`, such as
 #'   `list(gpu_options = list(allow_growth = TRUE), intra_op_parallelism_threads = 2)`. They are added to TensorFlow's
 #'   defaults. A process has one set of threads for `intra_op_parallelism_threads`: the number of its first training
-#'   stays, and a later training that names another number gets a note.
+#'   stays, and a later training that names another number gets a note. In a cluster, `use_per_session_threads` is an
+#'   error, and with [strategy_multi_worker()] also `inter_op_parallelism_threads = 1`: its tasks would wait for each
+#'   other for ever.
 #' @param keep_checkpoint_max Number of newest checkpoints to keep, a count; 0 or NULL keeps all.
 #' @param keep_checkpoint_every_n_hours Hours between checkpoints that are kept permanently, a number.
 #' @param log_step_count_steps Steps between records of the training speed for TensorBoard, a count; NULL for none;

@@ -51,6 +51,8 @@ CURVES = {
     "tasks": Curve((1, 2, 4, 8, 16), (32, 64), "points.py"),
     "workers": Curve((1, 2, 4), (8,), "workers.R"),
 }
+# Cost of a size that was measured as no more than that of the smallest; no line goes through it.
+LEAST = 1e-3
 # More than linear, by more than measurements vary.
 MOST = 1.15
 
@@ -84,13 +86,13 @@ def measured(name: str, sizes: Sequence[int]) -> Points:
     points: Points = {cost: [] for cost in least}
     for size in sizes[1:]:
         for cost, value in point(name, size).items():
-            points[cost].append((size, max(value - least[cost], 1e-3)))
+            points[cost].append((size, max(value - least[cost], LEAST)))
     return points
 
 
 def exponent(points: Sequence[tuple[int, float]], least: int) -> float:
     """Return the slope of the larger half of the costs, beyond those of the least size, on logarithmic axes."""
-    larger = points[len(points) // 2 - 1 :]
+    larger = [point for point in points[len(points) // 2 - 1 :] if point[1] > LEAST]
     logs = [(math.log(size - least), math.log(value)) for size, value in larger]
     x = sum(one for one, _ in logs) / len(logs)
     y = sum(other for _, other in logs) / len(logs)

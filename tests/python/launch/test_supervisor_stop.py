@@ -355,5 +355,8 @@ def test_a_job_is_checked_before_it_is_started(tmp_path: Path, monkeypatch: pyte
     assert call("prepare_job", {**given, "strategy": None})["error"]["kind"] == "strategy"
     uneven["strategy"] = {"kind": "multi_worker"}
     assert call("prepare_job", uneven)["error"]["kind"] == "sharding"
+    blocked = {**given, "strategy": uneven["strategy"]}
+    blocked["session_config"] = {"use_per_session_threads": True}
+    assert call("prepare_job", blocked)["error"]["kind"] == "run_config"
     monkeypatch.setenv("TFDISTRIBUTE_JOB", "/tmp/job")
     assert prepared() is None

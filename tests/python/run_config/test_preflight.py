@@ -21,7 +21,7 @@ from tfdistribute.run_config import (
     RULES,
     RunContext,
     RunSettings,
-    check_strategy_of_cluster,
+    check_settings_of_tasks,
     preflight,
 )
 from tfdistribute.strategies import (
@@ -58,6 +58,25 @@ def test_every_rule_is_a_sentence_with_a_remedy():
         assert rule.rule.endswith("."), rule.rule
         remedy = rule.remedy if isinstance(rule.remedy, str) else rule.remedy(run)
         assert remedy.endswith("."), remedy
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "shown"),
+    [
+        ("inter_op_parallelism_threads", 1, "inter_op_parallelism_threads = 1"),
+        ("use_per_session_threads", True, "use_per_session_threads = TRUE"),
+    ],
+)
+def test_threads_with_which_workers_wait_for_ever_are_refused(setting, value, shown):
+    settings = RunSettings(train_distribute=MultiWorker(), session_config={setting: value})
+    run = RunContext(settings, "train", tf_config=CLUSTER)
+    with pytest.raises(RunConfigError) as caught:
+        preflight(run)
+    assert caught.value.problem.startswith(f"`session_config` has `{shown}`, with which")
+    assert caught.value.argument == "session_config"
+    two = replace(settings, session_config={"inter_op_parallelism_threads": 2})
+    assert fields(replace(run, settings=two)) == []
+    assert fields(replace(run, tf_config=ALONE)) == []
 
 
 @pytest.mark.parametrize("strategy", [Mirrored(), OneDevice("CPU:0"), CentralStorage()])
@@ -205,11 +224,11 @@ def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start
     strategy: Strategy | None, cluster: Cluster, problem: str, remedy: str
 ):
     with pytest.raises(StrategyError) as caught:
-        check_strategy_of_cluster(strategy, cluster)
+        check_settings_of_tasks(strategy, cluster)
     assert (caught.value.problem, caught.value.remedy) == (problem, remedy)
     assert caught.value.argument == "train_distribute"
     assert caught.value.value == ("NULL" if strategy is None else f"strategy_{strategy.kind}()")
-    check_strategy_of_cluster(strategy, None)
+    check_settings_of_tasks(strategy, None)
 
 
 @pytest.mark.parametrize(
@@ -223,13 +242,13 @@ def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start
     ],
 )
 def test_a_strategy_that_suits_a_cluster_is_accepted(strategy: Strategy | None, cluster: Cluster):
-    check_strategy_of_cluster(strategy, cluster, "train_and_evaluate")
+    check_settings_of_tasks(strategy, cluster, "train_and_evaluate")
 
 
 def test_a_plan_needs_no_strategy_yet():
-    check_strategy_of_cluster(None, LOCAL, "plan")
+    check_settings_of_tasks(None, LOCAL, "plan")
     with pytest.raises(StrategyError, match="uses one machine"):
-        check_strategy_of_cluster(Mirrored(), LOCAL, "plan")
+        check_settings_of_tasks(Mirrored(), LOCAL, "plan")
 
 
 @pytest.mark.parametrize("verb", ["plan", "train"])
@@ -237,13 +256,13 @@ def test_more_devices_than_a_task_can_have_are_refused_before_tasks_start(verb: 
     cpu = ("/device:CPU:0",)
     cluster = LocalCluster(workers=2, devices_per_worker=2)
     with pytest.raises(StrategyError, match="`devices_per_worker` is 2"):
-        check_strategy_of_cluster(MultiWorker(), cluster, verb, cpu)
+        check_settings_of_tasks(MultiWorker(), cluster, verb, cpu)
     with pytest.raises(StrategyError, match="`memory_limit_mb` is 100"):
-        check_strategy_of_cluster(
+        check_settings_of_tasks(
             MultiWorker(), LocalCluster(workers=2, memory_limit_mb=100), verb, cpu
         )
     for devices in ((), ("/device:GPU:0", "/device:GPU:1")):
-        check_strategy_of_cluster(MultiWorker(), cluster, verb, devices)
+        check_settings_of_tasks(MultiWorker(), cluster, verb, devices)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "train_and_evaluate"])

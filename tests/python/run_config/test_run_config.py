@@ -15,7 +15,14 @@ from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError, TfdistributeError
 from tfdistribute.run_config import Devices, RunSettings, build, build_run_config
-from tfdistribute.strategies import CentralStorage, Mirrored, OneDevice
+from tfdistribute.strategies import (
+    CentralStorage,
+    Mirrored,
+    MultiWorker,
+    OneDevice,
+    ParameterServer,
+    Strategy,
+)
 
 ONE = Devices()
 
@@ -248,6 +255,26 @@ def test_a_cluster_keeps_its_device_filters(tensorflow: Any, monkeypatch: pytest
     assert ours == default
     alone = tensorflow.estimator.RunConfig(session_config=tensorflow.compat.v1.ConfigProto())
     assert not alone.session_config.device_filters
+
+
+@pytest.mark.parametrize(
+    ("strategy", "other"), [(MultiWorker(), "worker"), (ParameterServer(), "ps")]
+)
+def test_a_task_uses_the_threads_of_its_server(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch, strategy: Strategy, other: str
+):
+    threads = {"inter_op_parallelism_threads": 2}
+    assert build(RunSettings(session_config=threads), ONE).session_config.use_per_session_threads
+    settings = RunSettings(train_distribute=strategy, session_config=threads)
+    cluster = {"chief": ["a:1"], other: ["b:1"]}
+    task = {"type": "chief", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    member = Member.of(read_tf_config(os.environ))
+    devices = Devices(train=(("/device:CPU:0",),))
+    of_task = build(settings, devices, member=member).session_config
+    assert of_task.inter_op_parallelism_threads == 2
+    # With threads of its own for a session, tasks would wait for each other for ever.
+    assert not of_task.use_per_session_threads
 
 
 @pytest.mark.parametrize(

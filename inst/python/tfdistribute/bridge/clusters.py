@@ -19,7 +19,7 @@ from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.places import check_ssh_cluster
 from tfdistribute.launch.slurm.queued import check_slurm_cluster
-from tfdistribute.run_config import check_strategy_of_cluster
+from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 
 
@@ -70,7 +70,7 @@ def plan_tasks(
     """Describe what each task of a cluster would do."""
     cpus = getattr(strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
-    check_strategy_of_cluster(strategy, cluster, "plan", devices)
+    check_settings_of_tasks(strategy, cluster, "plan", devices)
     return _as_rows(plan.plan(cluster, workload, strategy))
 
 

@@ -27,7 +27,7 @@ from tfdistribute.launch.prepared import session
 from tfdistribute.launch.slurm import queued
 from tfdistribute.launch.slurm.queued import submit_job
 from tfdistribute.launch.start import start_supervisor
-from tfdistribute.run_config import check_strategy_of_cluster
+from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.remote.access import check_access
 from tfdistribute.training.remote.lease import check_free
@@ -40,6 +40,7 @@ def prepare_job(
     workload: plan.Workload,
     steps: int | None = None,
     offline: bool = False,
+    session_config: dict[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """Check a job.
 
@@ -53,7 +54,7 @@ def prepare_job(
         return None
     cpus = getattr(strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
-    check_strategy_of_cluster(strategy, cluster, verb, devices)
+    check_settings_of_tasks(strategy, cluster, verb, devices, session_config)
     plan.plan(cluster, workload)
     if isinstance(cluster, ManagedCluster):
         submitted.check_model_dir(cluster, workload.model_dir)

@@ -34,7 +34,7 @@ _threads_at_start: list[int] = []
 _SUMS_OF_ROWS = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 
-def make(settings: Mapping[str, Any], base: Any = None) -> Any:
+def make(settings: Mapping[str, Any], base: Any = None, of_task: bool = False) -> Any:
     """Add a user's settings to TensorFlow's defaults.
 
     TensorFlow's RunConfig drops its own defaults (soft placement, device filters) as soon as it is given a session
@@ -43,6 +43,7 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
     Args:
         settings: Fields of ``tf.compat.v1.ConfigProto`` by name; nested messages are mappings.
         base: The ConfigProto that TensorFlow would use; None for the default of one machine.
+        of_task: Whether this process is a task of a cluster.
 
     Raises:
         RunConfigError: an unknown field, or a value that does not fit its field.
@@ -53,8 +54,9 @@ def make(settings: Mapping[str, Any], base: Any = None) -> Any:
     proto = tf.compat.v1.ConfigProto()
     proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
     _fill(proto, settings, "session_config")
-    if proto.inter_op_parallelism_threads > 0:
-        # All other sessions of a process share the threads of the first one, however many they ask for.
+    if proto.inter_op_parallelism_threads > 0 and not of_task:
+        # All other sessions of a process share the threads of the first one, however many they ask for. A task has one
+        # session, with the threads of its server: with threads of its own, tasks would wait for each other for ever.
         proto.use_per_session_threads = True
     return proto
 

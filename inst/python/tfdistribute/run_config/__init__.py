@@ -16,7 +16,7 @@ from tfdistribute.run_config.build import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.run_config.preflight import check_strategy_of_cluster, preflight
+from tfdistribute.run_config.preflight import check_settings_of_tasks, preflight
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import RULES
 from tfdistribute.run_config.settings import TRAINING, RunSettings
@@ -29,7 +29,7 @@ __all__ = [
     "RunSettings",
     "build",
     "build_run_config",
-    "check_strategy_of_cluster",
+    "check_settings_of_tasks",
     "flattened",
     "preflight",
     "resolve_devices",

@@ -124,9 +124,8 @@ def build(
     if session_config:
         # RunConfig would drop its defaults, device filters included, if the session configuration were passed to its
         # constructor.
-        config = config.replace(
-            session_config=engine.session_config.make(session_config, config.session_config)
-        )
+        made = engine.session_config.make(session_config, config.session_config, member is not None)
+        config = config.replace(session_config=made)
     if member is not None and train is not None:
         engine.tasks.assign_task(config, member)
     return config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec
-from tfdistribute.errors import ClusterError, StrategyError, UnsupportedError
+from tfdistribute.errors import ClusterError, RunConfigError, StrategyError, UnsupportedError
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
 from tfdistribute.strategies import MultiWorker, ParameterServer
 from tfdistribute.strategies.device_names import device_type, short_device
@@ -25,6 +25,20 @@ def _has_other_addresses(run: RunContext) -> bool:
     return listed != {role: each for role, each in config.cluster.items() if role != EVALUATOR}
 
 
+def _blocking_setting(run: RunContext) -> str | None:
+    """Return the setting of a session's threads with which operations of tasks block each other."""
+    settings = run.settings.session_config or {}
+    if settings.get("use_per_session_threads"):
+        return "use_per_session_threads = TRUE"
+    # Parameter servers need no collective operations.
+    has_one = settings.get("inter_op_parallelism_threads") == 1
+    return (
+        "inter_op_parallelism_threads = 1"
+        if has_one and isinstance(run.strategy, MultiWorker)
+        else None
+    )
+
+
 CLUSTER_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="train_distribute",
@@ -43,6 +57,24 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
             "first training."
         ),
         refusal=StrategyError,
+    ),
+    SettingsRule(
+        field="session_config",
+        trap=5,
+        rule="Tasks use the threads of their server, at least two with strategy_multi_worker(): otherwise an operation "
+        "that waits for other tasks blocks those that they wait for.",
+        broken=lambda run: (
+            _needs_cluster(run)
+            and run.tasks > 1
+            and run.trains
+            and _blocking_setting(run) is not None
+        ),
+        message=lambda run: (
+            f"`session_config` has `{_blocking_setting(run)}`, with which the tasks of {in_words(run.strategy)} would "
+            "wait for each other for ever."
+        ),
+        remedy="Leave this setting out. `inter_op_parallelism_threads` can be 2 or more.",
+        refusal=RunConfigError,
     ),
     SettingsRule(
         field="TF_CONFIG",

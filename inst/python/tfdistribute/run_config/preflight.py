@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import RULES
@@ -27,13 +30,14 @@ def preflight(run: RunContext) -> None:
             raise rule.error(finding, run)
 
 
-def check_strategy_of_cluster(
+def check_settings_of_tasks(
     strategy: Strategy | None,
     cluster: Cluster | None,
     verb: str = "train",
     devices: tuple[str, ...] = (),
+    session_config: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse a strategy that a cluster's tasks could not train with, before they start.
+    """Refuse settings that a cluster's tasks could not train with, before they start.
 
     Needs no TensorFlow.
 
@@ -42,10 +46,16 @@ def check_strategy_of_cluster(
         cluster: The cluster; None for this process alone, which has no such rules.
         verb: The verb that starts the tasks, or "plan", which needs no strategy.
         devices: Canonical names of the devices that a task can have; empty if unknown.
+        session_config: Settings of the tasks' sessions.
 
     Raises:
         StrategyError: the strategy uses one machine, or does not suit the roles or the devices of the cluster.
+        RunConfigError: tasks with these sessions would wait for each other for ever.
     """
     if cluster is not None:
-        settings = RunSettings(train_distribute=strategy, cluster=cluster)
+        settings = RunSettings(
+            train_distribute=strategy,
+            cluster=cluster,
+            session_config=None if session_config is None else dict(session_config),
+        )
         preflight(RunContext(settings, verb, starts_tasks=True, devices=devices))
