@@ -19,13 +19,15 @@ take_turns <- function(measure, warm_up = 0L) {
   }
 }
 
-# Let one training last over all turns, and measure the examples per second of the fastest of many short intervals. Where
-# other machines share the processor, it slows down for tenths of a second, whatever runs on it. An interval has this
-# number of steps, and a turn as many intervals as a line of standard input says.
+# Let one training last over all turns, and measure the examples per second of the fastest of many short intervals.
+# Where other machines share the processor, it slows down for tenths of a second, whatever runs on it. An interval has
+# this number of steps, and a turn as many intervals as a line of standard input says.
 train_in_turns <- function(model, input, steps, batch_size, warm_up) {
   lines <- file("stdin", "r")
   on.exit(close(lines))
-  turn <- list2env(list(left = warm_up, amount = 0L))
+  turn <- new.env(parent = emptyenv())
+  turn$left <- warm_up
+  turn$amount <- 0L
   begin <- function(context) {
     line <- readLines(lines, 1)
     if (length(line) == 0) {
