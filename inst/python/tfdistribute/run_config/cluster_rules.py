@@ -30,13 +30,11 @@ def _blocking_setting(run: RunContext) -> str | None:
     settings = run.settings.session_config or {}
     if settings.get("use_per_session_threads"):
         return "use_per_session_threads = TRUE"
-    # Parameter servers need no collective operations.
     has_one = settings.get("inter_op_parallelism_threads") == 1
-    return (
-        "inter_op_parallelism_threads = 1"
-        if has_one and isinstance(run.strategy, MultiWorker)
-        else None
-    )
+    # Parameter servers need no collective operations.
+    if has_one and isinstance(run.strategy, MultiWorker):
+        return "inter_op_parallelism_threads = 1"
+    return None
 
 
 CLUSTER_RULES: tuple[SettingsRule, ...] = (

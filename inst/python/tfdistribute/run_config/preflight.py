@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
@@ -35,7 +34,7 @@ def check_settings_of_tasks(
     cluster: Cluster | None,
     verb: str = "train",
     devices: tuple[str, ...] = (),
-    session_config: Mapping[str, Any] | None = None,
+    session_config: dict[str, Any] | None = None,
 ) -> None:
     """Refuse settings that a cluster's tasks could not train with, before they start.
 
@@ -54,8 +53,6 @@ def check_settings_of_tasks(
     """
     if cluster is not None:
         settings = RunSettings(
-            train_distribute=strategy,
-            cluster=cluster,
-            session_config=None if session_config is None else dict(session_config),
+            train_distribute=strategy, cluster=cluster, session_config=session_config
         )
         preflight(RunContext(settings, verb, starts_tasks=True, devices=devices))

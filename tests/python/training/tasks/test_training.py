@@ -40,6 +40,8 @@ FOUND = versions.tensorflow() or ""
 KERAS_3 = ["keras 3"] if versions.is_newer(FOUND or None) else []
 MORE = ["linear", "keras", "parts", "loop"] if FOUND.startswith(versions.DEFAULT) else []
 TWO_WORKERS = ["custom", "sparse", *MORE, *KERAS_3]
+# With threads of its own for each session, tasks would wait for each other for ever.
+TWO_THREADS = {"inter_op_parallelism_threads": 2}
 QUIET = {"save_summary_steps": None, "log_step_count_steps": None}
 
 pytestmark = pytest.mark.jobs
@@ -265,7 +267,7 @@ def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_pa
         "config": {
             "train_distribute": {"kind": "multi_worker", "communication": "ring"},
             "save_summary_steps": 5,
-            "session_config": {"intra_op_parallelism_threads": 1},
+            "session_config": {"intra_op_parallelism_threads": 1, **TWO_THREADS},
         },
         "epochs": 2,
     }
@@ -293,6 +295,7 @@ def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_pa
 
 def test_workers_of_a_parameter_server_read_each_row_once(tensorflow: Any, tmp_path: Path) -> None:
     options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
+    options["config"]["session_config"] = TWO_THREADS
     with job(tmp_path, options, workers=2, ps=1) as running:
         # Without a supervisor, the server exits by itself.
         running.start_all(TFDISTRIBUTE_EVENTS="")

@@ -16,7 +16,7 @@ from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.r_memory import numbers_at
 
 # Columns are copied together, in blocks of rows: each line of memory is then written once, and not once per column.
-# Arrays that R made for this are released when they are as large.
+# Once the arrays that R made for this reach this size, the columns so far are copied and the arrays released.
 _GROUP_BYTES = 2**25
 _BLOCK_ROWS = 2**14
 
@@ -33,9 +33,9 @@ class Column(Description):
         type: One of ``columns.TYPES``.
         values: Returns the values as an array of shape [rows, ...], numbers in any dtype. For "integer64", an array
             of doubles that hold the integers' bits, as in R's bit64. For "string", a mapping of ``codes`` (from 0)
-            and ``labels``, an array of the strings. Instead of a long array, R returns a mapping of ``address``,
-            of a vector of the values, and ``array``, a function that returns them. Called once; its arrays are not
-            kept, since they may be R's own memory.
+            and ``labels``, an array of the strings. R returns a long vector of numbers as a mapping of its
+            ``address`` and ``array``, a function that copies it. Called once; its arrays are not kept, since they
+            may be R's own memory.
         shape: Shape of one example.
         levels: The values that a string column may take, if known.
         as_labels: Whether models must read the strings, and not the codes of the levels.
