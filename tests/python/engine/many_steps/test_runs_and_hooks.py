@@ -238,11 +238,38 @@ def paced(step_s: float, loop_s: float, runs: int) -> list[int]:
 
 
 def test_a_run_grows_until_it_takes_a_twentieth_of_a_second():
-    taken = paced(0.01, 0.001, 60)
-    assert taken[:29] == [0] * 29
+    taken = paced(0.003, 0.001, 150)
+    assert taken[:100] == [0] * 100
     begun = [steps for steps in taken if steps > 0]
     assert begun[:5] == [1, 1, 2, 4, 8]
     assert begun[-1] == 50
+
+
+@pytest.mark.parametrize(("step_s", "seconds"), [(0.011, 0.2), (0.04, 0.5)])
+def test_what_is_done_between_two_runs_takes_a_twentieth_of_the_time(
+    step_s: float, seconds: float
+):
+    """As the agreement of many workers does, which share cores."""
+    assert paced(step_s, 0.001, 60)[-1] == pytest.approx(seconds / 0.001)
+
+
+def test_a_run_takes_several_steps_even_if_they_take_long():
+    assert paced(0.04, 0.04, 30)[-3:] == [4, 4, 4]
+
+
+def test_a_run_that_a_hook_ends_early_does_not_shorten_the_next_ones():
+    clock = Clock()
+    pace = engine.many_steps.runs.StepsPerRunTuner("auto", clock)
+    taken: list[int] = []
+    for number in range(40):
+        # A hook acts after every third run, and the rows of an epoch end.
+        steps = min(pace.steps(), 1 if number % 3 == 2 else 4096)
+        pace.begin_run()
+        clock.now += 0.001 + steps * 0.001
+        pace.end_run(steps)
+        taken.append(steps)
+    full = [steps for number, steps in enumerate(taken) if number % 3 != 2]
+    assert min(full[-10:]) > 40
 
 
 @pytest.mark.parametrize("most", [4096, 40])
@@ -258,7 +285,7 @@ def test_threads_are_compared_in_runs_of_equal_length(most: int):
         if pace.end_run(steps) is not None:
             compared.append(steps)
     assert len(compared) > 10
-    assert max(compared) - min(compared) <= 2
+    assert max(compared) <= 1.12 * min(compared)
 
 
 def test_steps_that_take_long_are_taken_one_by_one():

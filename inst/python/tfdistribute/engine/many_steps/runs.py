@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,13 @@ StepsPerRun = int | str
 
 # About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
 RUN_S = 0.05
+# What is done between two runs takes a twentieth of the time, unless that makes runs too long to wait for.
+_RUNS_PER_PAUSE = 20
+_MOST_RUN_S = 0.5
+# Steps of a run, unless it is one of the first.
+_LEAST_STEPS = 4
+# Runs by which the next is chosen: a short one, before a hook acts, says little about a step's time.
+_LAST_RUNS = 8
 # A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
 # Timed runs with each choice of threads, and how many runs then keep the first choice.
@@ -237,8 +245,10 @@ class StepRuns(tf.estimator.SessionRunHook):
 class StepsPerRunTuner:
     """Chooses the number of steps of a run.
 
+    A run takes ``RUN_S``, or longer if much is to be done between two runs, as the agreement of many workers is.
+
     Args:
-        steps_per_run: Steps, with the one outside the loop; or "auto" for as many as take ``RUN_S``.
+        steps_per_run: Steps, with the one outside the loop; or "auto" to choose them by time.
         clock: Returns the time in seconds.
     """
 
@@ -251,8 +261,10 @@ class StepsPerRunTuner:
         # Seconds of each step outside the loop, except the first, which includes the start of TensorFlow.
         self._single: list[float] = []
         self._seen = 0
-        self._steps = 0
-        self._step_s: float | None = None
+        self._ended: float | None = None
+        # Steps and seconds of the last runs, and the seconds between them.
+        self._runs: deque[tuple[int, float]] = deque(maxlen=_LAST_RUNS)
+        self._pauses: deque[float] = deque(maxlen=_LAST_RUNS)
 
     def begin_step(self) -> None:
         """Start to time a step outside the loop."""
@@ -261,39 +273,54 @@ class StepsPerRunTuner:
     def end_step(self) -> None:
         """Stop the timer."""
         self._seen += 1
-        if self._seen > 1 and self._steps == 0:
+        if self._seen > 1 and self._ended is None:
             self._single.append(self._clock() - self._begun)
 
     def is_worth_while(self) -> bool:
         """Return whether runs should take more than one step."""
         if isinstance(self._given, int):
             return self._given > 1
-        if self._steps > 0:
+        if self._ended is not None:
             return True
         lasted, steps = sum(self._single), len(self._single)
-        return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S / 2
+        return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S
 
     def steps(self) -> int:
         """Return the number of steps of the next run."""
         if isinstance(self._given, int):
             return min(self._given - 1, loop.MAX_STEPS)
-        if self._step_s is None:
+        if not self._runs:
             return 1
-        return max(1, min(2 * self._steps, int(RUN_S / self._step_s), loop.MAX_STEPS))
+        step_s = self._step_s()
+        wanted = max(_LEAST_STEPS, int(self._run_s(step_s) / step_s))
+        return min(wanted, 2 * self._most_steps(), loop.MAX_STEPS)
 
     def begin_run(self) -> None:
         """Start to time a run."""
         self._begun = self._clock()
+        if self._ended is not None:
+            self._pauses.append(self._begun - self._ended)
 
     def end_run(self, steps: int) -> float | None:
-        """Stop the timer; return the seconds per step, or None while the number of steps still grows."""
+        """Stop the timer; return the seconds per step, or None if other runs take more steps."""
+        is_first, self._ended = self._ended is None, self._clock()
         # The first run includes the start of the loop, so it is not timed.
-        timed = self._steps > 0 and steps > 0
-        grows = self._step_s is None or steps >= 2 * self._steps
-        if timed:
-            self._step_s = max((self._clock() - self._begun) / steps, 1e-9)
-        self._steps = max(1, steps)
-        return self._step_s if timed and not grows else None
+        if is_first or steps == 0:
+            return None
+        before = self._most_steps()
+        self._runs.append((steps, max(self._ended - self._begun, 1e-9)))
+        return self._runs[-1][1] / steps if 0.9 * before <= steps < 2 * before else None
+
+    def _most_steps(self) -> int:
+        return max((steps for steps, _ in self._runs), default=0)
+
+    def _step_s(self) -> float:
+        return sum(seconds for _, seconds in self._runs) / sum(steps for steps, _ in self._runs)
+
+    def _run_s(self, step_s: float) -> float:
+        """Seconds of a run. A step is taken between two runs, and now and then a checkpoint is written."""
+        pause_s = min(self._pauses, default=0.0) - step_s
+        return max(RUN_S, min(_RUNS_PER_PAUSE * pause_s, _MOST_RUN_S))
 
 
 class ThreadChoice:

@@ -129,6 +129,8 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
             strategy.configure(session_config=server_config)
         if server_config.inter_op_parallelism_threads == 0 and _cores() < _LEAST_THREADS:
             server_config.inter_op_parallelism_threads = _LEAST_THREADS
+            # Threads wait for operations in a loop, which takes the core from the thread that computes them.
+            server_config.experimental.disable_thread_spinning = True
         _servers[key] = tf.distribute.Server(
             member.cluster,
             job_name=member.task.type,
