@@ -39,8 +39,8 @@
 #' @param cluster The processes that train together: a [local_cluster()] or [cluster()]. NULL (default) uses the cluster
 #'   in `TF_CONFIG` if that is set, and otherwise only this process. [cluster_check()] lists mistakes, [plan()] shows
 #'   what each process would do.
-#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default) for as
-#'   many as take a twentieth of a second. See "Steps per run".
+#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default)
+#'   chooses it by time. See "Steps per run".
 #' @param precision Number format of matrix products and convolutions, a string: `"float32"` (default),
 #'   `"mixed_bfloat16"` or `"mixed_float16"`. See "Precision".
 #' @param micro_batches Parts of a batch that each device computes one after another, a count; 1 (default) computes the
@@ -52,8 +52,9 @@
 #' On a small model, most of a step's time is the overhead of starting it. `train()` and `train_and_evaluate()`
 #' therefore run many steps in one call, inside TensorFlow. Only the speed changes: on one device the weights are
 #' identical to the bit, every row is used, and checkpoints, summaries, evaluations, [hooks] and the history belong to
-#' the same steps. `"auto"` begins with one step per run, increases it after a third of a second of training, and limits
-#' a run to a twentieth of a second, so that Ctrl-C and the progress display respond.
+#' the same steps. `"auto"` begins with one step per run and increases it after a third of a second of training. A run
+#' then takes a twentieth of a second, so that Ctrl-C and the progress display respond; or up to half a second if much
+#' is done between two runs, as when many workers agree on the next.
 #'
 #' Each run has one step, and the history's `notes` give the reason, if
 #' * a hook looks at every step: a [session_run_hook()] with `before_run` or `after_run` but without `every_n_steps`, or

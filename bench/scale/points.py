@@ -1,13 +1,15 @@
-"""Costs of one size, as JSON: ``points.py rows|columns|tasks SIZE``."""
+"""Costs of one size, as JSON: ``points.py rows|columns|tasks|lockstep SIZE``."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
 WIDTH, BATCH, STEPS = 20, 4096, 1000
+# What a process of ``lockstep`` adds to in each step: eight arrays of 0.75 MB.
+ARRAYS, ARRAY_BYTES = 8, 6 * 2**17
 
 
 def processor_s(perform: Callable[[], Any]) -> float:
@@ -88,9 +92,62 @@ def tasks(count: int, folder: str) -> dict[str, float]:
     return {"seconds of the supervisor": spent}
 
 
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as directory:
-        found = {"rows": rows, "columns": columns, "tasks": tasks}[sys.argv[1]](
-            int(sys.argv[2]), directory
+def lockstep(count: int, folder: str) -> dict[str, float]:
+    """Let processes without TensorFlow compute steps, and wait for each other after each, or not."""
+    del folder
+    return {
+        "seconds of 2,000 steps": _seconds_of_steps(count, waits=True),
+        "seconds of 2,000 steps without waiting": _seconds_of_steps(count, waits=False),
+    }
+
+
+def _seconds_of_steps(count: int, waits: bool) -> float:
+    ends = {pair: multiprocessing.Pipe() for pair in _pairs(count)}
+    results = multiprocessing.SimpleQueue()
+    processes = [
+        multiprocessing.Process(
+            target=_take_steps,
+            args=([ends[pair][pair.index(rank)] for pair in ends if rank in pair], waits, results),
         )
+        for rank in range(count)
+    ]
+    for process in processes:
+        process.start()
+    spent = sum(results.get() for _ in processes)
+    for process in processes:
+        process.join()
+    return spent
+
+
+def _pairs(count: int) -> list[tuple[int, int]]:
+    return [(first, second) for second in range(count) for first in range(second)]
+
+
+def _take_steps(others: list[Connection], waits: bool, results: Any) -> None:
+    arrays = [np.ones(ARRAY_BYTES // 4, np.float32) for _ in range(ARRAYS)]
+
+    def meet() -> None:
+        for other in others:
+            other.send_bytes(b"done")
+        for other in others:
+            other.recv_bytes()
+
+    def steps(taken: int) -> None:
+        for _ in range(taken):
+            for array in arrays:
+                np.add(array, 1, out=array)
+            if waits:
+                meet()
+
+    steps(50)
+    meet()
+    results.put(processor_s(lambda: steps(2 * STEPS)))
+
+
+if __name__ == "__main__":
+    # Processes of ``lockstep`` inherit their connections.
+    multiprocessing.set_start_method("fork")
+    with tempfile.TemporaryDirectory() as directory:
+        measures = {"rows": rows, "columns": columns, "tasks": tasks, "lockstep": lockstep}
+        found = measures[sys.argv[1]](int(sys.argv[2]), directory)
     print(json.dumps(found))

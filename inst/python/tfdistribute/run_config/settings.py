@@ -65,9 +65,8 @@ class RunSettings(Description):
         experimental_max_worker_delay_secs: Maximum delay of a worker's start, in seconds.
         checkpoint_save_graph_def: Whether checkpoints include the graph.
         cluster: The processes that train; None for this one. Not a TensorFlow setting.
-        steps_per_run: Steps per session run; "auto" for as many as fit into a twentieth of a second. Multi-worker
-            tasks use the smallest number that any of them could take; with parameter servers it is one. Not a
-            TensorFlow setting.
+        steps_per_run: Steps per session run; "auto" to choose them by time. Multi-worker tasks use the smallest number
+            that any of them could take; with parameter servers it is one. Not a TensorFlow setting.
         precision: Number format of large operations: "float32", "mixed_bfloat16" or "mixed_float16". Variables are
             float32. Not a TensorFlow setting.
         micro_batches: Parts in which each replica computes its batch, one after another. Not a TensorFlow setting.
