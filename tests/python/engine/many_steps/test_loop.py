@@ -8,8 +8,8 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from tfdistribute.engine.many_steps import calling_thread
+from tfdistribute.engine.many_steps.calling_thread import ThreadChoice
 from tfdistribute.engine.many_steps.loop import Step, StepLoop
-from tfdistribute.engine.many_steps.runs import ThreadChoice
 
 v1 = tf.compat.v1
 

@@ -246,9 +246,7 @@ def test_a_run_grows_until_it_takes_a_twentieth_of_a_second():
 
 
 @pytest.mark.parametrize(("step_s", "seconds"), [(0.011, 0.2), (0.04, 0.5)])
-def test_what_is_done_between_two_runs_takes_a_twentieth_of_the_time(
-    step_s: float, seconds: float
-):
+def test_what_is_done_between_two_runs_takes_a_twentieth_of_the_time(step_s: float, seconds: float):
     """As the agreement of many workers does, which share cores."""
     assert paced(step_s, 0.001, 60)[-1] == pytest.approx(seconds / 0.001)
 

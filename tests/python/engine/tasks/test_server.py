@@ -22,7 +22,9 @@ def test_two_threads_share_a_core_without_waiting_in_loops(
     made: list[Any] = []
     monkeypatch.setattr(server, "_cores", lambda: cores)
     monkeypatch.setattr(server, "_servers", {})
-    monkeypatch.setattr(tensorflow.distribute, "Server", lambda *_, config, **__: made.append(config))
+    monkeypatch.setattr(
+        tensorflow.distribute, "Server", lambda *_, config, **__: made.append(config)
+    )
     strategy = SimpleNamespace(configure=lambda session_config: None)
 
     server.start_server(Member(CLUSTER, Task("worker", 0)), strategy, None)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfdistribute.engine import session_config, tpu
 from tfdistribute.engine.hooks import savers, step_requirements
 from tfdistribute.engine.hooks.step_requirements import StepRequirements
-from tfdistribute.engine.many_steps import loop, random_state
+from tfdistribute.engine.many_steps import calling_thread, loop, random_state
 from tfdistribute.engine.many_steps.consensus import NEVER, CollectiveConsensus, LocalDecision
 from tfdistribute.engine.many_steps.loop import NotRepeatableError, Step, StepLoop
 from tfdistribute.engine.many_steps.resident_rows import RowReader
@@ -33,11 +33,6 @@ _LEAST_STEPS = 4
 _LAST_RUNS = 8
 # A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
-# Timed runs with each choice of threads, and how many runs then keep the first choice.
-_TRIALS = 5
-_KEPT_RUNS = 100
-# How much longer a step may take in the calling thread, whose speed varies less.
-_TOLERANCE = 1.05
 
 
 @contextlib.contextmanager
@@ -128,7 +123,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         consensus: LocalDecision | CollectiveConsensus | None = None,
     ) -> None:
         self._tuner = StepsPerRunTuner(steps_per_run)
-        self._threads = ThreadChoice()
+        self._threads = calling_thread.ThreadChoice()
         self._spec = spec
         self._hooks = hooks
         self._note = note
@@ -321,39 +316,3 @@ class StepsPerRunTuner:
         """Seconds of a run. A step is taken between two runs, and now and then a checkpoint is written."""
         pause_s = min(self._pauses, default=0.0) - step_s
         return max(RUN_S, min(_RUNS_PER_PAUSE * pause_s, _MOST_RUN_S))
-
-
-class ThreadChoice:
-    """Chooses between the calling thread and TensorFlow's threads for the operations of a run.
-
-    TensorFlow hands most operations over to another thread, which takes longer than a small operation does. Only its
-    own threads compute independent operations at the same time. Both are tried in turn, in runs of equal length, and
-    TensorFlow's threads are kept if they are clearly faster. They are tried again at ever longer intervals, because
-    other programs may have used the processor meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._keep_here = True
-        self._kept_runs, self._runs_left = _KEPT_RUNS, 0
-        self._step_s: dict[bool, list[float]] = {True: [], False: []}
-
-    def next_in_this_thread(self) -> bool:
-        """Return whether the next run takes the calling thread."""
-        if self._runs_left > 0:
-            return self._keep_here
-        return len(self._step_s[True]) <= len(self._step_s[False])
-
-    def note_run(self, in_this_thread: bool, step_s: float | None) -> None:
-        """Note the seconds per step of a run; None for a run that is not compared."""
-        if step_s is None:
-            return
-        if self._runs_left > 0:
-            self._runs_left -= 1
-            return
-        self._step_s[in_this_thread].append(step_s)
-        here, there = self._step_s[True], self._step_s[False]
-        if min(len(here), len(there)) == _TRIALS:
-            self._keep_here = min(here) <= _TOLERANCE * min(there)
-            self._step_s = {True: [], False: []}
-            self._runs_left = self._kept_runs
-            self._kept_runs *= 2
