@@ -230,7 +230,7 @@ CASES = (
             Goal("model_fn in R", "model_fn in Python", 0.97),
             Goal("training_loop() in R", "model_fn in R", 0.95),
         ),
-        repeats=24,
+        repeats=16,
     ),
     Case(
         "two-workers",

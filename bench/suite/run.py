@@ -19,8 +19,9 @@ from processes import BENCH, ROOT, Running, WayError, end, python_of, running
 from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
-# Processes that start at once, each of which takes up to 1 GB of memory: as many as the largest case has.
+# Processes that start at once: as many as the largest case has, or more if there are 2 GB of memory for each.
 AT_ONCE = 9
+GB_OF_PROCESS = 2
 
 
 def measure(
@@ -95,7 +96,7 @@ def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
     return found
 
 
-def groups(cases: Sequence[tuple[Case, int]], most: int = AT_ONCE) -> list[list[tuple[Case, int]]]:
+def groups(cases: Sequence[tuple[Case, int]], most: int) -> list[list[tuple[Case, int]]]:
     """Return the cases in groups whose processes start at once, because much of a start leaves a core idle."""
     found: list[list[tuple[Case, int]]] = []
     for case, repeats in cases:
@@ -131,8 +132,9 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
     began = time.monotonic()
     folder = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
-    results = Results(folder, report.machine())
-    for group in groups(chosen(asked)):
+    machine = report.machine()
+    results = Results(folder, machine)
+    for group in groups(chosen(asked), max(AT_ONCE, machine["memory_gb"] // GB_OF_PROCESS)):
         cases = [case for case, _ in group]
         print(f"\nstarting {', '.join(case.name for case in cases)}", flush=True)
         with running(cases, folder) as scripts:
