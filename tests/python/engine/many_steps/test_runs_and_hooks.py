@@ -245,14 +245,14 @@ def test_a_run_grows_until_it_takes_a_twentieth_of_a_second():
     assert begun[-1] == 50
 
 
-@pytest.mark.parametrize(("step_s", "seconds"), [(0.011, 0.2), (0.04, 0.5)])
+@pytest.mark.parametrize(("step_s", "seconds"), [(0.011, 0.2), (0.024, 0.46)])
 def test_what_is_done_between_two_runs_takes_a_twentieth_of_the_time(step_s: float, seconds: float):
     """As the agreement of many workers does, which share cores."""
-    assert paced(step_s, 0.001, 60)[-1] == pytest.approx(seconds / 0.001)
+    assert paced(step_s, 0.001, 60)[-1] == pytest.approx(seconds / 0.001, rel=0.01)
 
 
 def test_a_run_takes_several_steps_even_if_they_take_long():
-    assert paced(0.04, 0.04, 30)[-3:] == [4, 4, 4]
+    assert paced(0.02, 0.02, 30)[-3:] == [4, 4, 4]
 
 
 def test_a_run_that_a_hook_ends_early_does_not_shorten_the_next_ones():

@@ -278,7 +278,7 @@ class StepsPerRunTuner:
         if self._ended is not None:
             return True
         lasted, steps = sum(self._single), len(self._single)
-        return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S
+        return steps > 0 and lasted >= WORTH_AFTER_S and lasted <= steps * RUN_S / 2
 
     def steps(self) -> int:
         """Return the number of steps of the next run."""
