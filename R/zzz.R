@@ -1,6 +1,7 @@
 .onLoad <- function(libname, pkgname) {
   declare_python_packages()
   set_tf(topenv())
+  export_glimpse()
   # Methods also work in scripts that attach tensorflow or generics after this package.
   for (verb in c("train", "evaluate", "train_and_evaluate", "export_savedmodel")) {
     register_when_loaded("tensorflow", verb)

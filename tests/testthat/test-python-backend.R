@@ -205,12 +205,18 @@ test_that("loading the package starts no Python, and the first call asks it for 
       function(starts) {
         count <- function() if (file.exists(starts)) length(readLines(starts)) else 0L
         loaded <- loadedNamespaces()
+        shows_tables <- identical(glimpse, tibble::glimpse)
         columns <- feature_columns(column_numeric("x"))
         input <- input_fn(data.frame(x = 1:2, y = 1:2), "x", "y")
         described <- count()
         invisible(tfdistribute_available())
         tfdistribute:::call_backend("free_ports", count = 1)
-        list(loaded = loaded, described = described, called = count())
+        list(
+          loaded = loaded,
+          shows_tables = shows_tables,
+          described = described,
+          called = count()
+        )
       },
       list(starts),
       c(RETICULATE_PYTHON = python)
@@ -219,6 +225,8 @@ test_that("loading the package starts no Python, and the first call asks it for 
   )
   expect_identical(found$described, 0L)
   expect_identical(found$called, 1L)
-  # What an input or a job needs is loaded when it is there.
-  expect_false(any(c("codetools", "generics", "parallel", "processx") %in% found$loaded))
+  # What an input, a job or a table needs is loaded when it is there.
+  needed_later <- c("codetools", "generics", "parallel", "processx", "tibble")
+  expect_false(any(needed_later %in% found$loaded))
+  expect_true(found$shows_tables)
 })
