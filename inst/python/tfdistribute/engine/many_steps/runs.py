@@ -22,14 +22,14 @@ from tfdistribute.engine.many_steps.resident_rows import RowReader
 v1 = tf.compat.v1
 StepsPerRun = int | str
 
-# About twenty runs a second: Ctrl-C and the progress display wait for the end of a run.
+# Seconds of a run, for which Ctrl-C and the progress display wait.
 RUN_S = 0.05
-# What is done between two runs takes a twentieth of the time, unless that makes runs too long to wait for.
-_RUNS_PER_PAUSE = 20
+# A run is this many times as long as what is done between two runs, if that is longer than RUN_S, up to a limit.
+_RUN_PER_PAUSE = 20
 _MOST_RUN_S = 0.5
-# Steps of a run, unless it is one of the first.
+# Steps of a run at least, once the number has grown.
 _LEAST_STEPS = 4
-# Runs by which the next is chosen: a short one, before a hook acts, says little about a step's time.
+# Number of runs by which the next is chosen: a short one, before a hook acts, says little about a step's time.
 _LAST_RUNS = 8
 # A loop is built once a training has lasted as long as building takes, so short trainings never pay for it.
 WORTH_AFTER_S = 0.3
@@ -315,4 +315,4 @@ class StepsPerRunTuner:
     def _run_s(self, step_s: float) -> float:
         """Seconds of a run. A step is taken between two runs, and now and then a checkpoint is written."""
         pause_s = min(self._pauses, default=0.0) - step_s
-        return max(RUN_S, min(_RUNS_PER_PAUSE * pause_s, _MOST_RUN_S))
+        return max(RUN_S, min(_RUN_PER_PAUSE * pause_s, _MOST_RUN_S))
