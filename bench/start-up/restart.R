@@ -85,29 +85,12 @@ end_job <- function(begun) {
   unlink(begun$directory, recursive = TRUE)
 }
 
-# Jobs of later turns, whose processes are prepared in the first: a job prepares some only after it has trained for ten
-# seconds, and one after another. Meanwhile it takes ten steps per second.
-later <- new.env()
-later$jobs <- list()
-
-next_job <- function() {
-  if (way != "prepared") {
-    return(begin_job())
-  }
-  if (length(later$jobs) == 0) {
-    later$jobs <- list(begin_job(), begin_job())
-    for (begun in later$jobs) {
-      wait_until_prepared(begun$job)
-    }
-  }
-  begun <- later$jobs[[1]]
-  later$jobs <- later$jobs[-1]
-  begun
-}
-
 seconds <- function() {
-  begun <- next_job()
+  begun <- begin_job()
   on.exit(end_job(begun))
+  if (way == "prepared") {
+    wait_until_prepared(begun$job)
+  }
   since <- begun$since
   start <- 0
   if (way != "start") {
@@ -120,6 +103,3 @@ seconds <- function() {
 }
 
 take_turns(function(runs) mean(replicate(runs, seconds())))
-for (begun in later$jobs) {
-  end_job(begun)
-}

@@ -121,7 +121,7 @@ def _of_all_rows(verb: str, *more: Way) -> Case:
         f"{verb}() of a million rows of 20 columns",
         "rows per second",
         (
-            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 2000),
+            Way(_ESTIMATOR, ("many-rows/estimator.py", verb), 1000),
             Way(_FROM_R, ("many-rows/package.R", verb), 2),
             Way(_KERAS_2, ("many-rows/keras_model.py", verb), 2),
             *more,
@@ -152,14 +152,14 @@ CASES = (
         "Small model: 20 floats, hidden layers of 64 and 32, batch of 128, 200,000 rows",
         "examples per second",
         (
-            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 2500),
-            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 600),
+            Way(_ESTIMATOR, (_SMALL + "estimator.py", "wide"), 1200),
+            Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 300),
             Way(_FROM_R, (_SMALL + "package.R", "wide"), 12000),
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 12000),
             Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 12000),
-            Way(_KERAS, (_SMALL + "keras_fit.py",), 4000),
-            Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 4000, environment=PEERS),
-            Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 6000),
+            Way(_KERAS, (_SMALL + "keras_fit.py",), 2000),
+            Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 2000, environment=PEERS),
+            Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 3000),
             Way(_RESIDENT, (_SMALL + "tf_function.py", "resident"), 12000),
         ),
         (
@@ -172,6 +172,7 @@ CASES = (
             Goal(_FROM_R_COLUMNS, _FROM_R, 0.8),
             Goal(_FROM_R, _FROM_PYTHON, 0.97),
         ),
+        repeats=5,
         quick=3,
     ),
     _of_all_rows("predict"),
@@ -373,7 +374,7 @@ CASES = (
         ),
         (Goal(_COLD, _PREPARED, 2.86),),
         lower_is_better=True,
-        repeats=2,
+        repeats=1,
     ),
 )
 
