@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -93,12 +95,24 @@ def tasks(count: int, folder: str) -> dict[str, float]:
 
 
 def lockstep(count: int, folder: str) -> dict[str, float]:
-    """Let processes without TensorFlow compute steps, and wait for each other after each, or not."""
+    """Let processes without TensorFlow compute steps, and wait for each other after each, or not.
+
+    Others, which know nothing of each other, start this package and take one step.
+    """
     del folder
     return {
+        "seconds to the first step": _seconds_of_starts(count),
         "seconds of 2,000 steps": _seconds_of_steps(count, waits=True),
         "seconds of 2,000 steps without waiting": _seconds_of_steps(count, waits=False),
     }
+
+
+def _seconds_of_starts(count: int) -> float:
+    command = ["Rscript", str(Path(__file__).parents[1] / "start-up" / "first-step.R")]
+    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(count)]
+    assert [process.wait() for process in processes] == [0] * count
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _seconds_of_steps(count: int, waits: bool) -> float:

@@ -380,6 +380,7 @@ CASES = (
 
 # Scripts that take turns and print results themselves; they run by name.
 SCRIPTS = (
+    ("batches_per_run.py",),
     ("input.py", "--quick"),
     ("input.R", "--quick"),
     ("memory.R",),
