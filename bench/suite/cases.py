@@ -13,7 +13,7 @@ class Way:
     Args:
         name: Name in tables.
         script: File below ``bench/``, with its arguments.
-        amount: Amount of work per run, such as steps: about two seconds.
+        amount: Amount of work per run, such as steps: one or two seconds.
         environment: Folder of its Python below ``.environment``: that of the last TensorFlow with Estimators.
         usual: Whether ``make bench`` measures the way, and not only ``tools/bench --all`` or the name of the case.
     """
