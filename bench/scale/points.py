@@ -109,8 +109,13 @@ def lockstep(count: int, folder: str) -> dict[str, float]:
 
 def _seconds_of_starts(count: int) -> float:
     command = ["Rscript", str(Path(__file__).parents[1] / "start-up" / "first-step.R")]
+    before = _seconds_of_children()
     processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(count)]
     assert [process.wait() for process in processes] == [0] * count
+    return _seconds_of_children() - before
+
+
+def _seconds_of_children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
