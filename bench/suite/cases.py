@@ -195,7 +195,7 @@ CASES = (
                 Way(
                     f"fit(), {steps} steps per execution",
                     (_SMALL + "keras_fit.py", str(steps)),
-                    4000,
+                    2000,
                     NEWEST,
                 )
                 for steps in _STEPS_PER_EXECUTION
@@ -238,8 +238,8 @@ CASES = (
         "Two workers, one core each: 256 floats, 3 hidden layers of 1024, global batch of 512",
         "examples per second",
         (
-            Way(_ONE, ("two-workers/package.R", "one"), 24),
-            Way(_TWO, ("two-workers/package.R", "two"), 40),
+            Way(_ONE, ("two-workers/package.R", "one"), 40),
+            Way(_TWO, ("two-workers/package.R", "two"), 160),
             Way(
                 "Keras, MultiWorkerMirrored, 2 processes",
                 ("two-workers/together.py", "keras_worker.py"),
@@ -248,7 +248,7 @@ CASES = (
             ),
             Way(_TORCH_TWO, ("two-workers/together.py", "torch_worker.py"), 40, environment=PEERS),
             Way(_MESSAGES, ("two-workers/package.R", "messages"), 40, usual=False),
-            Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 40),
+            Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 80),
         ),
         (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
     ),
@@ -281,6 +281,7 @@ CASES = (
             ),
         ),
         (Goal(_PIPELINE, _TOGETHER, 1.3),),
+        repeats=5,
     ),
     Case(
         "overlap",

@@ -128,10 +128,10 @@ def running(cases: Sequence[Case], logs: Path) -> Iterator[Mapping[str, list[Run
                 usable[name].append(script)
         yield usable
     finally:
-        end([script for _, script in started])
+        _end([script for _, script in started])
 
 
-def end(scripts: Sequence[Running]) -> None:
+def _end(scripts: Sequence[Running]) -> None:
     """End scripts, all at the same time; those that have ended already are let be."""
     for script in scripts:
         script.close()

@@ -9,13 +9,13 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import report
 from cases import CASES, PEERS, SCRIPTS, Case
-from processes import BENCH, ROOT, Running, WayError, end, python_of, running
+from processes import BENCH, ROOT, Running, WayError, python_of, running
 from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
@@ -25,23 +25,35 @@ GB_OF_PROCESS = 2
 
 
 def measure(
-    case: Case, repeats: int, scripts: list[Running], results: Results
-) -> dict[str, list[float]]:
-    """Let the ways of a case take turns, so that other load on the machine affects all of them."""
-    values: dict[str, list[float]] = {}
-    usable = list(scripts)
-    for repeat in range(repeats):
-        for script in list(usable):
+    group: Sequence[tuple[Case, int]], scripts: Mapping[str, list[Running]], results: Results
+) -> dict[str, dict[str, list[float]]]:
+    """Let the ways of each case take turns, so that other load on the machine affects all of them.
+
+    The turns of a case are spread over the time of its group: a machine may be slow for a minute.
+    """
+    values: dict[str, dict[str, list[float]]] = {case.name: {} for case, _ in group}
+    for case, repeat in spread(group):
+        for script in list(scripts[case.name]):
             try:
                 answer = script.measure(script.way.amount)
             except WayError as failure:
                 print(f"  left out: {failure}", flush=True)
-                usable.remove(script)
+                scripts[case.name].remove(script)
                 continue
             name = script.way.name
-            values.setdefault(name, []).append(answer["value"])
+            values[case.name].setdefault(name, []).append(answer["value"])
             results.add(case=case.name, way=name, repeat=repeat, unit=case.unit, **answer)
     return values
+
+
+def spread(group: Sequence[tuple[Case, int]]) -> list[tuple[Case, int]]:
+    """Return the turns of cases with different numbers of turns, in the order in which they are taken."""
+    turns = [
+        ((repeat + 0.5) / repeats, case, repeat)
+        for case, repeats in group
+        for repeat in range(repeats)
+    ]
+    return [(case, repeat) for _, case, repeat in sorted(turns, key=lambda turn: turn[0])]
 
 
 def show_script(script: tuple[str, ...], folder: Path) -> None:
@@ -138,17 +150,13 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
         cases = [case for case, _ in group]
         print(f"\nstarting {', '.join(case.name for case in cases)}", flush=True)
         with running(cases, folder) as scripts:
-            for case, repeats in group:
-                so_far = time.monotonic() - began
-                ways = len(case.ways)
-                print(
-                    f"\n{case.name}: {repeats} turns of {ways} ways ({so_far:.0f} s so far)",
-                    flush=True,
-                )
-                values = measure(case, repeats, scripts[case.name], results)
-                end(scripts[case.name])
-                if values:
-                    print(report.table(case, [values]), flush=True)
+            so_far = time.monotonic() - began
+            print(f"measuring ({so_far:.0f} s so far)", flush=True)
+            found = measure(group, scripts, results)
+        for case, repeats in group:
+            print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
+            if found[case.name]:
+                print(report.table(case, [found[case.name]]), flush=True)
     for script in SCRIPTS:
         if script[0] in names:
             show_script(script, folder)

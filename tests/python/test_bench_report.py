@@ -104,6 +104,14 @@ def test_the_report_of_two_folders_sums_up_the_goals_of_both(suite: Any, tmp_pat
     )
 
 
+def test_the_turns_of_a_case_are_spread_over_the_time_of_its_group(suite: Any):
+    few, many = case(suite), case(suite, repeats=6)
+    order = suite.run.spread([(few, 2), (many, 6)])
+    assert [repeat for each, repeat in order if each is many] == list(range(6))
+    assert [repeat for each, repeat in order if each is few] == [0, 1]
+    assert [index for index, (each, _) in enumerate(order) if each is few] == [1, 5]
+
+
 def test_goals_name_ways_of_their_case(suite: Any):
     for each in suite.cases.CASES:
         names = {way.name for way in each.ways}
