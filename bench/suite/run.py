@@ -19,9 +19,9 @@ from processes import BENCH, ROOT, Running, WayError, python_of, running
 from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
-# Processes that start at once: as many as the largest case has, or more if there are 2 GB of memory for each.
+# Processes that start at once: as many as the largest case has, or more if there is memory for each.
 AT_ONCE = 9
-GB_OF_PROCESS = 2
+GB_OF_PROCESS = 1.5
 
 
 def measure(
@@ -146,7 +146,7 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
     folder.mkdir(parents=True)
     machine = report.machine()
     results = Results(folder, machine)
-    for group in groups(chosen(asked), max(AT_ONCE, machine["memory_gb"] // GB_OF_PROCESS)):
+    for group in groups(chosen(asked), max(AT_ONCE, int(machine["memory_gb"] / GB_OF_PROCESS))):
         cases = [case for case, _ in group]
         print(f"\nstarting {', '.join(case.name for case in cases)}", flush=True)
         with running(cases, folder) as scripts:
