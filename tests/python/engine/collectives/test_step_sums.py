@@ -22,13 +22,13 @@ pytestmark = pytest.mark.versions
 class Worker:
     """A graph whose step sums gradients, as TensorFlow's strategy does, and then a loss."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, cores: int) -> None:
         from tensorflow.python.distribute import collective_util, cross_device_utils
 
         tf = engine.tf
         self.rank = rank
         self.graph = tf.Graph()
-        self.sums = engine.collectives.WorkerSums(rank, WORKERS, True, False)
+        self.sums = engine.collectives.WorkerSums(rank, WORKERS, True, False, cores)
         with self.graph.as_default():
             keys, device = cross_device_utils.CollectiveKeys(), "/device:CPU:0"
             launcher = cross_device_utils.CollectiveReplicaLauncher(
@@ -70,9 +70,9 @@ def at_once(made: list[Worker], action: Callable[[Worker], Any]) -> list[Any]:
         return [each.result(60) for each in [pool.submit(action, worker) for worker in made]]
 
 
-@pytest.fixture
-def workers(tensorflow: ModuleType) -> Iterator[list[Worker]]:
-    made = [Worker(rank) for rank in range(WORKERS)]
+@pytest.fixture(params=[1, 2], ids=["one core", "two cores"])
+def workers(tensorflow: ModuleType, request: pytest.FixtureRequest) -> Iterator[list[Worker]]:
+    made = [Worker(rank, request.param) for rank in range(WORKERS)]
     yield made
     for worker in made:
         worker.sums.close()
@@ -125,8 +125,8 @@ def test_a_worker_is_told_that_another_has_ended(workers: list[Worker]) -> None:
 
 
 def test_large_sums_are_compressed_for_the_network(tensorflow: ModuleType) -> None:
-    worker = Worker(0)
-    compressing = engine.collectives.WorkerSums(0, WORKERS, False, True)
+    worker = Worker(0, 2)
+    compressing = engine.collectives.WorkerSums(0, WORKERS, False, True, 2)
     assert (compressing.machine, compressing.socket) == (None, None)
     compressing.prepare([worker.train_op, worker.loss], [])
     sent = {
@@ -160,7 +160,7 @@ def test_a_sum_that_is_split_in_another_way_stays_whole(tensorflow: ModuleType) 
 
 def test_sums_that_cannot_be_shared_are_left_to_tensorflow(tensorflow: ModuleType) -> None:
     tf = tensorflow
-    worker = Worker(0)
+    worker = Worker(0, 2)
     with worker.graph.as_default():
         values = {
             "half": tf.ones([4], tf.float16),

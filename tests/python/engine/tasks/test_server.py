@@ -20,7 +20,7 @@ def test_two_threads_share_a_core_without_waiting_in_loops(
     from tfdistribute.engine.tasks import server
 
     made: list[Any] = []
-    monkeypatch.setattr(server, "_cores", lambda: cores)
+    monkeypatch.setattr(server, "cores", lambda: cores)
     monkeypatch.setattr(server, "_servers", {})
     monkeypatch.setattr(
         tensorflow.distribute, "Server", lambda *_, config, **__: made.append(config)

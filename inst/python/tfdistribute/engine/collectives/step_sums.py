@@ -1,4 +1,4 @@
-"""Sums over all workers in the graph of a training step, and their replacements.
+"""Sums over all workers in the graph of a training step.
 
 TensorFlow makes them for gradients, losses and statistics of batches alike. They are found in the complete graph, so it
 does not matter which optimizer or layer has made them. All workers build the same graph, and so replace the same sums.
@@ -7,9 +7,8 @@ does not matter which optimizer or layer has made them. All workers build the sa
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +77,7 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
     Returns:
         Sums on CPUs of a shape that is known, outside loops and conditions.
     """
-    found = _needed([getattr(each, "op", each) for each in targets])
+    found = needed([getattr(each, "op", each) for each in targets])
     sums = [each for each in found if each.type == _SUM and _is_replaceable(each, tasks)]
     return [StepSum.of(each) for each in sorted(sums, key=lambda each: each._id)]
 
@@ -92,45 +91,13 @@ def joined(sums: Iterable[StepSum]) -> list[StepSum]:
             before is not None
             and each.layout.size_bytes <= _MOST_JOINED_BYTES
             and each.layout.dtype == before.layout.dtype
-            and not {output.op for output in before.outputs} & _needed([each.operation])
+            and not {output.op for output in before.outputs} & needed([each.operation])
         ):
             inputs, outputs = before.inputs + each.inputs, before.outputs + each.outputs
             result[-1] = StepSum(before.operation, inputs, outputs)
         else:
             result.append(each)
     return result
-
-
-def share(
-    sums: Sequence[StepSum],
-    write: Callable[..., Any],
-    read: Callable[[int], Any],
-) -> None:
-    """Let a step sum in memory that workers share.
-
-    Parts are written as soon as they are known, while others are still being computed. Only one sum at a time waits for
-    other workers, because it occupies a thread. The order of the graph is one in which no sum waits for a later one.
-
-    Args:
-        sums: The sums.
-        write: Called with the number of a sum and this worker's parts.
-        read: Called with the number of a sum; returns flat arrays.
-    """
-    last: list[Any] = []
-    for number, each in enumerate(sums):
-        with _beside(each):
-            written = tf.numpy_function(
-                functools.partial(_write, write, number), list(each.inputs), []
-            )
-            with tf.control_dependencies([written, *last]):
-                values = tf.numpy_function(
-                    functools.partial(read, number), [], [part.dtype for part in each.inputs]
-                )
-            last = [values[0].op]
-            each.replace(
-                tf.reshape(value, part.shape)
-                for value, part in zip(values, each.inputs, strict=True)
-            )
 
 
 def compress(sums: Iterable[StepSum]) -> None:
@@ -140,7 +107,7 @@ def compress(sums: Iterable[StepSum]) -> None:
         value = operation.inputs[0]
         if value.dtype != tf.float32 or sum(each.layout.sizes) < _LEAST_COMPRESSED:
             continue
-        with _beside(each):
+        with beside(each):
             attributes = {
                 name: operation.get_attr(name)
                 for name in ("merge_op", "final_op", "communication_hint", "timeout_seconds")
@@ -158,8 +125,8 @@ def compress(sums: Iterable[StepSum]) -> None:
         StepSum(operation, (value,), tuple(operation.outputs)).replace([total])
 
 
-def _needed(operations: Sequence[Any]) -> set[Any]:
-    """Return the operations that some of them need, and these."""
+def needed(operations: Iterable[Any]) -> set[Any]:
+    """Return these operations, and all that they need."""
     found: set[Any] = set()
     waiting = list(operations)
     while waiting:
@@ -187,7 +154,7 @@ def _split_sizes(split: Any) -> list[int | None]:
 
 
 @contextlib.contextmanager
-def _beside(each: StepSum) -> Iterator[None]:
+def beside(each: StepSum) -> Iterator[None]:
     """Add operations beside a sum: on its device, and independent of anything else."""
     operation = each.operation
     with (
@@ -197,11 +164,6 @@ def _beside(each: StepSum) -> Iterator[None]:
         tf.name_scope(f"{operation.name}/shared/"),
     ):
         yield
-
-
-def _write(write: Callable[..., Any], number: int, *parts: Any) -> list[Any]:
-    write(number, parts)
-    return []
 
 
 def _is_replaceable(operation: Any, tasks: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute.engine.collectives import step_sums
+from tfdistribute.engine.collectives import shared_sums, step_sums
 from tfdistribute.engine.collectives.connections import Connections, Listener, machine
 from tfdistribute.engine.collectives.shared_memory import SharedSums
 
@@ -21,12 +21,14 @@ class WorkerSums:
         tasks: Number of workers.
         shares: Whether this worker may share memory with the others.
         compresses: Whether sums that are sent through a network are compressed.
+        cores: Number of cores of this worker.
     """
 
-    def __init__(self, rank: int, tasks: int, shares: bool, compresses: bool) -> None:
+    def __init__(self, rank: int, tasks: int, shares: bool, compresses: bool, cores: int) -> None:
         self._rank = rank
         self._tasks = tasks
         self._compresses = compresses
+        self._one_core = cores == 1
         self.machine = machine() if shares else None
         self._listener = None if self.machine is None else Listener()
         self._connections: Connections | None = None
@@ -59,7 +61,7 @@ class WorkerSums:
             self._connections = Connections(self._listener, self._rank, sockets, _CONNECT_S)
             sums = step_sums.joined(sums)
             shared = SharedSums(self._connections, self._rank, [each.layout for each in sums])
-            step_sums.share(sums, shared.write, shared.read)
+            shared_sums.share(sums, shared.write, shared.read, self._one_core)
 
     def close(self) -> None:
         """End all waits of this worker and of the others. Idempotent."""

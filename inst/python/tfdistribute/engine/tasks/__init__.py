@@ -2,7 +2,12 @@
 
 from tfdistribute.engine.tasks.hooks import ReportSaves
 from tfdistribute.engine.tasks.records import Records
-from tfdistribute.engine.tasks.server import MultiWorkerMirroredStrategy, assign_task, start_server
+from tfdistribute.engine.tasks.server import (
+    MultiWorkerMirroredStrategy,
+    assign_task,
+    cores,
+    start_server,
+)
 from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
 
 __all__ = [
@@ -11,6 +16,7 @@ __all__ = [
     "ReportSaves",
     "TaskSession",
     "assign_task",
+    "cores",
     "start_server",
     "variable_shapes",
 ]

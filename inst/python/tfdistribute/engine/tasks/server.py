@@ -127,7 +127,7 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
         else:
             # The strategy knows its task. Passing the task would initialise it again, which fails outside a graph.
             strategy.configure(session_config=server_config)
-        if server_config.inter_op_parallelism_threads == 0 and _cores() < _LEAST_THREADS:
+        if server_config.inter_op_parallelism_threads == 0 and cores() < _LEAST_THREADS:
             server_config.inter_op_parallelism_threads = _LEAST_THREADS
             # Threads wait for operations in a loop, which takes the core from the thread that computes them.
             server_config.experimental.disable_thread_spinning = True
@@ -141,7 +141,8 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
     return _servers[key]
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores of this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

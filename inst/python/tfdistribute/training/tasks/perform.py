@@ -197,6 +197,7 @@ def _sums(assignment: TaskAssignment, prepared: Prepared) -> Any:
         len(member.training_tasks),
         member.in_step and on_cpus and communication in ("auto", SHARED_MEMORY),
         member.in_step and getattr(strategy, "compression", "none") == "bfloat16",
+        engine.tasks.cores(),
     )
 
 
