@@ -1,5 +1,5 @@
 # This package in R with its defaults: package.R wide (a matrix of 20 columns as one feature) or package.R columns (a
-# data frame of 20 numeric columns).
+# data frame of 20 numeric columns); with a number, the fastest of many intervals of as many steps.
 source("bench/suite/way.R")
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
@@ -19,11 +19,22 @@ if (commandArgs(TRUE)[[1]] == "wide") {
   columns <- feature_columns(column_numeric(colnames(x)))
 }
 
-take_turns(
-  function(steps) {
-    model <- dnn_classifier(hidden_units = c(64, 32), feature_columns = columns)
-    on.exit(unlink(model_dir(model), recursive = TRUE))
-    examples_per_second(train(model, input, steps = steps), batch_size)
-  },
-  warm_up = 500
-)
+small_model <- function() {
+  dnn_classifier(hidden_units = c(64, 32), feature_columns = columns)
+}
+
+interval <- as.integer(commandArgs(TRUE)[-1])
+if (length(interval) > 0) {
+  model <- small_model()
+  train_in_turns(model, input, interval, batch_size, warm_up = 10L)
+  unlink(model_dir(model), recursive = TRUE)
+} else {
+  take_turns(
+    function(steps) {
+      model <- small_model()
+      on.exit(unlink(model_dir(model), recursive = TRUE))
+      examples_per_second(train(model, input, steps = steps), batch_size)
+    },
+    warm_up = 500
+  )
+}

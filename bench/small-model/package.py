@@ -1,4 +1,4 @@
-"""This package's Python module, with its defaults: ``package.py wide|columns|keras``."""
+"""This package's Python module, with its defaults: ``package.py wide|columns|keras [STEPS-PER-INTERVAL]``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import tempfile
 import numpy as np
 from data import BATCH, COLUMNS, HIDDEN, WIDTH, X, Y
 from keras_model import built
-from way import examples_per_second, take_turns
+from way import Intervals, examples_per_second, take_turns
 
+from tfdistribute import engine
 from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models import KerasModel, Model
 from tfdistribute.models.canned.dnn import DNNClassifier
@@ -46,4 +47,13 @@ def measure(steps: int) -> float:
     return examples_per_second(history, BATCH)
 
 
-take_turns(measure, warm_up=500)
+if len(sys.argv) > 2:
+    interval = int(sys.argv[2])
+    turns = Intervals(interval, BATCH, warm_up=10)
+    hook = engine.hooks.CallFunctions(
+        {"after_run": turns.after_interval}, lambda: None, every_n_steps=interval
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        train(described(directory), RunSettings(), source, steps=None, hooks=[hook])
+else:
+    take_turns(measure, warm_up=500)

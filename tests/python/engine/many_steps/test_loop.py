@@ -62,6 +62,16 @@ def test_the_calling_thread_is_kept_unless_others_are_clearly_faster(
     assert set(chosen[-8:]) == {stays_here}
 
 
+def test_a_processor_that_becomes_faster_does_not_decide_the_comparison():
+    choice, chosen = ThreadChoice(), list[bool]()
+    for run in range(20):
+        chosen.append(choice.next_in_this_thread())
+        # The last run that is compared is one on TensorFlow's threads.
+        choice.note_run(chosen[-1], 10 if run < 9 else 6)
+    assert chosen[:10].count(False) == 5
+    assert all(chosen[10:])
+
+
 def test_threads_are_compared_again_when_the_processor_may_be_free():
     """Another program uses it during the first comparison, so TensorFlow's threads gain nothing."""
     choice, chosen = ThreadChoice(), list[bool]()

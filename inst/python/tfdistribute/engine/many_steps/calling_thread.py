@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import platform
+import statistics
 import sys
 from collections.abc import Iterator
 
@@ -82,8 +83,10 @@ class ThreadChoice:
             return
         self._step_s[in_this_thread].append(step_s)
         here, there = self._step_s[True], self._step_s[False]
-        if min(len(here), len(there)) == _TRIALS:
-            self._keep_here = min(here) <= _TOLERANCE * min(there)
+        if len(here) == len(there) == _TRIALS:
+            # Of neighbouring runs, because the processor may become faster or slower meanwhile.
+            ratios = [one / other for one, other in zip(here, there, strict=True)]
+            self._keep_here = statistics.median(ratios) <= _TOLERANCE
             self._step_s = {True: [], False: []}
             self._runs_left = self._kept_runs
             self._kept_runs *= 2
