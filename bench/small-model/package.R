@@ -11,12 +11,16 @@ set.seed(1)
 x <- matrix(stats::runif(rows * width), rows, dimnames = list(NULL, paste0("x", seq_len(width))))
 y <- as.integer(x[, 1] + x[, 2] > 1)
 
-if (commandArgs(TRUE)[[1]] == "wide") {
-  input <- input_fn(list(x = x, y = y), x, y, batch_size = batch_size, num_epochs = NULL)
-  columns <- feature_columns(column_numeric("x", shape = width))
+wide <- commandArgs(TRUE)[[1]] == "wide"
+input <- if (wide) {
+  input_fn(list(x = x, y = y), x, y, batch_size = batch_size, num_epochs = NULL)
 } else {
-  input <- input_fn(y ~ ., data.frame(x, y), batch_size = batch_size, num_epochs = NULL)
-  columns <- feature_columns(column_numeric(colnames(x)))
+  input_fn(y ~ ., data.frame(x, y), batch_size = batch_size, num_epochs = NULL)
+}
+columns <- if (wide) {
+  feature_columns(column_numeric("x", shape = width))
+} else {
+  feature_columns(column_numeric(colnames(x)))
 }
 
 small_model <- function() {
