@@ -160,7 +160,6 @@ CASES = (
             Way(_COLUMNS, (_SMALL + "estimator.py", "columns"), 300),
             Way(_FROM_R, (_SMALL + "package.R", "wide"), 12000),
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns"), 12000),
-            Way(_FROM_PYTHON, (_SMALL + "package.py", "wide"), 12000, usual=False),
             Way(_KERAS, (_SMALL + "keras_fit.py",), 2000),
             Way("PyTorch, one thread, fused", (_SMALL + "torch_loop.py",), 2000, environment=PEERS),
             Way(_FUNCTION, (_SMALL + "tf_function.py", "iterator"), 3000),

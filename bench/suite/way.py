@@ -49,7 +49,7 @@ class Intervals:
         if self._amount:
             self._least_s = min(self._least_s, now - self._interval)
         self._left -= 1
-        if self._left < 0:
+        if self._left == 0:
             self._print(now)
             line = sys.stdin.readline()
             if not line:

@@ -31,12 +31,10 @@ def share(
             late, and at other times in each worker, so that workers would wait for each other several times in a step.
     """
     writes = [_written(number, each, write) for number, each in enumerate(sums)]
-    first = _without_other_sums(sums) if one_core else []
-    _compute_in_turn([sums[number] for number in first], [writes[number] for number in first])
+    in_turn = _compute_in_turn(sums, writes) if one_core else []
     last: list[Any] = []
     for number, each in enumerate(sums):
-        before = [writes[number], *last, *(writes[other] for other in first)]
-        with beside(each), tf.control_dependencies(before):
+        with beside(each), tf.control_dependencies([writes[number], *in_turn, *last]):
             values = tf.numpy_function(
                 functools.partial(read, number), [], [part.dtype for part in each.inputs]
             )
@@ -56,23 +54,21 @@ def _written(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
         return tf.numpy_function(written, list(each.inputs), [])
 
 
-def _without_other_sums(sums: Sequence[StepSum]) -> list[int]:
-    """Return the numbers of the sums whose parts depend on no sum."""
+def _compute_in_turn(sums: Sequence[StepSum], writes: Sequence[Any]) -> list[Any]:
+    """Let what only later sums need wait until the parts of those before are written.
+
+    Returns:
+        The writes of the sums whose parts depend on no sum. The parts of others are computed after those are read.
+    """
     outputs = {output.op for each in sums for output in each.outputs}
-    return [number for number, each in enumerate(sums) if not outputs & _operations_of(each)]
-
-
-def _compute_in_turn(sums: Sequence[StepSum], writes: Sequence[Any]) -> None:
-    """Let what only later sums need wait until the parts of those before are written."""
     before: set[Any] = set()
-    # All are listed first, because the added order would be followed, too.
-    for number, operations in enumerate([_operations_of(each) for each in sums]):
-        if number > 0:
-            for operation in operations - before:
+    in_turn: list[Any] = []
+    for each, write in zip(sums, writes, strict=True):
+        operations = needed((part.op for part in each.inputs), before)
+        if not outputs & operations:
+            for operation in operations:
                 if any(given.op in before for given in operation.inputs):
-                    operation._add_control_input(writes[number - 1])
-        before |= operations
-
-
-def _operations_of(each: StepSum) -> set[Any]:
-    return needed(part.op for part in each.inputs)
+                    operation._add_control_input(in_turn[-1])
+            before |= operations
+            in_turn.append(write)
+    return in_turn

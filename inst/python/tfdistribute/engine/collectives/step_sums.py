@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,13 +125,13 @@ def compress(sums: Iterable[StepSum]) -> None:
         StepSum(operation, (value,), tuple(operation.outputs)).replace([total])
 
 
-def needed(operations: Iterable[Any]) -> set[Any]:
-    """Return these operations, and all that they need."""
+def needed(operations: Iterable[Any], known: Collection[Any] = ()) -> set[Any]:
+    """Return these operations, and all that they need, except known ones and what only those need."""
     found: set[Any] = set()
     waiting = list(operations)
     while waiting:
         operation = waiting.pop()
-        if operation not in found:
+        if operation not in found and operation not in known:
             found.add(operation)
             waiting += [*(each.op for each in operation.inputs), *operation.control_inputs]
     return found
