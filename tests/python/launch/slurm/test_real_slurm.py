@@ -322,7 +322,7 @@ def test_a_script_is_launched_listed_followed_and_stopped_on_the_command_line(
     said = command_line(tmp_path, "launch", *script, *options, "--", "--rate", "1")
     assert said.returncode == 0, said.stderr
     job = json.loads(said.stdout)
-    state_when(job, is_training)
+    state_when(job, lambda state: is_training(state) and state["global_step"] == 3)
     row_of_job = command_line(Path("/"), "list").stdout.splitlines()[1].split()
     assert row_of_job == [job["id"], "training", "3", job["logs"], job["model_dir"]]
     with subprocess.Popen(
