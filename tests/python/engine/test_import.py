@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tfdistribute import engine
+from tfdistribute import bridge, engine
 
 
 def test_no_garbage_is_collected_while_tensorflow_is_imported(monkeypatch: pytest.MonkeyPatch):
@@ -32,7 +32,7 @@ def test_garbage_of_the_import_is_collected_later(run_python: Callable[..., Any]
     """What a program has frozen stays frozen, and what it does not collect is not collected."""
     code = """
 import gc, weakref
-from tfdistribute import engine
+from tfdistribute import bridge, engine
 
 class Node:
     pass
@@ -89,3 +89,37 @@ with own_distutils.own_distutils():
 print(sys.modules["distutils"] is distutils)
 """
     assert run_python(code, timeout_s=30).stdout.splitlines() == ["True True", "[]", "True", "True"]
+
+
+def test_calls_in_a_loop_do_not_map_memory_again_and_again(run_python: Callable[..., Any]):
+    """A chunk of frames that is mapped and unmapped costs page faults."""
+    code = """
+import resource
+from tfdistribute.engine.imports.frames import in_one_chunk
+
+def leaf():
+    pass
+
+def loop_at(depth):
+    if depth > 0:
+        return loop_at(depth - 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(1000):
+        leaf()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+@in_one_chunk
+def decorated(depth):
+    return loop_at(depth)
+
+decorated(400)
+print(max(loop_at(depth) for depth in range(400)) >= 1000)
+print(max(decorated(depth) for depth in range(400)) < 500)
+"""
+    assert run_python(code, timeout_s=30).stdout.splitlines() == ["True", "True"]
+
+
+def test_calls_from_r_and_the_import_have_one_chunk_of_frames():
+    large = 10_000
+    for function in (bridge.start, bridge.call, getattr(engine, "_import_tensorflow")):  # noqa: B009
+        assert function.__code__.co_stacksize > large, function

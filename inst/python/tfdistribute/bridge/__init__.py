@@ -13,16 +13,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tfdistribute import engine
 from tfdistribute.bridge import load_hooks, r_calls
 from tfdistribute.descriptions import coerce, type_hints
 from tfdistribute.errors import as_values
-from tfdistribute.frames import room_for_calls
 from tfdistribute.interrupts import raise_on_interrupt
 
 r_calls.install()
 
 
-@room_for_calls
+@engine.imports.frames.in_one_chunk
 def start(hooked: Callable[[list[str]], Sequence[str]]) -> None:
     """Import the functions that R calls; for ``hooked`` see ``load_hooks.ask_at_once``."""
     load_hooks.ask_at_once(hooked)
@@ -33,7 +33,7 @@ def _functions() -> Any:
     return importlib.import_module("tfdistribute.bridge.functions")
 
 
-@room_for_calls
+@engine.imports.frames.in_one_chunk
 def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
     """Call one function of the bridge.
 

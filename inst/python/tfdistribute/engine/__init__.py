@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute import storage, versions
+from tfdistribute.engine.imports.frames import in_one_chunk
 from tfdistribute.engine.imports.garbage import collected_later
 from tfdistribute.engine.imports.own_distutils import own_distutils
 from tfdistribute.errors import BackendError
-from tfdistribute.frames import room_for_calls
 from tfdistribute.interrupts import defer_interrupt
 
 
@@ -69,7 +69,7 @@ def _first_tf_config() -> str:
     return os.fsdecode(found[0].partition(b"=")[2]) if found else ""
 
 
-@room_for_calls
+@in_one_chunk
 def _import_tensorflow() -> Any:
     # TensorFlow reads its log level when it is imported. R users do not need its informational messages.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
