@@ -29,36 +29,41 @@ by_hand <- function(directory) {
 
 kind <- commandArgs(TRUE)[[1]]
 way <- switch(kind, job = by_job, again = by_job, hand = by_hand)
-# Processes that start while others are measured would slow those down: they are prepared at the start of a turn.
-options(tfdistribute.idle_s = 0)
+options(tfdistribute.idle_s = if (kind == "again") 300 else 0)
 
-# Let a training prepare processes for the next, and wait for them.
-prepare_processes <- function() {
-  options(tfdistribute.idle_s = 300)
-  on.exit(options(tfdistribute.idle_s = 0))
-  directory <- tempfile("start-up-")
-  dir.create(directory)
-  by_job(directory)
-  unlink(directory, recursive = TRUE)
-  repeat {
-    state <- tfdistribute:::call_backend("idle_processes")
-    if (length(state) > 0 && state[[1]]$is_ready) {
-      break
-    }
+has_idle_processes <- function() {
+  state <- tfdistribute:::call_backend("idle_processes")
+  length(state) > 0 && state[[1]]$is_ready
+}
+
+# Each training prepares processes for the next. Wait for them: they would slow down what is measured meanwhile.
+wait_for_idle_processes <- function() {
+  deadline <- Sys.time() + 60
+  while (!has_idle_processes()) {
+    stopifnot(Sys.time() < deadline)
     Sys.sleep(0.1)
   }
 }
 
-seconds <- function() {
-  if (kind == "again") {
-    prepare_processes()
-  }
+seconds_to_first_step <- function() {
   directory <- tempfile("start-up-")
   dir.create(directory)
   on.exit(unlink(directory, recursive = TRUE))
   called <- as.numeric(Sys.time())
   way(directory)
   as.numeric(readLines(file.path(directory, "first-step-0"))) - called
+}
+
+seconds <- function() {
+  if (kind != "again") {
+    return(seconds_to_first_step())
+  }
+  if (!has_idle_processes()) {
+    seconds_to_first_step()
+    wait_for_idle_processes()
+  }
+  on.exit(wait_for_idle_processes())
+  seconds_to_first_step()
 }
 
 take_turns(function(runs) mean(replicate(runs, seconds())))
