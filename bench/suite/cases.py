@@ -109,12 +109,12 @@ _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Turns, and the steps of each: Estimator, this package, Keras. Keras has a fast and a slow way of reading its batches,
 # and takes one or the other by chance.
 _TABLES = {
-    "2000": ("2,000 numeric columns", 3, (2, 1500, 1200)),
+    "2000": ("2,000 numeric columns", 3, (2, 1200, 1000)),
     "crosses": ("a linear model of a cross of 10^6 buckets", 3, (1000, 6000, 6000)),
-    "embedding": ("an embedding of 10^5 levels in 32 numbers", 5, (500, 3500, 3000)),
+    "embedding": ("an embedding of 10^5 levels in 32 numbers", 5, (500, 2500, 2000)),
     "hashed": ("a linear model of strings, hashed", 5, (1000, 6000, 6000)),
-    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", 3, (200, 3000, 3000)),
-    "200": ("200 numeric columns", 5, (30, 3000, 3000)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", 3, (200, 2000, 2000)),
+    "200": ("200 numeric columns", 5, (30, 2000, 2000)),
 }
 
 
@@ -186,7 +186,7 @@ CASES = (
             Way(_FROM_R_COLUMNS, (_SMALL + "package.R", "columns", _INTERVAL), 8),
         ),
         (Goal(_FROM_R, _FROM_PYTHON, 0.97), Goal(_FROM_R_COLUMNS, _FROM_R, 0.97)),
-        repeats=9,
+        repeats=7,
     ),
     _of_all_rows("predict"),
     _of_all_rows(
@@ -244,7 +244,7 @@ CASES = (
             Goal("model_fn in R", "model_fn in Python", 0.97),
             Goal("training_loop() in R", "model_fn in R", 0.95),
         ),
-        repeats=16,
+        repeats=12,
     ),
     Case(
         "two-workers",
@@ -264,6 +264,7 @@ CASES = (
             Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 80),
         ),
         (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
+        repeats=5,
     ),
     Case(
         "evaluation",
