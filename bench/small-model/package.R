@@ -30,7 +30,8 @@ small_model <- function() {
 interval <- as.integer(commandArgs(TRUE)[-1])
 if (length(interval) > 0) {
   model <- small_model()
-  train_in_turns(model, input, interval, batch_size, warm_up = 10L)
+  # Its threads are chosen in the first turns, when nothing else starts.
+  train_in_turns(model, input, interval, batch_size, warm_up = 1L)
   unlink(model_dir(model), recursive = TRUE)
 } else {
   take_turns(

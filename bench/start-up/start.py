@@ -1,4 +1,4 @@
-"""Seconds from starting a process to its first step: ``start.py estimator|package|reticulate|r``."""
+"""Seconds from the start of a process to its first step: ``start.py estimator|package|reticulate|r``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ COMMANDS = {
 
 
 def measure(runs: int) -> float:
-    total = 0.0
-    for _ in range(runs):
-        started = time.time()
-        done = subprocess.run(
-            COMMANDS[sys.argv[1]],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-            env=os.environ.copy(),
-        )
-        ended = json.loads(done.stdout.strip().splitlines()[-1])["first_step_at"]
-        total += ended - started
-    return total / runs
+    return min(seconds() for _ in range(runs))
+
+
+def seconds() -> float:
+    started = time.time()
+    done = subprocess.run(
+        COMMANDS[sys.argv[1]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=os.environ.copy(),
+    )
+    return json.loads(done.stdout.strip().splitlines()[-1])["first_step_at"] - started
 
 
 take_turns(measure)
