@@ -109,12 +109,12 @@ _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
 # Turns, and the steps of each: Estimator, this package, Keras. Keras has a fast and a slow way of reading its batches,
 # and takes one or the other by chance.
 _TABLES = {
-    "2000": ("2,000 numeric columns", 3, (2, 1200, 1000)),
+    "2000": ("2,000 numeric columns", 3, (2, 1500, 1200)),
     "crosses": ("a linear model of a cross of 10^6 buckets", 3, (1000, 6000, 6000)),
-    "embedding": ("an embedding of 10^5 levels in 32 numbers", 5, (500, 2500, 2000)),
+    "embedding": ("an embedding of 10^5 levels in 32 numbers", 5, (500, 3500, 3000)),
     "hashed": ("a linear model of strings, hashed", 5, (1000, 6000, 6000)),
-    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", 3, (200, 2000, 2000)),
-    "200": ("200 numeric columns", 5, (30, 2000, 2000)),
+    "wide-and-deep": ("a cross, an embedding and 8 numbers, wide and deep", 5, (200, 3000, 3000)),
+    "200": ("200 numeric columns", 5, (30, 3000, 3000)),
 }
 
 
