@@ -55,15 +55,15 @@ seconds_to_first_step <- function() {
 }
 
 prepare <- function() {
-  seconds_to_first_step()
-  wait_for_idle_processes()
+  if (!has_idle_processes()) {
+    seconds_to_first_step()
+    wait_for_idle_processes()
+  }
 }
 
 seconds <- function() {
   if (kind == "again") {
-    if (!has_idle_processes()) {
-      prepare()
-    }
+    prepare()
     on.exit(wait_for_idle_processes())
   }
   seconds_to_first_step()

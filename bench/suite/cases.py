@@ -106,8 +106,8 @@ _MESSAGES = 'tfdistribute, communication = "ring"'
 _NOTHING = "two processes that exchange nothing"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
 _PACKAGE, _KERAS_2 = "tfdistribute", "Keras"
-# Turns, and the steps of each: Estimator, this package, Keras. Keras has a fast and a slow way of reading its batches,
-# and takes one or the other by chance.
+# Turns, and the steps of each: Estimator, this package, Keras. Shorter trainings of this package would mostly measure
+# its choice of threads. Keras has a fast and a slow way of reading its batches, and takes one or the other by chance.
 _TABLES = {
     "2000": ("2,000 numeric columns", 3, (2, 1500, 1200)),
     "crosses": ("a linear model of a cross of 10^6 buckets", 3, (1000, 6000, 6000)),

@@ -32,7 +32,7 @@ def test_garbage_of_the_import_is_collected_later(run_python: Callable[..., Any]
     """What a program has frozen stays frozen, and what it does not collect is not collected."""
     code = """
 import gc, weakref
-from tfdistribute import bridge, engine
+from tfdistribute import engine
 
 class Node:
     pass

@@ -1,1 +1,1 @@
-"""Shorter imports of TensorFlow. Nothing here imports it."""
+"""Shorter imports of TensorFlow, and shorter calls from R. Nothing here imports TensorFlow."""
