@@ -4,7 +4,7 @@
 give_to_python <- function() {
   options(keep.source = TRUE, rlang_backtrace_on_error = "full")
   backend()
-  python_module("tfdistribute.r")$receive(python_value(find_for_python, convert = TRUE))
+  python_module("tfdistribute.r")$receive(value_for_python(find_for_python))
   invisible()
 }
 
@@ -14,16 +14,15 @@ find_for_python <- function(path, name, what, params) {
     list(value = function_for_python(path, name, what, params)),
     error = function(error) {
       kinds <- error_kinds(error)
-      list(
-        error = list(
-          kind = kinds[[1]],
-          problem = error$problem %||%
-            paste0("`", basename(path), "` failed: ", conditionMessage(error)),
-          remedy = error$remedy,
-          argument = error$argument,
-          value = error$value
-        )
+      texts <- list(
+        kind = kinds[[1]],
+        problem = error$problem %||%
+          paste0("`", basename(path), "` failed: ", conditionMessage(error)),
+        remedy = error$remedy,
+        argument = error$argument,
+        value = error$value
       )
+      list(error = lapply(texts, shown_as_utf8))
     }
   )
 }

@@ -2,14 +2,17 @@
 # errors for both have no class and name internal functions.
 
 # Check the call of the exported function that calls this one: its `...` must be empty, and every argument without a
-# default must be given. `...` are remedies for missing arguments, by name.
-check_call <- function(...) {
+# default must be given. `...` are remedies for missing arguments, by name. The call may have arguments named `also`,
+# which the function gives to another one.
+check_call <- function(..., also = NULL) {
   index <- sys.parent()
   frame <- sys.frame(index)
   extra <- as.list(eval(quote(substitute(list(...))), frame))[-1]
   extra <- Filter(Negate(is_required), extra)
+  extra <- extra[is.na(pmatch(rlang::names2(extra), also, duplicates.ok = TRUE))]
   if (length(extra) > 0) {
-    abort_unknown_argument(extra, names(formals(sys.function(index))), called_function(index))
+    known <- c(names(formals(sys.function(index))), also)
+    abort_unknown_argument(extra, known, called_function(index))
   }
   check_required_of(index, list(...))
 }
@@ -36,13 +39,12 @@ check_required_of <- function(index, remedies) {
 
 # "train()": the function of a frame, by the name that the user called.
 called_function <- function(index) {
-  generic <- get0(".Generic", sys.frame(index), inherits = FALSE)
-  name <- generic %||% rlang::call_name(sys.call(index))
+  name <- public_name(index) %||% rlang::call_name(sys.call(index))
   if (is.null(name)) "the function" else paste0(name, "()")
 }
 
 # `extra` are the expressions of the arguments in `...`.
-abort_unknown_argument <- function(extra, formals, called) {
+abort_unknown_argument <- function(extra, known, called) {
   name <- rlang::names2(extra)[[1]]
   abort_tfdistribute(
     "argument",
@@ -51,7 +53,7 @@ abort_unknown_argument <- function(extra, formals, called) {
     } else {
       "{called} was given more arguments than it has: {rlang::as_label(extra[[1]])}."
     },
-    remedy = "{remedy_for_unknown(name, setdiff(formals, '...'))}",
+    remedy = "{remedy_for_unknown(name, unique(setdiff(known, '...')))}",
     argument = if (nzchar(name)) name else "..."
   )
 }
@@ -70,16 +72,58 @@ other_names <- c(
   target = "response"
 )
 
-# What other packages take as an argument and this one does not, by an argument that the function has: remedies.
+# What other packages take as an argument and this one does not, by an argument that the function has: remedies. Only
+# train() has `saving_listeners`, and only predict() has `predict_keys`.
 other_ways <- list(
-  learning_rate = c(
-    optimizer = "Set it in `optimizer`, as in optimizer = list(\"adam\", learning_rate = 0.01).",
-    dnn_optimizer = "Set it in `dnn_optimizer`, as in dnn_optimizer = list(\"adam\", learning_rate = 0.01)."
+  callbacks = c(hooks = "Give hooks, as in hooks = hook_early_stopping(patience_steps = 500)."),
+  data = c(
+    saving_listeners = "Give a formula before it, as in train(model, y ~ x, data = data).",
+    eval_spec = "Give data to the specifications, as in train_spec(input_fn(y ~ x, data)).",
+    input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes."
   ),
   epochs = c(input_fn = "Give num_epochs to input_fn()."),
-  batch_size = c(input_fn = "Give batch_size to input_fn()."),
-  newdata = c(input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes."),
-  data = c(input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes.")
+  learning_rate = c(
+    optimizer = "Set it in `optimizer`, as in optimizer = list(\"adam\", learning_rate = 0.01).",
+    dnn_optimizer = "Set it in `dnn_optimizer`, as in dnn_optimizer = list(\"adam\", learning_rate = 0.01).",
+    input_fn = "Set it in the model, as in optimizer = list(\"adam\", learning_rate = 0.01)."
+  ),
+  na.action = c(impute = "`impute` replaces missing values, as in impute = \"median\"."),
+  optimizer = c(
+    input_fn = "Set it in the model, as in optimizer = list(\"adam\", learning_rate = 0.01)."
+  ),
+  subset = c(input_fn = "Select the rows in the data, as in data[data$x > 0, ]."),
+  newdata = c(
+    saving_listeners = "Give a formula with it, as in train(model, y ~ x, data = newdata).",
+    input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes."
+  ),
+  type = c(
+    predict_keys = "The result has a column for each output. predict_keys = \"probabilities\" selects one of them."
+  ),
+  validation_data = c(
+    saving_listeners = "Evaluate while training with train_and_evaluate(), and give the data to its eval_spec().",
+    eval_spec = "Give it to eval_spec(), as in eval_spec(input_fn(y ~ x, data))."
+  ),
+  validation_split = c(
+    saving_listeners = "Evaluate while training with train_and_evaluate(), and give other rows to its eval_spec()."
+  ),
+  verbose = c(input_fn = "options(tfdistribute.progress = FALSE) hides the progress."),
+  x = c(
+    input_fn = "Give the rows and their labels as a formula with `data`, or an input that input_fn() makes."
+  )
+)
+
+# Arguments of input_fn(), which verbs have only for data.
+input_arguments <- c(
+  "batch_size",
+  "factors",
+  "features",
+  "impute",
+  "num_epochs",
+  "response",
+  "seed",
+  "shuffle",
+  "transform",
+  "weights"
 )
 
 remedy_for_unknown <- function(name, known) {
@@ -87,6 +131,9 @@ remedy_for_unknown <- function(name, known) {
   way <- ways[names(ways) %in% known]
   if (length(way) > 0) {
     return(way[[1]])
+  }
+  if ("input_fn" %in% known && name %in% input_arguments) {
+    return(paste0("Give ", name, " to input_fn()."))
   }
   same <- intersect(other_names[name], known)
   if (length(known) == 0) {

@@ -69,7 +69,7 @@ in_range <- function(value, minimum, maximum = .Machine$integer.max) {
 }
 
 check_counts <- function(value, minimum = 1L, argument = rlang::caller_arg(value)) {
-  counts <- if (is.list(value)) unlist(value) else value
+  counts <- if (is.list(value) && !is.object(value)) unlist(value) else value
   if (!is.numeric(counts) || length(counts) == 0 || !is_whole(counts) || any(counts < minimum)) {
     abort_argument(counts, "whole numbers {in_range(counts, minimum)}", argument)
   }
@@ -124,7 +124,7 @@ check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value
   if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
     abort_argument(value, "a non-empty string{or_null(null)}", argument)
   }
-  enc2utf8(as.vector(value))
+  as_utf8(value, argument)
 }
 
 check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
@@ -134,7 +134,52 @@ check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(valu
   if (!is.character(value) || length(value) == 0 || anyNA(value) || !all(nzchar(value))) {
     abort_argument(value, "non-empty strings{or_null(null)}", argument)
   }
-  enc2utf8(as.vector(value))
+  as_utf8(value, argument)
+}
+
+# Line breaks of any kind, and what terminals and shells act upon.
+control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
+
+# Text for scripts, manifests and command lines, where a line break would begin a new line. Values of a list may be
+# secret.
+check_text <- function(value, argument = rlang::caller_arg(value), remedy = NULL) {
+  texts <- Filter(is.character, as.list(value))
+  wrong <- vapply(texts, grepl, NA, pattern = control_characters, perl = TRUE)
+  if (any(wrong)) {
+    shown <- if (!is.list(value)) show_value(texts[wrong][[1]])
+    abort_tfdistribute(
+      "argument",
+      problem = c(
+        "`{argument}` must be text without line breaks and other control characters",
+        if (is.null(shown)) "." else ", not {shown}."
+      ),
+      remedy = remedy,
+      argument = argument,
+      value = shown
+    )
+  }
+  value
+}
+
+# A directory in which TensorFlow can find checkpoints, or NULL.
+check_directory <- function(value, argument = rlang::caller_arg(value)) {
+  remedy <- "Use a directory with another name."
+  check_text(value, argument, remedy)
+  pattern <- if (.Platform$OS.type == "unix") "[*?\\[\\\\]" else "[*?\\[]"
+  found <- if (!is.null(value)) regmatches(value, regexpr(pattern, value, perl = TRUE))
+  if (length(found) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = c(
+        "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
+        "pattern, not {show_value(value)}."
+      ),
+      remedy = remedy,
+      argument = argument,
+      value = show_value(value)
+    )
+  }
+  value
 }
 
 # A path with `~` replaced by the home directory, or NULL.

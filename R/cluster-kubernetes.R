@@ -94,8 +94,7 @@ kubernetes_cluster <- function(
   ...
 ) {
   check_call()
-  new_description(
-    "cluster",
+  new_cluster(
     "kubernetes",
     image = check_image(image),
     workers = check_count(workers, maximum = most_processes),

@@ -100,7 +100,15 @@ slurm_cluster <- function(
   nodes <- check_count(nodes, maximum = most_processes)
   workers <- check_count(workers, maximum = most_processes)
   ps <- check_count(ps, minimum = 0L, maximum = most_processes)
-  check_count(nodes, maximum = workers + ps)
+  if (nodes > workers + ps) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`nodes` is {nodes}, more than all processes that train: `workers` and `ps` make {workers + ps}.",
+      remedy = "Give at least one of them to each node.",
+      argument = "nodes",
+      value = nodes
+    )
+  }
   stop_signal_s <- check_count(stop_signal_s, minimum = 10L, maximum = 65535L)
   new_hosts_cluster(
     "slurm",

@@ -115,8 +115,7 @@ new_hosts_cluster <- function(
   stall_timeout_s,
   restarts
 ) {
-  new_description(
-    "cluster",
+  new_cluster(
     kind,
     ...,
     rscript = check_string(rscript),
@@ -252,12 +251,16 @@ check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
     return(list())
   }
   named <- as.list(value)
-  is_text <- vapply(named, function(each) rlang::is_string(each) && !is.na(each), NA)
+  is_text <- vapply(
+    named,
+    function(each) rlang::is_string(each) && !is.na(each) && is.na(first_not_text(each)),
+    NA
+  )
   if (!all(is_text) || !rlang::is_named(named) || anyDuplicated(names(named)) > 0) {
     # The values may be secret.
     abort_tfdistribute(
       "argument",
-      problem = "`{argument}` must be strings with different names, or NULL.",
+      problem = "`{argument}` must be strings in UTF-8 with different names, or NULL.",
       argument = argument
     )
   }

@@ -84,8 +84,7 @@ vertex_cluster <- function(
   ) {
     check_platform_name(value, "Vertex AI", pattern, example, null, argument = argument)
   }
-  new_description(
-    "cluster",
+  new_cluster(
     "vertex",
     project = check_name(project, "[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project"),
     location = check_name(location, "[a-z]+(-[a-z]+)*[0-9]+", "europe-west4"),

@@ -249,3 +249,11 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
     paste0("  ", format(names(shown)), "  ", shown)
   )
 }
+
+# A cluster whose text gets into scripts, manifests and command lines. Python checks the lines of shell in `setup`.
+new_cluster <- function(kind, ...) {
+  fields <- list(...)
+  texts <- fields[setdiff(names(fields), "setup")]
+  Map(check_text, texts, names(texts))
+  new_description("cluster", kind, ...)
+}

@@ -26,7 +26,7 @@
 #' distribute(model, run_config(strategy_mirrored(devices = 2)))
 #' @examplesIf tfdistribute_available()
 #' column <- tf$feature_column$numeric_column("wt")
-#' made_in_python <- tf$estimator$LinearRegressor(list(column))
+#' made_in_python <- tf$estimator$LinearRegressor(list(column), model_dir = tempfile("model-"))
 #' copy <- distribute(made_in_python, run_config(strategy_mirrored(devices = 2)))
 #' copy$config$train_distribute$num_replicas_in_sync
 #' @export

@@ -13,7 +13,7 @@ error_parents <- list(
 # line. All three are templates of cli::pluralize(), evaluated in `.envir`. Their values are data: braces in them stay,
 # so text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the
 # condition. `parent` is the condition that caused this one; `trace` is R's backtrace there, and `traceback` Python's as
-# one string. The message names the function of the frame `call`.
+# one string. The message names the function of `call`.
 abort_tfdistribute <- function(
   kind,
   problem,
@@ -25,7 +25,7 @@ abort_tfdistribute <- function(
   parent = NULL,
   traceback = NULL,
   trace = NULL,
-  call = public_frame(),
+  call = public_call(),
   .envir = parent.frame()
 ) {
   # What an argument is may be long; texts of tasks and of Python are whole.
@@ -56,12 +56,12 @@ interpolate <- function(template, envir = parent.frame()) {
   }
 }
 
-# Texts of at most `limit` characters. Bytes that are not text are shown in hexadecimal.
+# Texts of at most `limit` characters.
 shorten <- function(text, limit) {
   if (is.null(text) || is.infinite(limit)) {
     return(text)
   }
-  text <- iconv(enc2utf8(text), "UTF-8", "UTF-8", sub = "byte")
+  text <- shown_as_utf8(text)
   ifelse(nchar(text) > limit, paste0(substr(text, 1, limit - 3), "..."), text)
 }
 
@@ -71,28 +71,58 @@ condition_classes <- function(kind) {
   unique(c(paste0("tfdistribute_", setdiff(kinds, "error"), "_error"), "tfdistribute_error"))
 }
 
-# The frame of the function that the user called: the outermost exported function around the caller. An error names it,
+# The call of the exported function that the user called: the outermost one around the caller. An error names it,
 # however deep in this package it was found.
-public_frame <- function() {
+public_call <- function() {
   namespace <- topenv()
   transparent <- list(namespace, .BaseNamespaceEnv)
-  generics <- getNamespaceInfo(namespace, "S3methods")[, 1]
-  public <- c(getNamespaceExports(namespace), setdiff(generics, ls(namespace)))
   found <- NULL
-  index <- sys.parent(2)
-  while (index > 0) {
+  for (index in calling_frames(sys.parent(2))) {
     home <- environment(sys.function(index))
     if (identical(home, namespace)) {
-      frame <- sys.frame(index)
-      name <- frame$.Generic %||% rlang::call_name(sys.call(index))
-      found <- if (isTRUE(name %in% public)) frame else found
+      name <- public_name(index)
+      found <- if (is.null(name)) found else named_call(sys.call(index), name)
     } else if (!list(topenv(home)) %in% transparent) {
       # A function of the user.
       break
     }
-    index <- sys.parents()[[index]]
   }
   found
+}
+
+# The numbers of frame `index` and of those that called it, innermost first. A caller has a smaller number. R gives a
+# frame that was called from a data mask, as those of magrittr and dplyr are, as its own caller: there the frames end.
+calling_frames <- function(index) {
+  parents <- sys.parents()
+  frames <- integer()
+  for (frame in rev(seq_len(index))) {
+    if (frame == index) {
+      frames <- c(frames, frame)
+      index <- parents[[frame]]
+    }
+  }
+  frames
+}
+
+# The name of the exported function, or of the generic, in a frame of this package; NULL for any other function.
+# lapply() calls functions by another name, and do.call() by none.
+public_name <- function(index) {
+  namespace <- topenv()
+  exports <- getNamespaceExports(namespace)
+  generics <- getNamespaceInfo(namespace, "S3methods")[, 1]
+  name <- sys.frame(index)$.Generic %||% rlang::call_name(sys.call(index)) %||% ""
+  if (name %in% exports || (name %in% generics && !exists(name, namespace, inherits = FALSE))) {
+    return(name)
+  }
+  called <- sys.function(index)
+  Find(function(name) identical(get(name, namespace), called), exports)
+}
+
+named_call <- function(call, name) {
+  if (!identical(rlang::call_name(call), name)) {
+    call[[1]] <- as.name(name)
+  }
+  call
 }
 
 # A value for an error text: short, and quoted if it is a string.

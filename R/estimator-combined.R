@@ -141,7 +141,7 @@ check_parts <- function(linear_feature_columns, dnn_feature_columns, dnn_hidden_
     check_deep_columns(dnn_feature_columns)
   }
   if (length(dnn) > 0 || length(dnn_hidden_units) > 0) {
-    dnn_hidden_units <- check_counts(dnn_hidden_units)
+    dnn_hidden_units <- check_hidden_units(dnn_hidden_units)
   }
   list(linear = linear, dnn = dnn, hidden_units = dnn_hidden_units %||% integer())
 }

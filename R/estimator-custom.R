@@ -63,9 +63,14 @@
 #' @section Tensors in R:
 #' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. R's operators work on
 #' tensors (`x - y`, `x %/% 2L`, `-x`, `x > 0`), and a number takes the type of the tensor. `x[, 1]` and `x[1:n]` count
-#' from 1, and a single position drops its dimension. `dim()` has NA for the batch. Where the packages tensorflow or
-#' reticulate have these methods, theirs are used. A tensor has no value yet, so `if (x > 0)` is an error; use
-#' `tf$where()`.
+#' from 1, and a single position drops its dimension. `dim()` has NA for the batch.
+#'
+#' R's functions of the groups [Math] and [Summary] work on tensors, too (`exp(x)`, `round(x, 1)`, `max(x, y)`), and so
+#' do `mean()`, `t()`, `cbind()`, `rbind()`, `head()` and `tail()`. Sums and means of all values become those of columns
+#' and rows with `axis = 1` and `axis = 2`. In place of `%*%`, use `tf$matmul()`.
+#'
+#' Where the packages tensorflow or reticulate have these methods, theirs are used. A tensor has no value yet, so
+#' `if (x > 0)` is an error; use `tf$where()`.
 #'
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.

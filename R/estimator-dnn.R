@@ -50,7 +50,7 @@ dnn_regressor <- function(
   refuse_partitioner(input_layer_partitioner)
   new_estimator(
     "dnn_regressor",
-    hidden_units = check_counts(hidden_units),
+    hidden_units = check_hidden_units(hidden_units),
     feature_columns = check_deep_columns(feature_columns),
     label_dimension = check_count(label_dimension),
     weight_column = check_weight_column(weight_column),
@@ -89,7 +89,7 @@ dnn_classifier <- function(
   n_classes <- check_count(n_classes, minimum = 2L)
   new_estimator(
     "dnn_classifier",
-    hidden_units = check_counts(hidden_units),
+    hidden_units = check_hidden_units(hidden_units),
     feature_columns = check_deep_columns(feature_columns),
     n_classes = n_classes,
     weight_column = check_weight_column(weight_column),
@@ -103,4 +103,18 @@ dnn_classifier <- function(
     model_dir = model_dir,
     config = config
   )
+}
+
+check_hidden_units <- function(value, argument = rlang::caller_arg(value)) {
+  if (
+    inherits(value, c("tfdistribute_feature_column", "tfdistribute_feature_columns", "formula"))
+  ) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`{argument}` must be whole numbers of at least 1, not {show_kind(value)}.",
+      remedy = "Name the arguments, as in {argument} = c(64, 32).",
+      argument = argument
+    )
+  }
+  check_counts(value, argument = argument)
 }

@@ -1,10 +1,11 @@
-# The features of a model function: a named list of tensors, which TensorFlow's functions read as one matrix if all are
-# numbers, as in tfestimators.
+# The features of a model function: a named list of tensors, which TensorFlow's and R's functions read as one matrix if
+# all are numbers, as in tfestimators.
 
 # Anything but a named list is left as it is.
 as_features <- function(x) {
   if (is.list(x) && !is_python_object(x) && rlang::is_named(x)) {
-    x <- structure(x, class = "tfdistribute_features")
+    theirs <- if (isNamespaceLoaded("tensorflow")) tensorflow_class
+    class(x) <- c("tfdistribute_features", theirs, tensor_class)
   }
   x
 }
@@ -20,7 +21,7 @@ matrix_attributes <- c("shape", "dtype", "get_shape")
       return(python_attribute(features_matrix(x), i))
     }
     # NULL, so that a model function can ask whether there is a feature. If it fails later, the error names this one.
-    the$absent_feature <- list(name = i, features = names(x))
+    the$absent_feature <- list(name = shown_as_utf8(i), features = names(x))
   }
   found
 }
@@ -41,10 +42,40 @@ as.list.tfdistribute_features <- function(x, ...) {
   unclass(x)
 }
 
+# Without names, the features are a list of tensors, and no matrix.
+#' @export
+`names<-.tfdistribute_features` <- function(x, value) {
+  x <- unclass(x)
+  names(x) <- value
+  as_features(x)
+}
+
+#' @export
+length.tfdistribute_features <- function(x) {
+  length(unclass(x))
+}
+
 #' @export
 dim.tfdistribute_features <- function(x) {
   matrix <- features_matrix(x)
   if (!is.null(matrix)) dim(matrix)
+}
+
+# The value of the features in an operator or a function of R.
+#' @export
+as_wire.tfdistribute_features <- function(x) {
+  features_matrix(x) %||%
+    abort_tfdistribute(
+      "argument",
+      problem = "`features` are a list of columns that are not numbers of one kind, and no matrix.",
+      remedy = "Use one of them, as in features${names(x)[[1]]}.",
+      argument = "features"
+    )
+}
+
+#' @export
+as.matrix.tfdistribute_features <- function(x, ...) {
+  as_wire(x)
 }
 
 #' @export
@@ -53,7 +84,7 @@ print.tfdistribute_features <- function(x, ...) {
   invisible(x)
 }
 
-# The matrix, or NULL if the features are not numbers of one kind.
+# The matrix, or NULL if the features are not numbers of one kind, or have lost their names.
 features_matrix <- function(x) {
-  call_backend("named_matrix", features = unclass(x))
+  if (rlang::is_named(x)) call_backend("named_matrix", features = unclass(x))
 }

@@ -205,7 +205,8 @@ check_custom_objects <- function(custom_objects) {
 write_keras_model <- function(keras_model, model_dir, custom_objects) {
   place <- file.path(model_dir, "keras", "model.keras")
   is_copied <- is_remote_path(model_dir)
-  path <- if (is_copied) tempfile("keras-", fileext = ".keras") else place
+  # The file gets its name when it is complete: what has the name before is neither followed nor waited for.
+  path <- tempfile("keras-", if (is_copied) tempdir() else dirname(place), ".keras")
   tryCatch(
     {
       dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
@@ -223,6 +224,8 @@ write_keras_model <- function(keras_model, model_dir, custom_objects) {
   if (is_copied) {
     on.exit(unlink(path))
     call_backend("copy_file", path = path, to = place)
+  } else {
+    file.rename(path, place)
   }
   place
 }

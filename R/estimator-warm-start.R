@@ -53,7 +53,8 @@ warm_start_path <- function(warm_start_from) {
   if (!is.character(path)) {
     abort_argument(warm_start_from, "a path, an estimator, or a list")
   }
-  absolute_path(check_string(path, argument = "warm_start_from"))
+  path <- absolute_path(check_string(path, argument = "warm_start_from"))
+  check_directory(path, "warm_start_from")
 }
 
 check_variable_names <- function(var_name_to_prev_var_name) {

@@ -20,7 +20,8 @@
 #' become the `label_vocabulary`.
 #' @section Where checkpoints are:
 #' In `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is chosen when the
-#' estimator is made and deleted when R ends.
+#' estimator is made and deleted when R ends. The path may not contain `*`, `?`, `[` or a backslash, which TensorFlow
+#' reads as a pattern, nor line breaks and other control characters.
 #' @section Loss:
 #' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does. With `"sum"`, the
 #' default of TensorFlow 1, the size of a step grows with the batch.
@@ -35,6 +36,14 @@ NULL
 # An estimator from checked fields, named as in the Python dataclass, and the user's `model_dir` and `config`. Its
 # attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
+  if (is_python_object(config)) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`config` must be what run_config() returns, not {show_kind(config)}.",
+      remedy = "Give its settings to run_config(), as in run_config(strategy_mirrored(), tf_random_seed = 1).",
+      argument = "config"
+    )
+  }
   config <- check_class(config, "tfdistribute_run_config", "what run_config() returns", null = TRUE)
   directory <- chosen_model_dir(model_dir, config$model_dir)
   estimator <- new_description(
@@ -89,8 +98,8 @@ str.tfdistribute_estimator <- function(object, ...) {
 
 # Absolute, so that it does not depend on the working directory of the verbs; or NULL.
 chosen_model_dir <- function(model_dir, configured) {
-  model_dir <- absolute_path(check_string(model_dir, null = TRUE))
-  configured <- absolute_path(configured)
+  model_dir <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
+  configured <- check_directory(absolute_path(configured), "model_dir")
   if (is.null(model_dir)) {
     return(configured)
   }
@@ -134,7 +143,11 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
   abort_tfdistribute(
     "argument",
     problem = "`{argument}` must be an estimator, not {show_value(object)}.",
-    remedy = "Make one with dnn_regressor() or another function of ?estimators.",
+    remedy = if (rlang::is_formula(object) || is_data(object)) {
+      "The model is the first argument, and data comes after it."
+    } else {
+      "Make one with dnn_regressor() or another function of ?estimators."
+    },
     argument = argument,
     value = show_value(object)
   )

@@ -6,9 +6,8 @@
 #' rows fall into batches.)
 #'
 #' Metrics that do not depend on the size of the batches are computed in large ones, unless `steps` or `hooks` count
-#' batches. In other evaluations, many batches are computed in one run (`steps_per_run` of [run_config()]), unless a
-#' hook must see each. For data in memory, the graph of a canned model without functions of your own is kept for the
-#' next evaluation or prediction in this R session; it gets the weights of a newer checkpoint, and is built again when
+#' batches. For data in memory, the graph of a canned model without functions of your own is kept for the next
+#' evaluation or prediction in this R session; it gets the weights of a newer checkpoint, and is built again when
 #' anything else changes.
 #'
 #' An evaluation that takes longer than a second shows its progress. Ctrl-C ends it at once, without a result.
@@ -71,9 +70,10 @@ evaluate.tfdistribute_estimator <- function(
   cluster = NULL,
   ...
 ) {
-  if (missing(input_fn) || !takes_rows(input_fn)) {
-    check_call(input_fn = "Give a data frame, or an input that input_fn() makes.")
-  }
+  check_call(
+    input_fn = "Give a data frame, or an input that input_fn() makes.",
+    also = if (!missing(input_fn)) row_arguments(input_fn)
+  )
   simplify <- check_flag(simplify)
   arguments <- list(
     object = object,

@@ -13,12 +13,22 @@ category_dtypes <- c("string", "int32", "int64")
 #' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype; NULL for that of
 #'   `vocabulary_list`.
 #' @param default_value Index of the category that replaces values which are not listed, a whole number from 0; -1
-#'   ignores such values.
-#' @param num_oov_buckets Buckets for values that are not listed, a count. Requires `default_value = -1`.
+#'   ignores such values, as TensorFlow does by default. NULL (default) makes them an error; see "New values".
+#' @param num_oov_buckets Buckets for values that are not listed, a count. Requires `default_value = NULL` or -1.
 #' @inherit column_numeric return
+#' @section New values:
+#' A value that is not listed is an error, as a new level is in [predict.lm()], unless `default_value` or
+#' `num_oov_buckets` says what becomes of it. Rows in memory are checked before the first step; those of [input_csv()],
+#' [input_parquet()], [input_arrow()] and [input_generator()] when they are read, which may be in the middle of a
+#' training. Records, datasets, and features that a `transform` changes, are not checked: TensorFlow ignores a value
+#' there that is not listed.
+#' @section Missing values:
+#' To TensorFlow, `""` in a feature of strings and -1 in a feature of whole numbers are missing values. They belong to
+#' no category, even if they are listed, and are not an error.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: a category is listed twice, or both `default_value` and `num_oov_buckets` are given.
+#' * `tfdistribute_input_error`, when a verb runs: the data has a value that is not listed.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -28,7 +38,7 @@ column_categorical_with_vocabulary_list <- function(
   ...,
   vocabulary_list,
   dtype = NULL,
-  default_value = -1L,
+  default_value = NULL,
   num_oov_buckets = 0L
 ) {
   verb <- "column_categorical_with_vocabulary_list"
@@ -41,9 +51,9 @@ column_categorical_with_vocabulary_list <- function(
   names <- select_features(selections, verb, known)
   vocabulary_list <- check_vocabulary(vocabulary_list)
   dtype <- check_dtype(dtype, category_dtypes, null = TRUE)
-  default_value <- check_count(default_value, minimum = -1L)
+  default_value <- check_count(default_value, minimum = -1L, null = TRUE)
   num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
-  check_unlisted(default_value != -1L, num_oov_buckets)
+  check_unlisted(isTRUE(default_value >= 0L), num_oov_buckets)
   columns_of(names, function(name) {
     new_feature_column(
       "categorical_with_vocabulary_list",
@@ -84,6 +94,7 @@ unnamed_vocabulary <- function(selections) {
 #' @param default_value Index of the category that replaces values which are not in the file, a whole number; NULL
 #'   ignores such values.
 #' @inherit column_numeric return
+#' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error`: both `default_value` and `num_oov_buckets` are given.
@@ -141,6 +152,7 @@ column_categorical_with_vocabulary_file <- function(
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
 #' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
 #' @inherit column_numeric return
+#' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket>
 #' @seealso [feature_columns()], which lists all feature columns.
@@ -169,9 +181,13 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #'
 #' @inheritParams column_numeric
 #' @param num_buckets Number of categories, a count.
-#' @param default_value Category that replaces numbers out of range, a whole number; NULL makes training fail on them.
+#' @param default_value Category that replaces numbers out of range, a whole number; NULL makes them an error.
 #' @inherit column_numeric return
-#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @inheritSection column_categorical_with_vocabulary_list Missing values
+#' @section Errors:
+#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`, when a verb runs: the data has a number out of range. Rows in memory are checked before
+#'   the first step, others when they are read.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -204,7 +220,7 @@ check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
   if (!is_integer && !is_text) {
     abort_argument(categories, "strings or whole numbers, such as levels(x)", argument)
   }
-  categories <- if (is_integer) as.integer(categories) else enc2utf8(as.vector(categories))
+  categories <- if (is_integer) as.integer(categories) else as_utf8(categories, argument)
   twice <- anyDuplicated(categories)
   if (twice > 0) {
     abort_tfdistribute(

@@ -18,11 +18,17 @@
 #'   names or column names, such as the data frame. See [scoped_columns()].
 #' @param standardize With a formula and data: TRUE makes each numeric column `(x - mean(x)) / sd(x)`, with the mean and
 #'   the standard deviation of this data.
+#' @param new_levels With a formula and data: what becomes of levels and strings that this data does not have. `"error"`
+#'   (default), as in [predict.lm()], or `"ignore"`: they belong to no category, so that the indicators are zeros.
 #' @returns A list of class `tfdistribute_feature_columns`.
 #' @section From data:
 #' `feature_columns(y ~ ., data)` makes a column for each feature of the formula: [column_numeric()] for numbers and
 #' logical values, and [column_indicator()] of the levels for factors and strings. Dates and times are always
 #' standardized. The columns are plain values, and do not keep the data.
+#'
+#' A level or a string that this data does not have is an error in other data, as in [predict.lm()]; see "New values" in
+#' [column_categorical_with_vocabulary_list()]. A trained model ignores them if it is described again, with its
+#' `model_dir` and columns with `new_levels = "ignore"`.
 #' @section Names:
 #' Features may have any name ("petal length"), including letters outside ASCII. In the names of a model's variables,
 #' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
@@ -39,15 +45,21 @@
 #' feature_columns(starts_with("d") ~ column_numeric(), names = mtcars)
 #' feature_columns(Sepal.Length ~ ., iris, standardize = TRUE)
 #' @export
-feature_columns <- function(..., names = NULL, standardize = FALSE) {
+feature_columns <- function(
+  ...,
+  names = NULL,
+  standardize = FALSE,
+  new_levels = c("error", "ignore")
+) {
   standardize <- check_flag(standardize)
+  new_levels <- check_default_choice(new_levels, c("error", "ignore"))
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
   # Evaluated after the scope is set: tidyselect helpers in the arguments use it.
   parts <- rlang::list2(...)
   if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_data(parts[[2]])) {
-    return(columns_from_data(parts[[1]], parts[[2]], standardize = standardize))
+    return(columns_from_data(parts[[1]], parts[[2]], standardize, new_levels))
   }
   columns <- as_feature_columns(parts, "...")
   columns <- columns[!duplicated(unclass(columns))]

@@ -141,8 +141,9 @@ plain_labels <- function(x) {
   ifelse(is.na(x), NA, vapply(x, format, "", big.mark = ",", trim = TRUE, scientific = FALSE))
 }
 
-# Means of the medians of a twentieth of the values, and of fewer towards both ends: the first and the last value are
-# those of the data, and no value is outside the data that it stands for.
+# Means of the medians of a twentieth of the values. The windows become smaller towards the beginning, where a loss
+# falls steeply, so the first value is that of the data. At the end they lose their right half only, because a single
+# value would bend the line.
 running_median <- function(value) {
   half <- length(value) %/% 40
   running_value(running_value(value, half, stats::median), half %/% 2, mean)
@@ -153,8 +154,8 @@ running_value <- function(value, half, summary) {
   vapply(
     seq_along(value),
     function(at) {
-      reach <- min(half, at - 1, last - at)
-      summary(value[(at - reach):(at + reach)])
+      reach <- min(half, at - 1)
+      summary(value[(at - reach):min(at + reach, last)])
     },
     0
   )

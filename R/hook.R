@@ -138,7 +138,7 @@ check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
     abort_argument(value, "a tensor or the name of one", argument)
   }
-  enc2utf8(unname(value))
+  as_utf8(value, argument)
 }
 
 # Tensors with a name for each: the given one, the tensor's, or "tensor_1".

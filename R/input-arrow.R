@@ -1,29 +1,27 @@
 #' Describe examples in Arrow files
 #'
-#' Reads Arrow's file format, also called IPC or Feather 2. Streams and Feather 1 are not supported. The files are read
-#' piece by piece while a model trains; only the current record batches are in memory. Every row is read once per epoch,
-#' with any number of devices and workers. The files are not opened until a verb runs.
+#' Reads Arrow's file format, also called IPC or Feather 2, as [write_arrow()] and other programs write it.
+#' Uncompressed, it is the fastest input from disk. Streams and Feather 1 are not supported. The files are read piece by
+#' piece while a model trains; only the current record batches are in memory. Every row is read once per epoch, with any
+#' number of devices and workers. The files are not opened until a verb runs.
 #'
 #' **Record batches are the blocks** that are shuffled, see "Order and sharding of rows" in [input_parquet()]. Each is
-#' read whole, so memory use grows with the largest one.
+#' read whole, so memory use grows with the largest one. [write_arrow()] makes them about 2 MB large.
 #'
 #' @inheritParams input_parquet
+#' @param paths Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
+#'   `"data/part-*.arrow"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`. A directory without
+#'   an index means its files, in the order of their names, without those that begin with `.` or `_`.
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types
 #' @inheritSection input_parquet Errors
 #' @references <https://arrow.apache.org/docs/python/ipc.html>
-#' @seealso [input_parquet()], [input_csv()], [check_sharding()]
+#' @seealso [write_arrow()], [input_parquet()], [check_sharding()]
 #' @examples
 #' input_arrow(c("2023.feather", "2024.feather"), response = "price", types = list(zip = "string"))
 #'
 #' @examplesIf tfdistribute_available()
-#' # A file written through Python.
-#' path <- tempfile(fileext = ".feather")
-#' arrow <- reticulate::import("pyarrow")
-#' reticulate::import("pyarrow.feather")$write_feather(
-#'   arrow$table(list(wt = mtcars$wt, mpg = mtcars$mpg)),
-#'   path
-#' )
+#' path <- write_arrow(mtcars, tempfile())
 #' check_sharding(input_arrow(path, response = "mpg", batch_size = 8), 2)
 #' @export
 input_arrow <- function(

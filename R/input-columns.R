@@ -16,6 +16,8 @@ describe_column <- function(values, name, factors, is_response) {
   }
   if (type == "float") {
     check_magnitude(values, name, is_response)
+  } else if (type == "string") {
+    check_column_text(values, name)
   }
   list(
     name = enc2utf8(name),

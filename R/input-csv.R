@@ -75,7 +75,7 @@ input_csv <- function(
     seed = seed,
     weights = weights,
     transform = transform,
-    na = enc2utf8(na),
+    na = as_utf8(na, "na"),
     delimiter = delim,
     on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
   )

@@ -247,6 +247,19 @@ with_column_names <- function(data) {
 }
 
 check_column_names <- function(names, argument = "object") {
+  bad <- if (is.character(names)) first_not_text(names) else NA
+  if (!is.na(bad)) {
+    abort_not_text(
+      names[[bad]],
+      subject = "Column {bad} of `{argument}` has a name",
+      remedy = c(
+        "Convert the names from their encoding, for example from Latin-1: ",
+        "names(data) <- iconv(names(data), \"latin1\", \"UTF-8\")."
+      ),
+      kind = "input",
+      argument = argument
+    )
+  }
   problem <- if (is.null(names) || anyNA(names) || !all(nzchar(names))) {
     "Some columns of `{argument}` have no name."
   } else if (anyDuplicated(names) > 0) {

@@ -43,6 +43,49 @@ input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
   transformed_input(source, weights, transform)
 }
 
+# Datasets of the session. tfdatasets gives its own class; without it, input_fn.default() recognizes them.
+
+#' @rdname input_fn
+#' @export
+input_fn.tf_dataset <- function(
+  object,
+  features,
+  response = NULL,
+  weights = NULL,
+  transform = NULL,
+  ...
+) {
+  columns <- dataset_columns(object)
+  check_call(features = features_remedy(columns, columns))
+  features <- select_columns(rlang::enquo(features), columns, "features")
+  response <- select_response(rlang::enquo(response), columns)
+  weights <- select_response(rlang::enquo(weights), columns, "weights")
+  check_chosen(columns, features, response)
+  source <- new_description(
+    "input",
+    "serialized_dataset",
+    graph = call_backend(
+      "serialize_dataset",
+      dataset = object,
+      features = c(features, weights),
+      response = response
+    ),
+    features = c(features, weights),
+    response = response
+  )
+  transformed_input(source, weights, transform)
+}
+
+is_dataset <- function(x) {
+  inherits(x, "tensorflow.python.data.ops.dataset_ops.DatasetV2")
+}
+
+# A list with the names of the columns, from which they are selected as from a data frame.
+dataset_columns <- function(dataset) {
+  names <- as.character(unlist(call_backend("dataset_columns", dataset = dataset)))
+  rlang::set_names(as.list(names), names)
+}
+
 # The data argument of a verb as an input description.
 as_input <- function(x, argument = rlang::caller_arg(x)) {
   if (inherits(x, "tfdistribute_input")) {
@@ -52,11 +95,11 @@ as_input <- function(x, argument = rlang::caller_arg(x)) {
     check_dataset_function(x, argument)
     return(new_description("input", "dataset_function", `function` = x))
   }
-  abort_tfdistribute(
-    "input",
-    problem = "`{argument}` must be an input, not {show_kind(x)}.",
-    remedy = "Make one with input_fn(), or give a function that returns a tf.data.Dataset.",
-    argument = argument
+  abort_not_data(
+    x,
+    argument,
+    expected = "an input",
+    remedy = "Make one with input_fn(), or give a function that returns a tf.data.Dataset."
   )
 }
 
@@ -77,5 +120,14 @@ format.tfdistribute_dataset_function_input <- function(x, ...) {
   c(
     paste0("<input> function(", toString(formals), ")"),
     "  each of its batches is one replica's"
+  )
+}
+
+#' @export
+format.tfdistribute_serialized_dataset_input <- function(x, ...) {
+  c(
+    "<input> a dataset of batches, each over all replicas",
+    paste0("  features    ", toString(x$features)),
+    if (!is.null(x$response)) paste0("  response    ", x$response)
   )
 }

@@ -39,7 +39,6 @@ example_spec <- function(
   ...
 ) {
   check_call()
-  dtypes <- c("float32", "int64", "int32", "bool", "string")
   columns <- check_some_columns(feature_columns)
   response_type <- check_string(response_type)
   response <- check_not_read(check_string(response, null = TRUE), columns, "response")
@@ -49,7 +48,7 @@ example_spec <- function(
   spec <- vapply(features, function(name) common_dtype(name, read[names(read) == name]), "")
   added <- c(response_type, "float32")[c(!is.null(response), !is.null(weights))]
   names(added) <- c(response, weights)
-  unlist(check_record_columns(c(spec, added), dtypes, "response_type"))
+  unlist(check_record_columns(c(spec, added), "response_type"))
 }
 
 # Names of the features that columns read.

@@ -7,8 +7,8 @@
 #'
 #' @param object The examples, one per row: a data frame, a matrix with column names, or a named list of vectors and
 #'   arrays. Or a formula `response ~ feature + feature`, in which `.` means all other columns and `-` leaves one out
-#'   (`~ feature` without a response).
-#' @param data The data frame, matrix or list of a formula.
+#'   (`~ feature` without a response). Or a dataset of tfdatasets; see "Datasets".
+#' @param data The data frame, matrix, list or dataset of a formula.
 #' @param features Columns to use as features: bare names, strings, or tidyselect helpers such as `starts_with("x")`.
 #' @param response Column to learn, selected in the same way; NULL if there is none, as for predicting.
 #' @param batch_size Global batch: examples of one training step over all devices and workers, a count. Must be a
@@ -47,7 +47,8 @@
 #' | list of numeric vectors of equal length, or nested lists of numbers | the same, one element per example |
 #'
 #' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0: TensorFlow does not compute with them.
-#' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error.
+#' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error, and so
+#' does text that is marked as bytes or is not valid UTF-8: convert it with [iconv()].
 #' @section Factors:
 #' The model decides how it reads a factor. Columns with a vocabulary or hash buckets, crosses, the classes of canned
 #' classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions and Keras
@@ -60,6 +61,11 @@
 #' fewer rows are left than there are devices, they are added to the previous step. Padding with rows of weight zero was
 #' ruled out because every loss and metric would have to handle them; dropping, because evaluation would skip rows.
 #' (With parameter servers, workers train asynchronously, and each ends with its own rows.)
+#' @section Datasets:
+#' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets makes it, is stored as its graph.
+#' It can be saved and sent to other processes, where the files that it names must exist. Each of its batches is a global
+#' batch, which is divided over the replicas, and its rows stay in its own order. A dataset that calls functions of R
+#' while it is read needs [input_dataset()].
 #' @section Errors:
 #' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
 #'   values; the response is missing or also a feature; or the data has no rows or no features.
@@ -81,19 +87,18 @@ input_fn <- function(object, ...) {
 
 #' @export
 input_fn.default <- function(object, ...) {
-  abort_tfdistribute(
-    "input",
-    problem = c(
-      "`object` must be a data frame, a matrix, a named list or a formula, ",
-      "not {show_value(object)}."
-    ),
+  if (is_dataset(object)) {
+    return(input_fn.tf_dataset(object, ...))
+  }
+  abort_not_data(
+    object,
+    "object",
+    expected = "a data frame, a matrix, a named list or a formula",
     remedy = if (is.function(object) || is_python_object(object)) {
       "Give a function that returns a tf.data.Dataset to input_dataset(), or straight to the verb."
     } else {
       "Put the examples into a data frame, one per row."
-    },
-    argument = "object",
-    value = show_value(object)
+    }
   )
 }
 
@@ -138,7 +143,7 @@ new_in_memory_input <- function(
   names(columns) <- c(features, response)
   imputed <- check_impute(impute, data, columns, response)
   columns <- imputed$columns
-  check_missing(data, columns, response, imputed$values)
+  check_missing(data, columns, response, impute, names(imputed$values))
   check_weight_values(data, weights)
   source <- new_description(
     "input",
@@ -206,7 +211,7 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
   columns <- lapply(unname(x$columns), function(column) {
     fields <- lapply(column[c("name", "type", "shape", "levels", "as_labels")], as_wire)
     reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
-    c(fields, list(values = as_wire(reader)))
+    c(fields, list(values = guard_callback(reader, compared = FALSE)))
   })
   fields <- lapply(
     x[c("kind", "response", "batch_size", "num_epochs", "shuffle", "seed")],

@@ -7,8 +7,27 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
     abort_tfdistribute(
       "input",
       problem = "`data` was not given.",
-      remedy = "Give the data frame that holds the formula's columns: input_fn(y ~ x, data).",
+      remedy = "Give the data frame that holds the formula's columns as `data`.",
       argument = "data"
+    )
+  }
+  if (is_dataset(data)) {
+    read <- read_formula(object, dataset_columns(data), NULL)
+    return(input_fn(
+      data,
+      features = tidyselect::all_of(read$features),
+      response = tidyselect::all_of(read$response),
+      weights = {{ weights }},
+      ...
+    ))
+  }
+  if (!is_data(data)) {
+    abort_not_data(
+      data,
+      "data",
+      expected = "a data frame, a matrix or a named list",
+      remedy = "Put the examples into a data frame, one per row.",
+      formula = object
     )
   }
   if (any(c("features", "response") %in% ...names_of(...))) {

@@ -24,32 +24,79 @@ has_missing <- function(values) {
   anyNA(values, recursive = is.list(values))
 }
 
-check_missing <- function(data, columns, response, impute) {
-  unfilled <- Filter(
-    function(name) has_missing(input_column(data, name)),
-    setdiff(names(columns), names(impute))
-  )
+# `impute` is the user's argument, and `filled` names the features whose missing values it replaces.
+check_missing <- function(data, columns, response, impute, filled) {
+  unfilled <- incomplete(data, setdiff(names(columns), filled))
   if (length(unfilled) == 0) {
     return(invisible())
   }
-  counts <- vapply(unfilled, function(name) sum(missing_in(input_column(data, name))), numeric(1))
-  listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
   in_response <- response %in% unfilled
-  example <- columns[[unfilled[[1]]]]
-  abort_tfdistribute(
-    "input",
-    problem = "Missing values{if (any(in_response)) ', also in the response'}: {listed}.",
+  values <- c(impute_values(impute, filled), impute_examples(columns[unfilled], data))
+  is_median <- values == "\"median\""
+  if (length(filled) == 0 && all(is_median)) {
+    values[[1]] <- "0"
+    values <- values[1]
+  }
+  abort_missing(
+    data,
+    unfilled,
+    also = if (any(in_response)) ", also in the response",
     remedy = if (any(in_response)) {
       "Remove these rows, for example those where is.na({response})."
     } else {
       c(
         "Remove these rows, or give a value to take instead: ",
-        if (example$type %in% c("float", "integer")) "impute = \"median\", or ",
-        "impute = list(`{unfilled[[1]]}` = {impute_example(example)})."
+        if (all(is_median)) "impute = \"median\", or ",
+        "impute = list({toString(paste0('`', names(values), '` = ', values))})."
       )
-    },
+    }
+  )
+}
+
+# The names among `names` whose columns have missing values.
+incomplete <- function(data, names) {
+  Filter(function(name) has_missing(input_column(data, name)), names)
+}
+
+# `remedy` is a template that is evaluated by the caller.
+abort_missing <- function(data, unfilled, remedy, also = NULL, .envir = parent.frame()) {
+  counts <- vapply(unfilled, function(name) sum(missing_in(input_column(data, name))), numeric(1))
+  listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
+  remedy <- interpolate(remedy, .envir)
+  abort_tfdistribute(
+    "input",
+    problem = "Missing values{also}: {listed}.",
+    remedy = "{remedy}",
     argument = unfilled[[1]],
     value = listed
+  )
+}
+
+# What the user's `impute` has for features, as code.
+impute_values <- function(impute, features) {
+  values <- if (rlang::is_named(impute)) impute[features] else rep(list(impute), length(features))
+  vapply(rlang::set_names(values, features), impute_value, "")
+}
+
+impute_value <- function(value) {
+  value <- if (is.list(value)) value[[1]] else value
+  if (is.function(value)) "\"median\"" else deparse1(value)
+}
+
+# Values that fit columns with missing values, as code. A factor may be read as codes, but is filled by a label.
+impute_examples <- function(columns, data) {
+  vapply(
+    columns,
+    function(column) {
+      if (is.factor(input_column(data, column$name))) {
+        "\"unknown\""
+      } else if (column$type %in% c("float", "integer")) {
+        "\"median\""
+      } else {
+        impute_example(column)
+      }
+    },
+    ""
   )
 }
 
@@ -190,7 +237,7 @@ as_fill_value <- function(value, column, values) {
   }
   if (is.factor(values)) {
     label <- as.character(value)
-    return(if (is.character(value) || label %in% levels(values)) enc2utf8(label))
+    return(if (is.character(value) || label %in% levels(values)) as_utf8(label, "impute"))
   }
   plain_number <- is.numeric(value) && !is.object(value)
   fits <- switch(
@@ -210,7 +257,7 @@ as_stored <- function(value, type) {
   if (type == "integer" && is_whole(value)) {
     as.integer(value)
   } else if (type == "string") {
-    enc2utf8(value)
+    as_utf8(value, "impute")
   } else {
     value
   }

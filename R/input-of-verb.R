@@ -34,9 +34,15 @@ is_data <- function(x) {
   is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))
 }
 
-# TRUE if the verb's other arguments describe the data: a formula, a data frame or a matrix is given.
-takes_rows <- function(x) {
-  rlang::is_formula(x) || is_data(x)
+# The arguments of input_fn() that a verb has for a formula, a data frame or a matrix, which has its columns from the
+# training; none for anything else.
+row_arguments <- function(x) {
+  settings <- c(setdiff(names(formals(input_fn.data.frame)), c("object", "...")), "epochs")
+  if (rlang::is_formula(x)) {
+    c("data", settings)
+  } else if (is_data(x)) {
+    setdiff(settings, c("features", "response", "weights"))
+  }
 }
 
 # input_fn() with Keras's name for the passes over the rows.

@@ -27,7 +27,7 @@
 #' @section Types:
 #' Signed integers of up to 32 bits become int32, other integers int64, decimals and floating-point numbers float32,
 #' logicals int32, strings and dictionaries (R's factors) strings, dates days since 1970-01-01 as float32, timestamps
-#' seconds since then as float64, and fixed-size lists of numbers one row of a matrix. Every file must have the same
+#' seconds since then as float64, and fixed-size lists one row of a matrix. Every file must have the same
 #' types; the order of columns may differ. NULL and NaN are missing values. Numbers beyond 3.4e38 are an error, and
 #' those closer to 0 than 1.2e-38 become 0.
 #' @section Order and sharding of rows:
@@ -103,14 +103,12 @@ input_parquet <- function(
   )
 }
 
-# Describe a table in files of a `kind`. The arguments are the user's; those in `...` are checked.
-new_table_input <- function(
+# Describe rows in files of a `kind`. The arguments are the user's; those in `...` are checked.
+new_file_input <- function(
   kind,
   paths,
   response,
   features,
-  types,
-  impute,
   batch_size,
   num_epochs,
   shuffle,
@@ -133,8 +131,6 @@ new_table_input <- function(
     paths = ifelse(grepl("://", paths, fixed = TRUE), paths, path.expand(paths)),
     response = response,
     features = if (!is.null(features)) c(features, weights),
-    types = check_column_types(types),
-    impute = check_table_impute(impute, response),
     batch_size = check_count(batch_size),
     num_epochs = check_count(num_epochs, null = TRUE),
     shuffle = check_shuffle(shuffle),
@@ -142,6 +138,16 @@ new_table_input <- function(
     ...
   )
   transformed_input(source, weights, transform)
+}
+
+new_table_input <- function(kind, response, types, impute, ...) {
+  new_file_input(
+    kind,
+    response = response,
+    types = check_column_types(types),
+    impute = check_table_impute(impute, response),
+    ...
+  )
 }
 
 without_details <- function(message) {
@@ -197,7 +203,13 @@ check_table_impute <- function(impute, response) {
     )
   }
   lapply(as.list(impute), function(value) {
-    if (is.numeric(value) || inherits(value, c("Date", "POSIXct"))) as.double(value) else value
+    if (is.character(value)) {
+      as_utf8(value, "impute")
+    } else if (is.numeric(value) || inherits(value, c("Date", "POSIXct"))) {
+      as.double(value)
+    } else {
+      value
+    }
   })
 }
 

@@ -25,7 +25,11 @@ column_reader <- function(data, column, fill_value = NULL, collect = new_garbage
       is.null(dim(values)) &&
       is.null(fill_value) &&
       !is.matrix(data)
-    if (in_place) list(address = rlang::obj_address(values), array = as_array) else as_array()
+    if (in_place) {
+      list(address = rlang::obj_address(values), array = guard_callback(as_array, compared = FALSE))
+    } else {
+      as_array()
+    }
   }
 }
 

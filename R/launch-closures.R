@@ -5,7 +5,8 @@
 # Variables of the global environment are saved in the same way.
 
 # Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
-# (names); `globals`, names of variables of the global environment; and `large`, names of objects larger than 100 MB.
+# (names); `globals`, names of variables of the global environment; `large`, names of objects larger than 100 MB; and
+# `options`, the places where options are used, by their names.
 # Raises an argument error for Python objects other than modules, external pointers, weak references and connections,
 # which says for what `purpose` they were refused.
 find_captures <- function(values, purpose = "sent to the processes of a cluster") {
@@ -13,11 +14,12 @@ find_captures <- function(values, purpose = "sent to the processes of a cluster"
   state$frames <- list()
   state$globals <- character()
   state$large <- character()
+  state$options <- list()
   state$seen <- list()
   for (name in names(values)) {
     walk_value(values[[name]], list(root = name, purpose = purpose), state)
   }
-  list(frames = state$frames, globals = state$globals, large = state$large)
+  mget(c("frames", "globals", "large", "options"), envir = state)
 }
 
 # Attributes that are not walked. Those of data.table and readr are pointers that other processes do not need.
@@ -34,21 +36,6 @@ skipped_attributes <- c(
   "problems"
 )
 
-# Functions that read variables whose names are not in the code.
-dynamic_functions <- c(
-  "as.environment",
-  "dynGet",
-  "environment",
-  "eval",
-  "exists",
-  "get",
-  "get0",
-  "ls",
-  "mget",
-  "parent.frame",
-  "sys.function"
-)
-
 # `place` is where the value was found: `root`, an argument of the user's call; `used`, a variable of a function; and
 # `through`, the variable that holds this function. `purpose` is for errors.
 walk_value <- function(value, place, state) {
@@ -57,6 +44,7 @@ walk_value <- function(value, place, state) {
     return(invisible())
   }
   if (is.function(value)) {
+    add_options(value, place, state)
     walk_code(names_used_by(value), environment(value), place, state)
   } else if (inherits(value, "formula")) {
     walk_code(all.vars(value), environment(value), place, state)
@@ -70,18 +58,6 @@ walk_value <- function(value, place, state) {
   for (name in setdiff(names(attributes(value)), skipped_attributes)) {
     walk_value(attr(value, name, exact = TRUE), step_into(place, paste0("@", name)), state)
   }
-}
-
-# Functions and environments can contain themselves, so each is walked once.
-is_seen <- function(value, state) {
-  if (!is.function(value) && !is.environment(value)) {
-    return(FALSE)
-  }
-  address <- rlang::obj_address(value)
-  seen <- !is.null(state$seen[[address]])
-  # Keeping the object prevents the reuse of its address.
-  state$seen[[address]] <- list(value)
-  seen
 }
 
 # Walk the variables that code uses. `home` is the environment in which it looks them up.
@@ -105,49 +81,6 @@ walk_code <- function(names, home, place, state) {
   if ("..." %in% names) {
     add_dots(home, place, state)
   }
-}
-
-names_used_by <- function(callback) {
-  used <- tryCatch(
-    suppressWarnings(codetools::findGlobals(callback, merge = TRUE)),
-    error = function(error) all.names(body(callback))
-  )
-  # codetools does not report a `...` of an enclosing function.
-  uses_outer_dots <- "..." %in% all.names(body(callback)) && !"..." %in% names(formals(callback))
-  c(used, if (uses_outer_dots) "...")
-}
-
-# An environment and its parents, up to the first that exists in every process.
-frames_of <- function(environment) {
-  frames <- list()
-  while (!is_in_every_process(environment)) {
-    frames <- c(frames, list(environment))
-    environment <- parent.env(environment)
-  }
-  frames
-}
-
-is_in_every_process <- function(environment) {
-  identical(environment, globalenv()) ||
-    identical(environment, baseenv()) ||
-    identical(environment, emptyenv()) ||
-    isNamespace(environment) ||
-    grepl("^(package|imports):", attr(environment, "name") %||% "")
-}
-
-# The environment that has a variable; NULL if the variable exists in every process, or nowhere.
-find_variable <- function(name, environment) {
-  while (!identical(environment, emptyenv())) {
-    if (exists(name, envir = environment, inherits = FALSE)) {
-      is_everywhere <- is_in_every_process(environment) && !identical(environment, globalenv())
-      return(if (!is_everywhere) environment)
-    }
-    if (isNamespace(environment)) {
-      return(NULL)
-    }
-    environment <- parent.env(environment)
-  }
-  NULL
 }
 
 walk_variable <- function(name, environment, place, state) {
@@ -211,14 +144,22 @@ add_dots <- function(environment, place, state) {
   }
 }
 
+# Note the options that a function of the user reads by their names.
+add_options <- function(callback, place, state) {
+  home <- environment(callback) %||% baseenv()
+  if (is_in_every_process(home) && !identical(home, globalenv())) {
+    return(invisible())
+  }
+  calls <- c(calls_to("getOption", formals(callback)), calls_to("getOption", body(callback)))
+  for (name in unlist(lapply(calls, function(call) Filter(is.character, as.list(call)[2])))) {
+    state$options[[name]] <- state$options[[name]] %||% place
+  }
+}
+
 add_large <- function(value, name, state) {
   if (!is.function(value) && as.double(utils::object.size(value)) > 100e6) {
     state$large <- union(state$large, name)
   }
-}
-
-dots_of <- function(environment) {
-  eval(quote(list(...)), environment)
 }
 
 # The value of a variable, after forcing its promise; the empty symbol for a missing argument.

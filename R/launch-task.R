@@ -2,7 +2,9 @@
 
 # Write a verb and its arguments, including the estimator as `object`. Returns the path of the file.
 write_task <- function(directory, verb, arguments) {
-  captures <- find_captures(user_arguments(arguments))
+  shared <- shared_options()
+  captures <- find_captures(c(user_arguments(arguments), list("options()" = shared)))
+  note_unsent_options(captures$options)
   for (name in captures$large) {
     cli::cli_inform(c(
       i = paste0(
@@ -15,7 +17,7 @@ write_task <- function(directory, verb, arguments) {
     verb = verb,
     arguments = arguments,
     packages = attached_packages(),
-    options = shared_options(),
+    options = shared,
     seed = session_seed()
   )
   path <- task_file(directory)
@@ -66,12 +68,6 @@ placeholder_writer <- function(frames) {
 attached_packages <- function() {
   attached <- sub("^package:", "", grep("^package:", search(), value = TRUE))
   rev(setdiff(attached, "base"))
-}
-
-shared_options <- function() {
-  names <- c("OutDec", "contrasts", "digits", "encoding", "stringsAsFactors", "warn")
-  own <- grep("^tfdistribute[.]", names(options()), value = TRUE)
-  options()[intersect(c(names, own), names(options()))]
 }
 
 # All tasks start with the same random numbers, so batches that R code draws are the same in every task.

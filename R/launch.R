@@ -7,10 +7,18 @@
 #' [kubernetes_cluster()] and [vertex_cluster()].
 #'
 #' @section What the processes get:
-#' The description of the model, its functions with the variables that they use, the attached packages, the state of the
-#' random number generator, and this session's Python and package libraries. Profiles (`.Rprofile`) are not read. The
+#' The description of the model, its functions with the variables that they use, the attached packages, the [options()]
+#' of this session, the state of the random number generator, and this session's Python and package libraries. Profiles
+#' (`.Rprofile`) are not read. The
 #' data of [input_fn()] is written once to a file that all processes share. Python objects, connections and external
 #' pointers cannot be sent: a function must create its own. Python modules are imported again.
+#'
+#' Options are not sent if they say how this session runs: its programs and windows (such as `device`, `editor` and
+#' `browser`), its console, editor or document (`rstudio.*`, `knitr.*`), the text that it shows (`width`, `prompt`,
+#' `cli.*`), its errors (`error`, `rlang_*`), the cores of this machine (`mc.cores`, `Ncpus`), and the packages that it
+#' installs (`repos`, `download.file.*`). Neither are options whose names say that they hold a secret, such as a token
+#' or a password, nor values that hold environments, connections, external pointers or Python objects. A message names
+#' such an option if a function that is sent reads it with `getOption()`.
 #' @section While it trains:
 #' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes end within ten seconds. The job also
 #' ends with this session, unless it is one of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its

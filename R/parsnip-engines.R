@@ -14,13 +14,10 @@ parsnip_arguments <- list(
   multinom_reg = "penalty"
 )
 
-# Used unless the user gives them: a multilayer perceptron has a hidden layer, as with parsnip's other engines.
-parsnip_defaults <- list(mlp = list(hidden_units = 5L))
-
 register_parsnip_engines <- function() {
   for (model in names(parsnip_modes)) {
     for (mode in parsnip_modes[[model]]) {
-      register_parsnip_mode(model, mode, parsnip_defaults[[model]] %||% list())
+      register_parsnip_mode(model, mode)
     }
     for (argument in parsnip_arguments[[model]]) {
       parsnip::set_model_arg(
@@ -35,7 +32,7 @@ register_parsnip_engines <- function() {
   }
 }
 
-register_parsnip_mode <- function(model, mode, defaults) {
+register_parsnip_mode <- function(model, mode) {
   engine <- "tfdistribute"
   parsnip::set_model_engine(model, mode, engine)
   parsnip::set_dependency(model, engine, pkg = engine, mode = mode)
@@ -46,8 +43,9 @@ register_parsnip_mode <- function(model, mode, defaults) {
     value = list(
       interface = "data.frame",
       protect = c("x", "y", "weights"),
-      func = c(pkg = engine, fun = "tfdistribute_fit"),
-      defaults = defaults
+      func = c(pkg = engine, fun = if (model == "mlp") "tfdistribute_mlp" else "tfdistribute_fit"),
+      # parsnip adds defaults to arguments of the model, instead of replacing them. Defaults are those of the functions.
+      defaults = list()
     )
   )
   # Feature columns make the indicators of factors.

@@ -2,16 +2,18 @@
 
 #' Fit a model to predictors and an outcome
 #'
-#' The function behind `parsnip::set_engine("tfdistribute")` for `mlp()`, `linear_reg()`, `logistic_reg()` and
-#' `multinom_reg()`. It makes the feature columns, trains, and keeps the trained model in the result, so that it
-#' survives `saveRDS()`, other sessions and other machines. The engine is registered when parsnip is loaded.
+#' The functions behind `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`, and
+#' `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and `multinom_reg()`. They make the feature columns, train,
+#' and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines. The
+#' engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
 #'   standard deviation; factors and strings become indicators of all their labels, so dummy variables are not
 #'   needed. A label that was not in the training data counts as none of them.
 #' @param y Outcome: numbers for regression (standardized while training), a factor for classification.
 #' @param weights A weight for each row: numbers; NULL for equal weights.
-#' @param hidden_units Units of the hidden layers, counts; NULL for a linear model.
+#' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default, as
+#'   parsnip's other engines for `mlp()` do. NULL (default of `tfdistribute_fit()`) for a linear model.
 #' @param epochs Passes over the data, a count. NULL (default) for at least 20, and as many as give 2000 steps for a
 #'   linear model, and 500 for others.
 #' @param dropout Share of units that are dropped while training, a number below 1, or NULL.
@@ -27,7 +29,7 @@
 #' @param model_dir Directory in which every fit makes a directory of its own, for TensorBoard; NULL keeps none.
 #' @param seed Seed of the initial weights and of the order of the rows, a whole number. The default follows
 #'   `set.seed()`.
-#' @param ... Must be empty.
+#' @param ... Must be empty; `tfdistribute_mlp()` takes the other arguments of `tfdistribute_fit()`.
 #' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_model], `levels`,
 #'   `center` and `scale` of the outcome, the `predictors`, and the `history` as a data frame. `predict(object,
 #'   new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`) or a tibble with a column per level
@@ -37,6 +39,7 @@
 #' is within one per cent of the least-squares solution; predictors that are nearly collinear need more `epochs`.
 #' @section Errors:
 #' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`: a value is missing. `recipes::step_impute_median()` and other steps replace values.
 #' * Those of [train()].
 #' @references <https://www.tidymodels.org/learn/develop/models/>
 #' @seealso `vignette("tidymodels")`
@@ -63,6 +66,7 @@ tfdistribute_fit <- function(
 ) {
   check_call()
   x <- check_predictors(x)
+  check_complete(x)
   y <- check_outcome(y, nrow(x))
   weights <- check_row_weights(weights, nrow(x))
   hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
@@ -124,23 +128,29 @@ tfdistribute_fit <- function(
   )
 }
 
+#' @rdname tfdistribute_fit
+#' @export
+tfdistribute_mlp <- function(x, y, ..., hidden_units = 5L) {
+  tfdistribute_fit(x, y, ..., hidden_units = check_counts(hidden_units))
+}
+
 outcome_name <- ".outcome"
 weights_name <- ".weights"
 
-check_predictors <- function(x) {
+check_predictors <- function(x, argument = "x") {
   if (!is.data.frame(x) && !is.matrix(x)) {
-    abort_argument(x, "a data frame, or a matrix with column names")
+    abort_argument(x, "a data frame, or a matrix with column names", argument = argument)
   }
   if (is.matrix(x) && is.null(colnames(x))) {
     abort_tfdistribute(
       "argument",
-      problem = "`x` is a matrix without column names.",
+      problem = "`{argument}` is a matrix without column names.",
       remedy = "Name its columns.",
-      argument = "x"
+      argument = argument
     )
   }
   if (nrow(x) == 0 || ncol(x) == 0) {
-    abort_argument(x, "a data frame with rows and columns")
+    abort_argument(x, "a data frame with rows and columns", argument = argument)
   }
   as.data.frame(x, stringsAsFactors = FALSE)
 }
@@ -150,7 +160,34 @@ check_outcome <- function(y, rows) {
   if (!is_outcome || length(y) != rows) {
     abort_argument(y, "numbers or a factor, one for each of the {rows} row{?s} of `x`")
   }
+  missing <- sum(missing_in(y))
+  if (missing > 0) {
+    abort_tfdistribute(
+      "input",
+      problem = "`y` has {missing} missing value{?s}.",
+      remedy = "Remove these rows, for example with step_naomit(all_outcomes(), skip = TRUE) in a recipe.",
+      argument = "y"
+    )
+  }
   y
+}
+
+# Recipes replace missing values; the engine has no argument that does. Workflows turn labels that training did not have
+# into missing values.
+check_complete <- function(rows) {
+  unfilled <- incomplete(rows, names(rows))
+  if (length(unfilled) == 0) {
+    return(invisible())
+  }
+  abort_missing(
+    rows,
+    unfilled,
+    remedy = c(
+      "Remove these rows, or replace the values in a recipe, for example with ",
+      "{if (is.numeric(rows[[unfilled[[1]]]])) 'step_impute_median' else 'step_unknown'}",
+      "(`{unfilled[[1]]}`)."
+    )
+  )
 }
 
 check_row_weights <- function(weights, rows) {
@@ -179,7 +216,11 @@ outcome_values <- function(y) {
 
 # Fits of one directory would continue each other.
 fit_directory <- function(parent) {
-  if (is.null(parent)) tempfile("tfdistribute-model-") else tempfile("fit-", absolute_path(parent))
+  if (is.null(parent)) {
+    return(tempfile("tfdistribute-model-"))
+  }
+  # tempfile() refuses a long path with an error of its own.
+  file.path(absolute_path(parent), basename(tempfile("fit-")))
 }
 
 engine_optimizer <- function(learn_rate, penalty, decay_steps) {
@@ -227,7 +268,8 @@ engine_model <- function(
 predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   types <- if (is.null(object$levels)) "numeric" else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
-  new_data <- as.data.frame(check_predictors(new_data), stringsAsFactors = FALSE)
+  new_data <- check_predictors(new_data, "new_data")
+  check_complete(new_data[intersect(object$predictors, names(new_data))])
   found <- stats::predict(
     restored_model(object),
     input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors))

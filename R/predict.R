@@ -60,9 +60,10 @@ predict.tfdistribute_estimator <- function(
   if (missing(input_fn) && !is.null(newdata)) {
     input_fn <- newdata
   }
-  if (missing(input_fn) || !takes_rows(input_fn)) {
-    check_call(input_fn = "Give `newdata`, or an input that input_fn() makes.")
-  }
+  check_call(
+    input_fn = "Give `newdata`, or an input that input_fn() makes.",
+    also = if (!missing(input_fn)) row_arguments(input_fn)
+  )
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
   # The default names the outputs of canned models; models with other outputs must not fail on it.

@@ -9,6 +9,7 @@ the$callback_error <- NULL
 the$callback_trace <- NULL
 the$kept_warnings <- list()
 the$restored_model <- NULL
+the$trained_directories <- character()
 
 # Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.
@@ -21,7 +22,7 @@ call_backend <- function(.function, ...) {
   # Python handles Ctrl-C here. R would notice it in functions that reticulate calls in between, where its condition is
   # lost.
   answer <- suspendInterrupts({
-    answer <- bridge$call(.function, arguments, Sys.getenv(tf_config_variable))
+    answer <- bridge$call(.function, arguments, Sys.getenv(tf_config_variable), passes_off())
     if (!is.null(answer$interrupt)) {
       forget_interrupt()
     }
@@ -37,51 +38,9 @@ call_backend <- function(.function, ...) {
   answer$value
 }
 
-# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it before the verb has said what it
-# left, or in the user's next call.
-forget_interrupt <- function() {
-  tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(interrupt) NULL)
-  invisible()
-}
-
-# A warning that R raises in a callback from Python does not reach the user's handlers: it is kept until the call ends.
-keep_warning <- function(warning) {
-  the$kept_warnings <- c(the$kept_warnings, list(warning))
-}
-
-raise_kept_warnings <- function() {
-  kept <- the$kept_warnings
-  the$kept_warnings <- list()
-  for (warning in kept) {
-    rlang::cnd_signal(warning)
-  }
-}
-
-raise_python_error <- function(error) {
-  parent <- the$callback_error
-  trace <- the$callback_trace
-  the$callback_error <- NULL
-  the$callback_trace <- NULL
-  if (!is.null(parent)) {
-    came_back <- grepl(error$problem, conditionMessage(parent), fixed = TRUE)
-    if (error$kind != "callback" && came_back) {
-      # An error of this package, which came back through R.
-      parent <- NULL
-    } else {
-      # The parent tells it.
-      error$problem <- sub(paste0(": ", conditionMessage(parent)), ".", error$problem, fixed = TRUE)
-    }
-  }
-  abort_tfdistribute(
-    error$kind,
-    problem = "{error$problem}",
-    remedy = if (!is.null(error$remedy)) "{error$remedy}",
-    argument = error$argument,
-    value = error$value,
-    parent = parent,
-    traceback = error$traceback,
-    trace = trace
-  )
+# Passes over a training step that are switched off, as text.
+passes_off <- function() {
+  paste(getOption("tfdistribute.passes", Sys.getenv("TFDISTRIBUTE_PASSES")), collapse = ",")
 }
 
 # The bridge module, imported on first use. Tests replace `the$bridge`.
@@ -104,6 +63,26 @@ delayed_tensorflow <- function() {
   )
 }
 
+# R's packages tensorflow, keras and keras3 import TensorFlow themselves. It is prepared when they have done so; if a
+# part of it is missing, the first verb reports that.
+prepare_tensorflow_of_others <- function() {
+  prepare <- function(...) {
+    tryCatch(call_backend("prepare_tensorflow"), error = function(error) NULL)
+  }
+  if (
+    reticulate::py_available() && reticulate::py_eval("'tensorflow' in __import__('sys').modules")
+  ) {
+    prepare()
+  } else {
+    setHook("reticulate::tensorflow::load", prepare)
+  }
+}
+
+# Change the classes that R gives to Python objects.
+filter_classes <- function(filter) {
+  reticulate::register_class_filter(filter)
+}
+
 import_bridge <- function() {
   path <- system.file("python", package = "tfdistribute", mustWork = TRUE)
   prefer_own_environment()
@@ -111,20 +90,11 @@ import_bridge <- function() {
   tryCatch(
     {
       bridge <- reticulate::import_from_path("tfdistribute.bridge", path = path)
-      bridge$start(hooked_modules)
+      bridge$start()
       bridge
     },
     error = abort_no_python
   )
-}
-
-# Which of these Python modules R has hooks for, registered with reticulate's py_register_load_hook().
-hooked_modules <- function(names) {
-  if (isTRUE(getOption("reticulate.logModuleLoad"))) {
-    return(as.list(names))
-  }
-  hooks <- paste("reticulate", names, "load", sep = "::")
-  as.list(names[vapply(hooks, function(hook) length(getHook(hook)) > 0, NA)])
 }
 
 # A forked R has Python's memory but not its threads, or TensorFlow's: the first step would wait for them for ever.
@@ -171,13 +141,14 @@ as_wire.default <- function(x) {
     return(guard_callback(x))
   }
   if (is.list(x)) {
-    return(lapply(unclass_list(x), as_wire))
+    wires <- lapply(unclass_list(x), as_wire)
+    return(if (is.null(names(x))) wires else rlang::set_names(wires, as_utf8(names(x), "names")))
   }
   if (is.factor(x)) {
     x <- as.character(x)
   }
   if (is.character(x)) {
-    x <- enc2utf8(x)
+    x <- as_utf8(x, "text for Python")
   }
   x <- as.vector(x)
   if (length(x) == 1) x else as.list(x)

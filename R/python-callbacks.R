@@ -2,7 +2,8 @@
 
 # An R error would lose its class and data on its way through TensorFlow. So it is kept here, Python raises
 # CallbackError, and the kept condition becomes the parent. Its backtrace must be taken while the stack exists.
-guard_callback <- function(callback) {
+# Tasks compare the code of functions, unless they only read data.
+guard_callback <- function(callback, compared = TRUE) {
   force(callback)
   guarded <- function(...) {
     frame <- environment()
@@ -10,27 +11,28 @@ guard_callback <- function(callback) {
     the$absent_feature <- NULL
     tryCatch(
       withCallingHandlers(
-        list(value = allowInterrupts(callback(...))),
+        value_for_python(list(value = allowInterrupts(callback(...)))),
         error = function(error) keep_callback_error(error, frame),
         interrupt = function(interrupt) show_calls()
       ),
       error = function(error) {
         the$callback_error <- the$callback_error %||% error
-        list(
-          error = conditionMessage(error),
-          place = the$callback_place,
+        value_for_python(list(
+          error = shown_as_utf8(conditionMessage(error)),
+          place = shown_as_utf8(the$callback_place),
           has_remedy = !is.null(error$remedy),
           absent = the$absent_feature,
-          traceback = trace_text(the$callback_trace)
-        )
+          traceback = shown_as_utf8(trace_text(the$callback_trace))
+        ))
       },
       # R notices Ctrl-C while R code runs, and tells Python.
       interrupt = function(interrupt) list(interrupt = TRUE)
     )
   }
   list(
-    call = python_value(guarded, convert = TRUE),
-    formals = as.list(names(formals(args(callback))))
+    call = value_for_python(guarded),
+    formals = as.list(names(formals(args(callback)))),
+    code = if (compared) value_for_python(function() code_for_python(callback))
   )
 }
 
@@ -39,6 +41,7 @@ keep_callback_error <- function(error, frame) {
   if (!is.null(the$callback_error)) {
     return(invisible())
   }
+  error$message <- shown_as_utf8(error$message)
   the$callback_error <- error
   # rlang shows the last branch of a backtrace: it must end at the error, not in this handler.
   last <- sys.nframe() - 2
@@ -53,6 +56,16 @@ keep_callback_error <- function(error, frame) {
   bottom <- sys.frame(last)
   the$callback_trace <- error$trace %||%
     tryCatch(rlang::trace_back(top = frame, bottom = bottom), error = function(error) NULL)
+}
+
+code_for_python <- function(callback) {
+  tryCatch(value_for_python(code_of_function(callback)), error = function(error) NULL)
+}
+
+# A value as a Python object. A callback converts what it returns: if that fails in reticulate, after the callback, R's
+# error jumps over the frames of Python that called it, and R ends.
+value_for_python <- function(value) {
+  python_value(value, convert = TRUE)
 }
 
 # The number of a frame.

@@ -146,7 +146,7 @@ run_config <- function(
     list(
       train_distribute = check_strategy(train_distribute),
       eval_distribute = check_strategy(eval_distribute),
-      model_dir = check_path(model_dir),
+      model_dir = check_directory(check_path(model_dir), "model_dir"),
       tf_random_seed = check_count(tf_random_seed, minimum = -.Machine$integer.max, null = TRUE),
       save_summary_steps = check_steps(save_summary_steps, minimum = 0L),
       save_checkpoints_steps = check_count(save_checkpoints_steps, minimum = 0L, null = TRUE),

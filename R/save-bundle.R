@@ -7,7 +7,8 @@
 #' `bundle::bundle()` puts a trained model into one R value that survives `saveRDS()` and other processes, with its
 #' checkpoint; `bundle::unbundle()` restores the model. It is [save_model()] in memory. With these methods,
 #' `vetiver::vetiver_model()` takes an estimator: vetiver pins the bundle, and its API predicts from rows with the
-#' features that the model was trained on.
+#' features that the model was trained on. Rows that the model cannot use, such as rows with a missing value, are
+#' answered with status 400 and the reason.
 #'
 #' @param x,model A trained estimator, such as [dnn_regressor()] makes.
 #' @param metadata A list: the metadata of the model in vetiver.
@@ -113,9 +114,27 @@ handler_predict.tfdistribute_estimator <- function(vetiver_model, ...) {
   force(vetiver_model)
   # vetiver called it ptype before version 0.2.
   prototype <- vetiver_model$prototype %||% vetiver_model$ptype
-  function(req) {
-    rows <- vetiver::vetiver_type_convert(req$body, prototype)
-    stats::predict(vetiver_model$model, newdata = as.data.frame(rows), ...)
+  function(req, res) {
+    tryCatch(
+      {
+        rows <- rows_of_request(req$body, prototype)
+        stats::predict(vetiver_model$model, newdata = rows, ...)
+      },
+      tfdistribute_input_error = function(error) {
+        res$status <- 400L
+        list(error = "400 - Bad request", message = error$problem)
+      }
+    )
   }
+}
+
+# The data frame of a request; everything that is not one is a mistake of the client.
+rows_of_request <- function(body, prototype) {
+  tryCatch(
+    as.data.frame(vetiver::vetiver_type_convert(body, prototype)),
+    error = function(error) {
+      abort_tfdistribute("input", problem = "{root_message(error)}", parent = error)
+    }
+  )
 }
 # nolint end

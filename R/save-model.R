@@ -16,7 +16,9 @@
 #'   programs on your machine.
 #' @param ... Must be empty.
 #' @returns `save_model()`: invisibly, `path`. `load_model()`: the estimator. Its class and fields are those that were
-#'   saved, apart from `model_dir`, and from `warm_start_from`, which a trained model no longer needs.
+#'   saved, apart from `model_dir`, from `warm_start_from`, which a trained model no longer needs, and from the
+#'   `cluster` of its configuration, which belongs to the machine that trained it. Set `model$config$cluster` to train
+#'   with several processes again.
 #'
 #' @section What the file holds:
 #' A ZIP archive, without pickles. Its first member, `tfdistribute.json`, holds the version of the format, the
@@ -25,15 +27,18 @@
 #' its losses and evaluations, vocabulary files, and the file of a Keras model.
 #'
 #' `load_model()` verifies the archive before it writes anything. It refuses names that would leave the directory,
-#' links, compressed members, members that the list does not name, other sizes, and checkpoints that do not match
-#' their checksums.
+#' links, compressed members, members that the list does not name or the model does not need, other sizes, and members
+#' and checkpoints that do not match their checksums. A model reads files only from the archive: a path elsewhere is
+#' refused.
 #' @section Code in files:
-#' A model of numbers, categories and named settings holds no code, and loading it runs none. Two kinds hold code, and
-#' need `trusted = TRUE`:
+#' A model of numbers, categories and named settings holds no code, and loading or using it runs none. `load_model()`
+#' decides this from each field of the description, and refuses everything else unless `trusted = TRUE`:
 #' * R functions: the model function of [estimator()] and [training_loop()], the function of a Keras model, and
 #'   `normalizer_fn`, `activation_fn` and the like. They are saved by R's own serialisation, with the variables that
 #'   they use, and loading them can run code at once.
-#' * Keras's own files (`.keras`, `.h5`, SavedModels). Their layers can be code.
+#' * Models of Keras (`.keras`, `.h5`, SavedModels). Their layers can be code.
+#' * Clusters, which name hosts, programs, their options and lines of shell, and checkpoints outside of the archive.
+#'   `save_model()` writes no cluster.
 #'
 #' Packages that the functions use are not in the file: attach them before you use the model. Python objects cannot be
 #' saved.
@@ -41,8 +46,8 @@
 #' * `tfdistribute_argument_error`: the file exists, cannot be read or cannot be written; or the model holds a Python
 #'   object.
 #' * `tfdistribute_model_directory_error`: the model has not been trained, or `model_dir` is not empty.
-#' * `tfdistribute_model_error`: the file is not a model file, is damaged, was written by a newer version, or holds
-#'   code and is not trusted.
+#' * `tfdistribute_model_error`: a file that the model needs does not exist; or the file is not a model file, is
+#'   damaged, was written by a newer version, or holds code and is not trusted.
 #' * `tfdistribute_backend_error`: nothing installed reads the scheme of `path` or `model_dir`.
 #' @references Format of the archive: <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>
 #' @seealso [export_savedmodel()] for TensorFlow Serving, [export_keras_model()], [bundle.tfdistribute_estimator()]
@@ -60,7 +65,7 @@ save_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, 
   # A trained model continues from its own checkpoint, in whatever directory that will be.
   kept <- object
   if (!is.null(object$config)) {
-    kept["config"] <- list(without_model_dir(object$config))
+    kept["config"] <- list(without_places(object$config))
   }
   kept["warm_start_from"] <- if ("warm_start_from" %in% names(object)) list(NULL)
   encoded <- encode_description(kept)
@@ -88,7 +93,7 @@ save_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, 
 #' @export
 load_model <- function(path, model_dir = NULL, trusted = FALSE, ...) {
   check_call()
-  wanted <- absolute_path(check_string(model_dir, null = TRUE))
+  wanted <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
   path <- path.expand(check_string(path))
   trusted <- check_flag(trusted)
   is_remote <- !is.null(wanted) && is_remote_path(wanted)
@@ -100,12 +105,18 @@ load_model <- function(path, model_dir = NULL, trusted = FALSE, ...) {
   files <- as.character(unlist(answer$files))
   model <- tryCatch(
     {
-      code <- if (code_file %in% files) read_code(file.path(directory, code_file))
+      code <- if (trusted && code_file %in% files) read_code(file.path(directory, code_file))
       decode_description(answer$description, directory, files, code)
     },
     error = function(error) abort_no_description(path, error)
   )
-  call_backend("check_model", estimator = model)
+  call_backend(
+    "check_model",
+    estimator = model,
+    path = path,
+    files = as.list(files),
+    trusted = trusted
+  )
   if (is_remote) {
     call_backend("load_model", path = path, model_dir = wanted, trusted = trusted)
     model <- decode_description(answer$description, wanted, files, code)
@@ -124,8 +135,9 @@ own_versions <- function() {
   )
 }
 
-without_model_dir <- function(config) {
-  config["model_dir"] <- list(NULL)
+# Where a model trains belongs to a machine, and can run programs there.
+without_places <- function(config) {
+  config[c("model_dir", "cluster")] <- list(NULL)
   config
 }
 

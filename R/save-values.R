@@ -1,8 +1,14 @@
 # Descriptions as trees of plain values, which JSON can hold without loss, and what they refer to: files, and R values
 # that are not plain, such as functions.
 
-# Fields that are paths of files, by the kind of the description that has them.
+# Fields that are paths of files, by the kind of the description that has them: FILES of bridge/code_fields.py.
 file_fields <- c(categorical_with_vocabulary_file = "vocabulary_file", keras = "path")
+
+# The classes of what a model consists of. Methods of other classes could read files or call functions.
+model_classes <- paste0(
+  "^tf_estimator$|^tfdistribute_([a-z0-9_]+_)?",
+  "(estimator|feature_columns?|initializer|optimizer|warm_start|run_config|strategy|cluster)$"
+)
 
 plain_types <- c("logical", "integer", "double", "character", "list")
 
@@ -37,7 +43,7 @@ encode_elements <- function(value, kept) {
   nodes <- lapply(unname(elements), encode_value, kept)
   kind <- elements[["kind"]]
   field <- if (is.character(kind)) match(file_fields[kind[[1]]], names(elements)) else NA
-  if (!is.na(field) && is.character(elements[[field]]) && file.exists(elements[[field]])) {
+  if (!is.na(field) && is.character(elements[[field]])) {
     nodes[[field]] <- list(type = "file", name = add_file(elements[[field]], kind, kept))
   }
   nodes
@@ -64,13 +70,15 @@ encode_atomic <- function(value) {
   ifelse(rounded, sprintf("%a", value), text)
 }
 
+# Of two values with one name, R reads the first and Python the last.
 is_plain <- function(value) {
   classes <- attr(value, "class", exact = TRUE)
   typeof(value) %in%
     plain_types &&
     !is_python_object(value) &&
-    all(grepl("^tfdistribute_|^tf_estimator$", classes)) &&
-    !(is.character(value) && anyNA(value))
+    all(grepl(model_classes, classes)) &&
+    !(is.character(value) && anyNA(value)) &&
+    !(is.list(value) && anyDuplicated(Filter(nzchar, names(value))) > 0)
 }
 
 # The value of a node. `given` has the `directory` and the `files` that nodes name, and the values that are `code`.

@@ -4,13 +4,18 @@
 #' devices, and a fix for everything that is missing or does not fit together. It never fails, and installs nothing.
 #'
 #' @param ... Must be empty.
-#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts) and
-#'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well).
+#' @param patches TRUE to print the changes that tfdistribute makes to TensorFlow, Keras and reticulate, too. To leave
+#'   some of them out, for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
+#'   separated by commas, before Python starts.
+#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts),
+#'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well) and, if asked for, `patches` (a
+#'   tibble with columns `name`, `target`, `why`, `source`, `versions`, and `used`: TRUE if this session has used it).
 #' @examples
 #' tfdistribute_sitrep()
 #' @export
-tfdistribute_sitrep <- function(...) {
+tfdistribute_sitrep <- function(..., patches = FALSE) {
   check_call()
+  check_flag(patches)
   report <- tryCatch(
     python_report(),
     error = function(error) {
@@ -21,7 +26,8 @@ tfdistribute_sitrep <- function(...) {
     list(
       versions = sitrep_versions(report),
       devices = c(CPU = report$cpus %||% NA_integer_, GPU = report$gpus %||% NA_integer_),
-      problems = sitrep_problems(report)
+      problems = sitrep_problems(report),
+      patches = if (patches) sitrep_patches(report)
     ),
     class = "tfdistribute_sitrep"
   )
@@ -70,6 +76,15 @@ sitrep_problems <- function(report) {
   )
 }
 
+sitrep_patches <- function(report) {
+  if (is.null(report$patches)) {
+    return(NULL)
+  }
+  columns <- c("name", "target", "why", "source", "versions", "used")
+  values <- lapply(columns, function(column) unlist(lapply(report$patches, `[[`, column)))
+  tibble::as_tibble(rlang::set_names(values, columns))
+}
+
 numpy_problem <- function(numpy) {
   if (is.null(numpy) || package_version(numpy) < "2" || reads_numpy_2()) {
     return(NULL)
@@ -90,6 +105,8 @@ print.tfdistribute_sitrep <- function(x, ...) {
   if (length(devices) > 0) {
     cat("  devices: ", paste(devices, names(devices), collapse = ", "), "\n", sep = "")
   }
+  patch <- x$patches
+  cat(sprintf("  %s: %s\n    %s\n", patch$name, patch$target, patch$why), sep = "")
   if (nrow(x$problems) == 0) {
     cat("Nothing is missing.\n")
   }

@@ -18,8 +18,6 @@
 #'   is.
 #' @param steps_per_run Steps that the TPU takes before it returns to the host, a count. `"auto"`: those of
 #'   [run_config()], or at most 100, so that checkpoints fall on their steps.
-#' @param devices_per_replica Cores that share one copy of the model, a count. The model function places its parts with
-#'   [pipeline()] or [logical_device()].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors:
@@ -28,21 +26,19 @@
 #'
 #' When a training starts:
 #' * `tfdistribute_strategy_error`: the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`), or
-#'   a TensorFlow without TPU kernels; or its cores cannot be divided by `devices_per_replica`. What is missing is named
-#'   before anything starts.
+#'   a TensorFlow without TPU kernels. What is missing is named before anything starts.
 #' * `tfdistribute_sharding_error`: batches would differ in size.
 #' * `tfdistribute_input_error`: a feature or the response holds strings.
 #' * `tfdistribute_run_config_error`: `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does
 #'   not suit a TPU.
-#' * `tfdistribute_model_error`: the training step uses operations that cannot be compiled, which are named.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy>,
 #'   <https://cloud.google.com/tpu/docs/runtimes>
 #' @seealso [strategies]
 #' @examples
 #' strategy_tpu()
-#' strategy_tpu(steps_per_run = 50, devices_per_replica = 2)
+#' strategy_tpu(steps_per_run = 50)
 #' @export
-strategy_tpu <- function(address = "local", steps_per_run = "auto", devices_per_replica = 1, ...) {
+strategy_tpu <- function(address = "local", steps_per_run = "auto", ...) {
   check_call()
   address <- check_string(address)
   if (address != "local") {
@@ -61,8 +57,7 @@ strategy_tpu <- function(address = "local", steps_per_run = "auto", devices_per_
     "strategy",
     "tpu",
     address = address,
-    steps_per_run = check_steps(steps_per_run, null = FALSE),
-    devices_per_replica = check_per_replica(devices_per_replica)
+    steps_per_run = check_steps(steps_per_run, null = FALSE)
   )
 }
 
@@ -70,5 +65,5 @@ strategy_tpu <- function(address = "local", steps_per_run = "auto", devices_per_
 format.tfdistribute_tpu_strategy <- function(x, ...) {
   # A description that an older version saved has none.
   steps <- x$steps_per_run %||% "auto"
-  paste0("TPU", if (steps != "auto") paste0(", steps_per_run = ", steps), format_per_replica(x))
+  paste0("TPU", if (steps != "auto") paste0(", steps_per_run = ", steps))
 }

@@ -1,30 +1,45 @@
 # R's operators and subsetting for tensors, where neither reticulate nor the R package tensorflow has them.
 
-# Python's class of all tensors and that of variables. R's tensorflow puts its own class before them, so its methods
-# come first.
-tensor_classes <- c(
-  "tensorflow.python.types.core.Tensor",
-  "tensorflow.python.ops.variables.Variable"
-)
+# Python's class of all tensors and variables.
+tensor_class <- "tensorflow.python.types.core.Tensor"
+
+operators <- strsplit("+ - * / ^ %/% %% < <= > >= == != & | !", " ", fixed = TRUE)[[1]]
 
 register_tensor_methods <- function() {
-  # reticulate 1.32 and newer has arithmetic for all Python objects. Its method must be the same for features, because R
-  # takes neither of two different ones.
-  theirs <- utils::getS3method("+", "python.builtin.object", optional = TRUE)
-  if (is.null(theirs)) {
-    for (class in c(tensor_classes, "tfdistribute_features")) {
-      registerS3method("Ops", class, tensor_operation)
-    }
-  } else {
-    for (operator in c("+", "-", "*", "/", "^", "%/%", "%%", "<", "<=", ">", ">=", "==", "!=")) {
-      method <- utils::getS3method(operator, "python.builtin.object", optional = TRUE)
-      registerS3method(operator, "tfdistribute_features", method %||% tensor_operation)
-    }
+  register <- function(generic, method, package = "base", class = tensor_class) {
+    registerS3method(generic, class, method, envir = asNamespace(package))
   }
-  for (class in tensor_classes) {
-    registerS3method("[", class, tensor_subset)
-    registerS3method("dim", class, tensor_dim)
-    registerS3method("length", class, tensor_length)
+  register("Ops", tensor_operation)
+  register_operators_of_others()
+  # Operators and cbind() need one method, or one class, for all arguments. The others are this package's for features.
+  for (class in c(tensor_class, "tfdistribute_features")) {
+    register("Math", tensor_math, class = class)
+    register("Summary", tensor_summary, class = class)
+    register("mean", tensor_summary, class = class)
+    register("t", tensor_transpose, class = class)
+    register("xtfrm", tensor_order, class = class)
+    register("head", tensor_part, "utils", class)
+    register("tail", tensor_part, "utils", class)
+  }
+  register("cbind", tensor_cbind)
+  register("rbind", tensor_rbind)
+  register("[", tensor_subset)
+  register("dim", tensor_dim)
+  register("length", tensor_length)
+}
+
+# R's tensorflow has operators for its class, and reticulate 1.32 and newer for all Python objects. R takes neither of
+# two different methods, so those of others are also the methods of features, and of tensors without their class.
+register_operators_of_others <- function() {
+  # Older versions of reticulate compare Python objects as R values, which tensors do not have.
+  has_arithmetic <- !is.null(utils::getS3method("+", "python.builtin.object", optional = TRUE))
+  for (operator in c(operators, if (getRversion() >= "4.3.0") "%*%")) {
+    for (class in c(if (has_arithmetic) "python.builtin.object", tensorflow_class)) {
+      method <- utils::getS3method(operator, class, optional = TRUE)
+      if (!is.null(method)) {
+        registerS3method(operator, tensor_class, method, envir = baseenv())
+      }
+    }
   }
 }
 
@@ -38,7 +53,6 @@ tensor_operation <- function(e1, e2) {
   )
 }
 
-# Features are sent as a dictionary.
 tensor_operand <- function(x) {
   if (is_python_object(x) || is.list(x) || length(x) == 1) x else as_numpy(x)
 }

@@ -21,8 +21,31 @@
 #'
 #' @section Options:
 #' * `tfdistribute.tensorflow`: the version of TensorFlow that reticulate provides; see [install_tfdistribute()].
+#' * `tfdistribute.passes`: passes over the training step to leave out, such as `"-loop"`; see the next section.
 #' * `tfdistribute.progress`: FALSE hides the progress display.
 #' * `tfdistribute.idle_s`: seconds for which idle processes wait for the next training; see [local_cluster()].
+#'
+#' @section When a number looks wrong:
+#' tfdistribute changes how TensorFlow computes a training step in several passes, none of which changes the weights. So
+#' before you report a bug, train twice with the same `seed`, as usual and with
+#' `options(tfdistribute.passes = "-all")`. If the numbers differ in more than the last digits, leave out one pass at a
+#' time to find the one that is wrong, and name it in your report:
+#'
+#' ```r
+#' options(tfdistribute.passes = "-loop")   # or -fold_constants, -shared_random, -all_reduce, ...
+#' ```
+#'
+#' * `resident_rows`: steps gather rows in memory. Without it, a tf.data pipeline feeds them.
+#' * `accumulate`: `micro_batches` are computed one after another. Without it, the batch is computed at once.
+#' * `place_gradients`: gradients are computed on the devices of their operations. Without it, TensorFlow chooses.
+#' * `all_reduce`: workers add gradients in shared memory, or send them compressed. Without it, TensorFlow adds them.
+#' * `shared_random`: random numbers continue from step to step in a loop. Without it, models with dropout take one step
+#'   per run.
+#' * `fold_constants`: steps in a loop compute once what is the same in all steps.
+#' * `loop`: many steps run in one call of TensorFlow (`steps_per_run`).
+#'
+#' Outside R, the environment variable `TFDISTRIBUTE_PASSES` has the same form, such as `-loop,-resident_rows`. All
+#' tasks of a cluster must leave out the same passes; those of a job get the options of the session.
 #'
 #' @keywords internal
 #' @importFrom rlang %||%

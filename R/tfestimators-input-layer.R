@@ -37,7 +37,7 @@ input_layer <- function(
   check_call()
   call_backend(
     "input_layer",
-    features = features,
+    features = as.list(features),
     feature_columns = check_deep_columns(feature_columns),
     weight_collections = check_strings(weight_collections, null = TRUE),
     trainable = check_flag(trainable)

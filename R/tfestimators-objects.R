@@ -22,7 +22,7 @@
 #' # As tfestimators makes it:
 #' columns <- list(tf$feature_column$numeric_column("wt"))
 #' object <- structure(
-#'   list(estimator = tf$estimator$LinearRegressor(columns)),
+#'   list(estimator = tf$estimator$LinearRegressor(columns, model_dir = tempfile("model-"))),
 #'   class = c("tf_estimator", "tf_estimator_regressor")
 #' )
 #' train(object, input_fn(mpg ~ wt, mtcars, num_epochs = 5))

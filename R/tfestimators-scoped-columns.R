@@ -62,7 +62,7 @@ scope_names <- function(columns, argument = rlang::caller_arg(columns)) {
     expected <- "names of features, or a data frame or matrix that has them"
     abort_argument(columns, expected, argument)
   }
-  unique(enc2utf8(as.vector(names)))
+  unique(as_utf8(names, argument))
 }
 
 # Names from `...` ---------------------------------------------------------------------------------

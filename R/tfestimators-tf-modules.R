@@ -15,7 +15,7 @@ as_tensorflow_module <- function(module, path = character()) {
 }
 
 abort_no_attribute <- function(error, path) {
-  if (!grepl("has no attribute", conditionMessage(error), fixed = TRUE)) {
+  if (!grepl("AttributeError", conditionMessage(error), fixed = TRUE)) {
     rlang::cnd_signal(error)
   }
   call_backend("missing_name", path = as.list(path))

@@ -3,8 +3,9 @@
 #' TensorFlow
 #'
 #' `tf` is Python's module `tensorflow`, for code that calls TensorFlow directly: model functions of [estimator()],
-#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. If R's
-#' tensorflow package is installed, `tf` is that package's.
+#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. It is the
+#' same module as the `tf` of R's package tensorflow: with both, `tf$estimator` is there, and `tf$keras` is Keras 2,
+#' from the first use of either.
 #'
 #' A name that only TensorFlow 1 has, such as `tf$layers`, stops with an error that names its replacement.
 #'
@@ -28,17 +29,7 @@ tf <- NULL
 
 # Set when the package is loaded: a module that is imported on first use.
 set_tf <- function(namespace) {
-  assign(
-    "tf",
-    tf_of_tensorflow_package() %||% as_tensorflow_module(delayed_tensorflow()),
-    envir = namespace
-  )
-}
-
-tf_of_tensorflow_package <- function() {
-  if (nzchar(system.file(package = "tensorflow"))) {
-    tryCatch(tensorflow::tf, error = function(error) NULL)
-  }
+  assign("tf", as_tensorflow_module(delayed_tensorflow()), envir = namespace)
 }
 
 #' Version and location of TensorFlow

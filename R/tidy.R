@@ -6,7 +6,8 @@
 #'
 #' Methods for the generics of the packages generics and broom, tibble and ggplot2.
 #'
-#' @param x,object An estimator, such as [dnn_regressor()] makes, or a [history].
+#' @param x,object An estimator, such as [dnn_regressor()] makes, a [history], or a fit of parsnip's engine, which is a
+#'   [tfdistribute_fit()]. `parsnip::tidy()`, `glance()` and `augment()` take the fitted model or workflow.
 #' @param data,newdata Rows with the features that the model was trained on: a data frame, or a matrix with column
 #'   names. Give one of the two; a model does not keep the data that it was trained on.
 #' @param ... For `autoplot()`, arguments of [plot.tfdistribute_history()], such as `metrics`; for `augment()`, those of
@@ -28,6 +29,10 @@
 #'   models: `.pred_<output>`.
 #' * `as_tibble()`: the variables, with `variable`, `shape` and `parameters`.
 #' * `autoplot()` plots the history of all trainings.
+#'
+#'   Of a fit of parsnip's engine, `tidy()`, `glance()` and `augment()` are those of its model, with two differences:
+#' * `tidy()` gives the coefficients that [lm()] would give, per unit of the predictors and in the unit of the outcome.
+#' * `glance()` has `last_loss`, the last loss of the training, instead of evaluations.
 #' @section Errors: Those of [predict.tfdistribute_estimator()], [coef()][coef.tfdistribute_estimator],
 #'   [summary()][summary.tfdistribute_estimator] and [plot.tfdistribute_history()], which do the work.
 #' @references The names of columns follow <https://broom.tidymodels.org>.
@@ -51,7 +56,11 @@ tidy.tfdistribute_history <- function(x, ...) {
 #' @exportS3Method generics::tidy
 tidy.tfdistribute_estimator <- function(x, ...) {
   check_call()
-  weights <- stats::coef(x)
+  tidy_weights(stats::coef(x))
+}
+
+# A tibble of what coef() returns.
+tidy_weights <- function(weights) {
   if (!is.matrix(weights)) {
     return(tibble::tibble(term = names(weights), estimate = unname(weights)))
   }
@@ -61,6 +70,34 @@ tidy.tfdistribute_estimator <- function(x, ...) {
     term = rep(rownames(weights), ncol(weights)),
     estimate = as.vector(weights)
   )
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::tidy
+tidy.tfdistribute_fit <- function(x, ...) {
+  check_call()
+  model <- restored_model(x)
+  if (!is.null(model$hidden_units)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = "tidy() reads the coefficients of linear models, and `x` has hidden layers.",
+      remedy = "Use glance() for a summary.",
+      argument = "x"
+    )
+  }
+  weights <- as.matrix(stats::coef(model))
+  for (column in Filter(function(column) !is.null(column$center), model$feature_columns)) {
+    terms <- weight_names(column, length(column$center))
+    weights[terms, ] <- weights[terms, ] / column$scale
+    shift <- colSums(weights[terms, , drop = FALSE] * column$center)
+    weights["(Intercept)", ] <- weights["(Intercept)", ] - shift
+  }
+  if (is.null(x$levels)) {
+    # The outcome was standardized, too.
+    weights <- weights * x$scale
+    weights["(Intercept)", ] <- weights["(Intercept)", ] + x$center
+  }
+  tidy_weights(if (ncol(weights) == 1) weights[, 1] else weights)
 }
 
 #' @rdname tidiers
@@ -85,6 +122,17 @@ glance.tfdistribute_estimator <- function(x, ...) {
   )
 }
 
+#' @rdname tidiers
+#' @exportS3Method generics::glance
+glance.tfdistribute_fit <- function(x, ...) {
+  check_call()
+  losses <- x$history$value[x$history$data == "training"]
+  tibble::add_column(
+    glance.tfdistribute_estimator(restored_model(x)),
+    last_loss = utils::tail(losses, 1)
+  )
+}
+
 evaluation_columns <- function(metrics) {
   metrics <- metrics[setdiff(names(metrics), "global_step")]
   names(metrics) <- sprintf("evaluation_%s", names(metrics))
@@ -94,7 +142,31 @@ evaluation_columns <- function(metrics) {
 #' @rdname tidiers
 #' @exportS3Method generics::augment
 augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) {
-  rows <- data %||% newdata
+  rows <- check_augmented(data %||% newdata)
+  outputs <- if (endsWith(x$kind, "_classifier")) c("classes", "probabilities", "all_classes")
+  predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)
+  known <- call_backend("trained_columns", model_dir = x$model_dir, verb = "augment")
+  rows <- tibble::as_tibble(rows)
+  response <- if (rlang::is_string(known$response)) rows[[known$response]]
+  tibble::as_tibble(c(rows, prediction_columns(predictions, response)))
+}
+
+#' @rdname tidiers
+#' @exportS3Method generics::augment
+augment.tfdistribute_fit <- function(x, data = NULL, newdata = NULL, ...) {
+  check_call()
+  rows <- check_augmented(data %||% newdata)
+  predictions <- if (is.null(x$levels)) {
+    list(.fitted = stats::predict(x, rows))
+  } else {
+    probabilities <- stats::predict(x, rows, "prob")
+    names(probabilities) <- paste0(".pred_", names(probabilities))
+    c(list(.pred_class = stats::predict(x, rows, "class")), probabilities)
+  }
+  tibble::as_tibble(c(tibble::as_tibble(rows), predictions))
+}
+
+check_augmented <- function(rows) {
   if (!is_data(rows)) {
     abort_tfdistribute(
       "argument",
@@ -104,12 +176,7 @@ augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) 
       value = show_value(rows)
     )
   }
-  outputs <- if (endsWith(x$kind, "_classifier")) c("classes", "probabilities", "all_classes")
-  predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)
-  known <- call_backend("trained_columns", model_dir = x$model_dir, verb = "augment")
-  rows <- tibble::as_tibble(rows)
-  response <- if (rlang::is_string(known$response)) rows[[known$response]]
-  tibble::as_tibble(c(rows, prediction_columns(predictions, response)))
+  rows
 }
 
 # The columns that augment() adds.

@@ -38,13 +38,15 @@ train_and_evaluate.tfdistribute_estimator <- function(
     train_spec = "Make one with train_spec().",
     eval_spec = "Make one with eval_spec()."
   )
-  check_class(train_spec, "tfdistribute_train_spec", "a train_spec()")
-  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()")
+  check_class(train_spec, "tfdistribute_train_spec", "a specification that train_spec() makes")
+  check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)
+  background <- check_flag(background)
   if (shows_progress(train_spec$hooks)) {
     note_large_features(object, train_spec$input)
   }
-  if (check_flag(background)) {
+  note_continuation(object)
+  if (background) {
     return(perform_in_background(object, "train_and_evaluate", specs, view))
   }
   page <- page_of_verb(view, train_spec$hooks)

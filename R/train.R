@@ -1,7 +1,8 @@
 #' Train a model
 #'
 #' Trains for a number of steps or until the input ends. A model that was trained before continues from the newest
-#' checkpoint in its `model_dir`, even if the strategy was another. It does not evaluate: see [train_and_evaluate()].
+#' checkpoint in its `model_dir`, even if the strategy was another; a message says so if that checkpoint is from before
+#' this R session. It does not evaluate: see [train_and_evaluate()].
 #'
 #' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint, says at which step, and then raises an
 #' `interrupt`; the next `train()` continues from there, and [training_history()] has the losses. A second Ctrl-C stops
@@ -60,10 +61,12 @@ train.tfdistribute_estimator <- function(
   background = FALSE,
   ...
 ) {
-  if (missing(input_fn) || !takes_rows(input_fn)) {
-    check_call(input_fn = "Give a formula and `data`, or an input that input_fn() makes.")
-  }
-  if (rlang::is_formula(input_fn) && is_data(steps)) {
+  check_call(
+    input_fn = "Give a formula and `data`, or an input that input_fn() makes.",
+    also = if (!missing(input_fn)) row_arguments(input_fn)
+  )
+  is_data_next <- rlang::is_formula(input_fn) && !is.null(steps) && !is.numeric(steps)
+  if (is_data_next && !"data" %in% ...names_of(...)) {
     # As in lm(), data follows the formula.
     rest <- list(
       hooks = hooks,
@@ -86,10 +89,12 @@ train.tfdistribute_estimator <- function(
     max_steps = max_steps,
     saving_listeners = saving_listeners
   )
+  background <- check_flag(background)
   if (shows_progress(hooks)) {
     note_large_features(object, input)
   }
-  if (check_flag(background)) {
+  note_continuation(object)
+  if (background) {
     return(perform_in_background(object, "train", arguments, view))
   }
   page <- page_of_verb(view, hooks)
@@ -118,4 +123,22 @@ train.tfdistribute_estimator <- function(
 #' @export
 train.default <- function(object, ...) {
   check_estimator(object)
+}
+
+# A training continues from the newest checkpoint. Whoever runs a script or a pipeline again may expect a new model.
+# Therefore a checkpoint from before this session is named, once. The session that starts a job does so for its tasks.
+note_continuation <- function(object) {
+  directory <- absolute_path(object$model_dir)
+  is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories
+  if (is_known || nzchar(Sys.getenv(job_variable))) {
+    return(invisible())
+  }
+  the$trained_directories <- c(the$trained_directories, directory)
+  checkpoint <- call_backend("latest_checkpoint", model_dir = directory)
+  if (!is.null(checkpoint)) {
+    cli::cli_inform(c(
+      i = "Training continues from {.file {basename(checkpoint)}} in `model_dir` {.val {directory}}.",
+      i = "To train from step 0, delete that directory or give another one."
+    ))
+  }
 }

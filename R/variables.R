@@ -38,7 +38,8 @@ variable_names <- function(object, ...) {
 variable_value <- function(object, variable = NULL, ...) {
   check_call()
   directory <- model_dir(object)
-  names <- check_strings(variable, null = TRUE) %||% variable_names(object)
+  names <- check_strings(variable, null = TRUE) %||%
+    unlist(call_backend("variable_names", model_dir = directory, verb = "variable_value"))
   values <- lapply(names, function(name) {
     call_backend("variable_value", model_dir = directory, name = name)
   })

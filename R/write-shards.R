@@ -3,9 +3,12 @@
 #' Write data to sharded files
 #'
 #' Writes a data frame, or what any input describes, to several files with an index of columns, levels and rows.
-#' [input_fixed_length()] reads the files of `write_fixed_length()` (packed numbers, the fastest format);
-#' [input_tfrecord()] and other programs read those of `write_tfrecord()` (`tf.train.Example` messages). Rows keep their
-#' order: shuffle sorted data first if there will be several workers. Files are not compressed.
+#' [input_arrow()] reads the files of `write_arrow()` (Arrow's file format, the fastest to read), and [input_tfrecord()]
+#' reads those of `write_tfrecord()` (`tf.train.Example` messages); so do other programs. Rows keep their order: shuffle
+#' sorted data first if there will be several workers. Files are not compressed.
+#'
+#' `write_arrow()` writes factors and strings as dictionaries, matrices and arrays as fixed-size lists, and date-times
+#' rounded to microseconds. The index holds the levels of factors and shapes of more than one dimension.
 #'
 #' A file gets its name when it is complete, and the index is written last, so incomplete data is never read. After an
 #' interruption, call the function again with the same data: it keeps finished files and continues.
@@ -17,8 +20,7 @@
 #' after the input's `transform`, if there is one. After an interruption, the rows are read again.
 #'
 #' @param data A data frame, a matrix with column names, a named list of vectors and arrays, or an input such as
-#'   [input_fn()] or [input_csv()] makes, of which one epoch is written. Types are converted as in [input_fn()];
-#'   `write_fixed_length()` stores each different string once, as a label in the index.
+#'   [input_fn()] or [input_csv()] makes, of which one epoch is written. Types are converted as in [input_fn()].
 #' @param path Directory to write to, a string. It is created, and must be empty.
 #' @param shards Number of files, a count; ideally a multiple of the number of workers.
 #' @param ... Must be empty.
@@ -26,23 +28,24 @@
 #' @section Errors:
 #' * `tfdistribute_input_error`: the data cannot be read, or has missing values, columns that cannot be written (for
 #'   `write_tfrecord()`, also date-times), strings that are not UTF-8, or more than two million different strings.
+#' * `tfdistribute_backend_error`: Python's pyarrow is not installed (`write_arrow()`).
 #' * `tfdistribute_argument_error`: `path` cannot be written or holds other files, or there are fewer rows than
 #'   `shards`.
 #' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".
 #' @examplesIf tfdistribute_available()
 #' path <- tempfile()
-#' write_fixed_length(mtcars, path, shards = 2)
+#' write_arrow(mtcars, path, shards = 2)
 #' list.files(path)
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' train(model, input_fixed_length(path, "mpg", c("wt", "hp"), batch_size = 16))
+#' train(model, input_arrow(path, "mpg", c("wt", "hp"), batch_size = 16))
 #' @name write_shards
 NULL
 
 #' @rdname write_shards
 #' @export
-write_fixed_length <- function(data, path, shards = 1, ...) {
+write_arrow <- function(data, path, shards = 1, ...) {
   check_call()
-  write_shards("fixed_length", data, path, shards)
+  write_shards("arrow", data, path, shards)
 }
 
 #' @rdname write_shards

@@ -14,6 +14,8 @@
     register_when_loaded("tfestimators", verb)
   }
   register_tensor_methods()
+  when_loaded("tensorflow", join_tensorflow)
+  prepare_tensorflow_of_others()
   register_when_loaded("pillar", "type_sum", "python.builtin.object", type_sum_of_python)
   # Descriptions can be passed to Python functions.
   for (class in paste0(

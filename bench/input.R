@@ -1,5 +1,5 @@
 # Share of training steps spent waiting for input, from R: the diamonds data, and 5 million rows of 20 numbers in
-# memory, in a fixed-length file and in Parquet.
+# memory, in Arrow files and in Parquet.
 #
 #   tools/env Rscript bench/input.R [--quick]
 #
@@ -131,8 +131,8 @@ results <- c(
 
 folder <- tempfile("bench-input")
 dir.create(folder)
-packed <- file.path(folder, "packed")
-invisible(write_fixed_length(table, packed, shards = 4))
+arrow <- file.path(folder, "arrow")
+invisible(write_arrow(table, arrow, shards = 4))
 parquet <- file.path(folder, "table.parquet")
 python$write_parquet(lapply(table, reticulate::np_array), parquet)
 rm(table)
@@ -140,11 +140,7 @@ invisible(gc())
 results <- c(
   results,
   list(
-    measure(
-      "table of fixed length",
-      columns,
-      do.call(input_fixed_length, c(list(packed, "y"), endless))
-    ),
+    measure("table in Arrow", columns, do.call(input_arrow, c(list(arrow, "y"), endless))),
     measure("table in Parquet", columns, do.call(input_parquet, c(list(parquet, "y"), endless)))
   )
 )

@@ -1,6 +1,6 @@
 """Rows per second of inputs in a training step, compared with NumPy, pyarrow and TensorFlow on the same data.
 
-    tools/env python bench/input.py [--quick] [--rows 2000000] [--runs 5] [--only fixed]
+    tools/env python bench/input.py [--quick] [--rows 2000000] [--runs 5] [--only Arrow]
 
 Every pair reads the same rows of 20 float32 numbers in random order, in batches of 512, into the same step: a
 ``session.run`` that sums a batch of shape [512, 20]. The time is that of one epoch, including the filling of buffers.
@@ -8,11 +8,11 @@ The two sides of a pair take turns in one process. A ratio is the median of the 
 this package is faster. The CPU time per batch, over all threads, is more reliable on a busy machine. The other sides:
 
 - in memory / NumPy gather: a Python generator draws 512 shuffled rows of an array, one batch per call, four prefetched.
-- fixed length / block reader: NumPy reads 4 MB of the file, shuffles its rows, and returns one batch per call. It mixes
-  rows of one block only; the package mixes 64 MB of blocks from the whole file.
-- fixed length / blocks in the graph: TensorFlow reads 1 MB per record, decodes it, shuffles its rows with a gather and
-  cuts batches. Blocks are shuffled, rows of different blocks are never mixed, and the last block is left out.
-- fixed length / by row: ``FixedLengthRecordDataset`` of single rows, shuffled over 10,000, decoded by batches.
+- Arrow / block reader: NumPy reads 4 MB of a file of packed numbers, shuffles its rows, and returns one batch per call.
+  It mixes rows of one block only; the package mixes 64 MB of blocks from the whole file.
+- Arrow / blocks in the graph: TensorFlow reads 1 MB of packed numbers per record, decodes it, shuffles its rows with a
+  gather and cuts batches. Blocks are shuffled, rows of different blocks are never mixed; the last block is left out.
+- Arrow / by row: ``FixedLengthRecordDataset`` of single rows, shuffled over 10,000, decoded by batches.
 - TFRecord / batched parse: ``TFRecordDataset``, shuffled over 10,000, ``parse_example`` of whole batches in parallel.
 - CSV / CsvDataset: ``tf.data.experimental.CsvDataset``, shuffled over 10,000.
 - Parquet / record batches: pyarrow reads record batches of 65,536 rows, NumPy stacks the columns, shuffles each record
@@ -36,10 +36,10 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.inputs import Column, Csv, FixedLength, InMemory, Input, Parquet, TFRecord
+from tfdistribute.inputs import Arrow, Column, Csv, InMemory, Input, Parquet, TFRecord
 from tfdistribute.inputs.packed.packing import pack
-from tfdistribute.inputs.records.fixed_length import write_fixed_length
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
+from tfdistribute.inputs.tables.arrow_writing import write_arrow
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 WIDTH = 20
@@ -49,9 +49,9 @@ NAMES = [f"x{number:02}" for number in range(WIDTH)]
 # Goals on an idle machine.
 WANTED = {
     ("in memory", "NumPy gather"): 0.95,
-    ("fixed length", "block reader"): 0.95,
-    ("fixed length", "blocks in the graph"): None,
-    ("fixed length", "by row"): 4.0,
+    ("Arrow", "block reader"): 0.95,
+    ("Arrow", "blocks in the graph"): None,
+    ("Arrow", "by row"): 4.0,
     ("TFRecord", "batched parse"): 1.0,
     ("CSV", "CsvDataset"): 2.0,
     ("Parquet", "record batches"): 0.9,
@@ -201,15 +201,16 @@ def in_memory(rows: int, _folder: str) -> Pair:
     return Pair(source, rows, {"NumPy gather": lambda: numpy_gather(values)})
 
 
-def fixed_length(rows: int, folder: str) -> Pair:
-    write_fixed_length(pack([wide_column(values_of(rows))]), f"{folder}/packed", 1)
-    path = f"{folder}/packed/part-00000-of-00001.bin"
+def arrow(rows: int, folder: str) -> Pair:
+    values, path = values_of(rows), f"{folder}/packed.bin"
+    write_arrow(pack([wide_column(values)]), f"{folder}/arrow", 1)
+    values.tofile(path)
     others: dict[str, Make] = {
         "block reader": lambda: block_reader(path),
         "blocks in the graph": lambda: blocks_in_graph(path, rows),
         "by row": lambda: by_row(path),
     }
-    return Pair(FixedLength((f"{folder}/packed",), batch_size=BATCH), rows, others)
+    return Pair(Arrow((f"{folder}/arrow",), batch_size=BATCH), rows, others)
 
 
 def tfrecord(rows: int, folder: str) -> Pair:
@@ -242,7 +243,7 @@ def parquet(rows: int, folder: str) -> Pair:
 
 CASES: dict[str, Callable[[int, str], Pair]] = {
     "in memory": in_memory,
-    "fixed length": fixed_length,
+    "Arrow": arrow,
     "TFRecord": tfrecord,
     "CSV": csv,
     "Parquet": parquet,

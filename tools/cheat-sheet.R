@@ -9,8 +9,8 @@ boxes <- list(
       "1  Describe the data",
       c(
         "input_fn(y ~ x, data, batch_size = 256)" = "data frames, matrices and lists",
-        "input_csv()  input_parquet()  input_arrow()" = "files larger than memory",
-        "input_tfrecord()  input_fixed_length()" = "records, from write_tfrecord()",
+        "input_csv()  input_parquet()" = "files larger than memory",
+        "input_arrow()  input_tfrecord()" = "files of write_arrow(), write_tfrecord()",
         "input_generator()  input_dataset()" = "functions in R, and tf.data",
         "input_fn(transform = , weights = , impute = )" = "on the way to the model",
         "check_sharding(input, workers = 2)" = "which rows each worker reads"

@@ -59,6 +59,7 @@ shoot_live <- function() {
     }
     take_screenshot(browser, file.path(figures, paste0("view-", moment, ".png")))
   }
+  shrink(file.path(figures, paste0("view-", names(moments), ".png")))
   # The README shows it, too.
   file.copy(file.path(figures, "view-middle.png"), "man/figures/README-view.png", overwrite = TRUE)
 }
@@ -77,6 +78,7 @@ shoot_tensorboard <- function() {
   wait_for_page(browser, "document.querySelectorAll('card-view svg path').length > 3", 60)
   Sys.sleep(3)
   take_screenshot(browser, file.path(figures, "tensorboard.png"))
+  shrink(file.path(figures, "tensorboard.png"))
 }
 
 shoot_shiny <- function() {
@@ -100,8 +102,20 @@ shoot_shiny <- function() {
   wait_for_page(browser, paste0("/^training, step [1-9]/.test(", state, ")"), 120)
   Sys.sleep(6)
   take_screenshot(browser, file.path(figures, "shiny.png"))
+  shrink(file.path(figures, "shiny.png"))
   value_in_page(browser, "document.getElementById('stop').click()")
   wait_for_page(browser, paste0("/^(stopped|done)/.test(", state, ")"), 60)
+}
+
+# Write pictures with 256 colors, less than half of the bytes: the installed package has to stay below 5 MB.
+shrink <- function(files) {
+  code <- paste(
+    "import sys; from PIL import Image; plain = Image.Dither.NONE",
+    "[Image.open(each).convert('RGB').quantize(256, dither=plain).save(each, optimize=True) for each in sys.argv[1:]]",
+    sep = "\n"
+  )
+  status <- system2("python", c("-c", shQuote(code), files))
+  stopifnot(status == 0)
 }
 
 call_free_port <- function() {

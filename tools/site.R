@@ -1,5 +1,5 @@
-# Build the site in .environment/site without the internet, and check that no link between its pages is broken. Examples
-# are shown and not run; articles are run.
+# Build the site in .environment/site without the internet, and check that its links lead somewhere and that its pages
+# need nothing from elsewhere. Examples are shown and not run; articles are run.
 library(tfdistribute)
 options(pkgdown.internet = FALSE)
 
@@ -34,22 +34,73 @@ rmarkdown::pandoc_convert(
 news <- "<meta http-equiv=\"refresh\" content=\"0; URL=news/index.html\">"
 writeLines(news, at_site("NEWS.html"))
 
-# Targets of a page's links to other pages and images of the site, as paths.
-local_links <- function(page) {
-  links <- xml2::xml_text(xml2::xml_find_all(xml2::read_html(page), "//a/@href | //img/@src"))
-  links <- sub("[#?].*$", "", links)
-  links <- links[nzchar(links) & !grepl("^[a-z]+:|^//", links)]
-  file.path(dirname(page), utils::URLdecode(links))
+# pkgdown leaves the contents of a page and the search to scripts from the internet, of which
+# pkgdown/templates/head.html has none: list the sections, and remove the search.
+finish_page <- function(page) {
+  html <- xml2::read_html(page)
+  headings <- xml2::xml_find_all(html, "//main//h2[@id or parent::div/@id]")
+  items <- vapply(headings, contents_item, "")
+  list_of_items <- paste0("<ul class=\"nav flex-column\">", paste(items, collapse = ""), "</ul>")
+  # An article that has not changed since the last time has its contents.
+  for (contents in xml2::xml_find_all(html, "//nav[@id='toc'][not(ul)]")) {
+    if (length(items) > 0) {
+      xml2::xml_add_child(contents, xml2::read_xml(list_of_items))
+    } else {
+      xml2::xml_remove(contents)
+    }
+  }
+  xml2::xml_remove(xml2::xml_find_all(html, "//form[@role='search']"))
+  xml2::write_html(html, page, format = FALSE)
 }
 
-pages <- list.files(package$dst_path, pattern = "[.]html$", recursive = TRUE, full.names = TRUE)
-broken <- lapply(stats::setNames(pages, pages), function(page) {
-  links <- local_links(page)
-  unique(links[!file.exists(links)])
-})
-broken <- broken[lengths(broken) > 0]
-for (page in names(broken)) {
-  cat(page, "links to", toString(broken[[page]]), "\n")
+contents_item <- function(heading) {
+  link <- xml2::xml_find_first(heading, "(@id | parent::div/@id)[last()]")
+  text <- gsub("&", "&amp;", xml2::xml_text(heading, trim = TRUE), fixed = TRUE)
+  text <- gsub("<", "&lt;", text, fixed = TRUE)
+  paste0("<li><a class=\"nav-link\" href=\"#", xml2::xml_text(link), "\">", text, "</a></li>")
+}
+
+# What is wrong with a page: links to pages and images that are not there, what it reads from the internet or from this
+# machine, a list of contents without entries, and figures without a caption.
+faults_of <- function(page) {
+  html <- xml2::read_html(page)
+  text_of <- function(path) xml2::xml_text(xml2::xml_find_all(html, path))
+  assets <- text_of("//@src | //link/@href | //object/@data | //img/@srcset")
+  links <- c(assets, text_of("//a/@href"))
+  from_elsewhere <- c(
+    grep("^([a-z]+:)?//", assets, value = TRUE),
+    grep("^file:", links, value = TRUE)
+  )
+  links <- sub("[#?].*$", "", links)
+  links <- links[nzchar(links) & !grepl("^[a-z]+:|^//", links)]
+  targets <- file.path(dirname(page), utils::URLdecode(links))
+  without_caption <- text_of("//main//img[@src!=''][not(../p[@class='caption'])]/@src")
+  unique(c(
+    from_elsewhere,
+    targets[!file.exists(targets)],
+    rep("no contents", length(text_of("//nav[@id='toc'][not(ul)]"))),
+    sprintf("no caption of %s", without_caption)
+  ))
+}
+
+# What a stylesheet reads from elsewhere.
+imports <- function(style) {
+  text <- readLines(style, warn = FALSE)
+  regmatches(text, regexpr("(url\\(|@import) *[\"']?([a-z]+:)?//[^\"')]*", text))
+}
+
+files_named <- function(pattern) {
+  found <- list.files(package$dst_path, pattern, recursive = TRUE, full.names = TRUE)
+  stats::setNames(found, found)
+}
+pages <- files_named("[.]html$")
+for (page in pages) {
+  finish_page(page)
+}
+faults <- c(lapply(pages, faults_of), lapply(files_named("[.]css$"), imports))
+faults <- faults[lengths(faults) > 0]
+for (file in names(faults)) {
+  cat(file, ": ", toString(faults[[file]]), "\n", sep = "")
 }
 cat(length(pages), "pages in", package$dst_path, "\n")
-quit(status = if (length(broken) > 0) 1 else 0)
+quit(status = if (length(faults) > 0) 1 else 0)

@@ -34,6 +34,41 @@ diamonds <- transform(as.data.frame(ggplot2::diamonds), price = price / 1000)
 diamonds <- diamonds[sample(nrow(diamonds), 3000), c("carat", "depth", "table", "cut", "price")]
 baseline <- sqrt(mean(residuals(lm(price ~ ., diamonds))^2))
 
+# Every engine with each argument of its model, given and left out; and all that it accepts at once.
+values <- list(
+  hidden_units = 3L,
+  penalty = 0.01,
+  dropout = 0.1,
+  epochs = 2L,
+  activation = "tanh",
+  learn_rate = 0.02
+)
+cars <- transform(mtcars, gear = factor(gear), am = factor(am))
+fits <- 0
+for (model in c("linear_reg", "logistic_reg", "multinom_reg", "mlp")) {
+  known <- get_from_env(paste0(model, "_args"))
+  arguments <- known$parsnip[known$engine == "tfdistribute"]
+  # parsnip refuses a penalty with dropout.
+  together <- list(setdiff(arguments, "penalty"), setdiff(arguments, "dropout"))
+  for (mode in subset(get_from_env(model), engine == "tfdistribute")$mode) {
+    outcome <- if (mode == "regression") {
+      "mpg"
+    } else if (model == "logistic_reg") {
+      "am"
+    } else {
+      "gear"
+    }
+    for (given in unique(c(list(character()), as.list(arguments), together))) {
+      spec <- do.call(model, c(list(mode = mode), values[given])) |> set_engine("tfdistribute")
+      fitted <- fit(spec, stats::reformulate(c("wt", "hp", "cyl"), outcome), cars)
+      fits <- fits + 1
+      found <- augment(fitted, cars)
+      stopifnot("a prediction is missing" = nrow(found) == 32, !anyNA(found))
+    }
+  }
+}
+cat(fits, "fits of all engines with and without arguments of their models\n")
+
 # Three folds, two devices.
 model <- mlp(hidden_units = tune(), epochs = 10, learn_rate = 0.01) |>
   set_engine("tfdistribute", strategy = strategy_mirrored(devices = 2), batch_size = 64) |>

@@ -20,6 +20,8 @@ from support.job_fakes import fake_job
 
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, InMemory, Input
+from tfdistribute.inputs.packed.packing import pack
+from tfdistribute.inputs.tables.arrow_writing import write_arrow
 from tfdistribute.launch.start import supervise
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -37,16 +39,13 @@ def processor_s(perform: Callable[[], Any]) -> float:
 
 
 def rows(count: int, folder: str) -> dict[str, float]:
-    """Train on all rows of a file once. It is sparse: rows of zeros take no space."""
-    with open(f"{folder}/data.bin", "wb") as file:
-        file.truncate(count * 4 * (WIDTH + 1))
-    source = {
-        "kind": "fixed_length",
-        "paths": f"{folder}/data.bin",
-        "columns": {"y": "float32", "x": f"float32[{WIDTH}]"},
-        "response": "y",
-        "batch_size": BATCH,
-    }
+    """Train on all rows of a file once."""
+    columns = [
+        Column("y", "float", lambda: np.zeros(count, np.float32)),
+        Column("x", "float", lambda: np.zeros((count, WIDTH), np.float32), (WIDTH,)),
+    ]
+    write_arrow(pack(columns), f"{folder}/data", 1)
+    source = {"kind": "arrow", "paths": f"{folder}/data", "response": "y", "batch_size": BATCH}
     model = {
         "kind": "linear_regressor",
         "model_dir": f"{folder}/model",

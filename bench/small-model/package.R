@@ -30,7 +30,6 @@ small_model <- function() {
 interval <- as.integer(commandArgs(TRUE)[-1])
 if (length(interval) > 0) {
   model <- small_model()
-  # Its threads are chosen in the first turns, when nothing else starts.
   train_in_turns(model, input, interval, batch_size, warm_up = 1L)
   unlink(model_dir(model), recursive = TRUE)
 } else {

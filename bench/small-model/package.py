@@ -49,7 +49,6 @@ def measure(steps: int) -> float:
 
 if len(sys.argv) > 2:
     interval = int(sys.argv[2])
-    # Its threads are chosen in the first turns, when nothing else starts.
     turns = Intervals(interval, BATCH, warm_up=1)
     hook = engine.hooks.CallFunctions(
         {"after_run": turns.after_interval}, lambda: None, every_n_steps=interval

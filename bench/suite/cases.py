@@ -394,7 +394,7 @@ CASES = (
 
 # Scripts that take turns and print results themselves; they run by name.
 SCRIPTS = (
-    ("batches_per_run.py",),
+    ("batches.py",),
     ("input.py", "--quick"),
     ("input.R", "--quick"),
     ("memory.R",),

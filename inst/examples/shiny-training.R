@@ -70,12 +70,24 @@ server <- function(input, output, session) {
     if (is.null(job())) {
       return("Not trained yet")
     }
-    step <- max(0, tasks()$step, na.rm = TRUE)
-    paste0(tasks()$state[[1]], ", step ", step, " of ", isolate(input$steps))
+    steps <- c(max(0, tasks()$step, na.rm = TRUE), isolate(input$steps))
+    steps <- format(steps, big.mark = ",", trim = TRUE, scientific = FALSE)
+    paste0(tasks()$state[[1]], ", step ", steps[[1]], " of ", steps[[2]])
   })
   output$tasks <- renderTable(
-    tasks()[c("task", "state", "step", "examples_per_second")],
-    digits = 0
+    {
+      count <- function(values) {
+        ifelse(is.finite(values), format(round(values), big.mark = ",", trim = TRUE), "")
+      }
+      data.frame(
+        task = tasks()$task,
+        state = tasks()$state,
+        step = count(tasks()$step),
+        `examples/s` = count(tasks()$examples_per_second),
+        check.names = FALSE
+      )
+    },
+    align = "llrr"
   )
   output$losses <- renderPlot({
     tasks()

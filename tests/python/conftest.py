@@ -107,10 +107,10 @@ def logical_cpus(tensorflow: ModuleType) -> list[str]:
 @pytest.fixture
 def runs(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record the steps of each run in a loop; "auto" starts loops after two steps."""
-    step_loop: Any = engine.many_steps.loop.StepLoop
-    monkeypatch.setattr(engine.many_steps.runs, "WORTH_AFTER_S", 0.0)
+    step_loop: Any = engine.step.loop.StepLoop
+    monkeypatch.setattr(engine.step.runs, "WORTH_AFTER_S", 0.0)
     # Independent of the machine's speed.
-    monkeypatch.setattr(engine.many_steps.runs, "RUN_S", 1000.0)
+    monkeypatch.setattr(engine.step.runs, "RUN_S", 1000.0)
     taken: list[int] = []
     run = step_loop.run
 

@@ -31,6 +31,7 @@ TOP_LEVEL = {
     "bench",
     "inst",
     "man",
+    "pkgdown",
     "pyproject.toml",
     "tests",
     "tools",
@@ -181,7 +182,72 @@ def test_only_one_module_changes_an_estimator() -> None:
         for path in modules()
         if (changes := list(changed_estimators(path)))
     }
-    assert set(changing) == {"engine/estimator.py"}
+    assert set(changing) == {"engine/estimator/adoption.py"}
+
+
+# Attributes that follow an edge of a graph forwards, change one, or copy nodes and functions.
+GRAPH_MEMBERS = {
+    "GraphDef",
+    "_add_control_input",
+    "_add_control_inputs",
+    "_add_function_recursive",
+    "_control_outputs",
+    "_remove_all_control_inputs",
+    "_update_input",
+    "as_graph_def",
+    "cached_definition",
+    "consumers",
+    "graph_def_versions",
+    "import_graph_def",
+}
+# A module may look at an operation's inputs. A loop or a recursive function that does so walks along them.
+EDGES = {"inputs", "control_inputs", "input"}
+
+
+def attributes(tree: ast.AST) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def calls(tree: ast.AST, name: str) -> bool:
+    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return not called.isdisjoint({name, f"self.{name}"})
+
+
+def work_on_graphs(code: str) -> set[str]:
+    """Walks in a module's code, by what repeats them, and the attributes that change or copy a graph."""
+    tree = ast.parse(code)
+    found = attributes(tree) & GRAPH_MEMBERS
+    for node in ast.walk(tree):
+        is_loop = isinstance(node, ast.While)
+        is_recursive = isinstance(node, ast.FunctionDef) and calls(node, node.name)
+        if (is_loop or is_recursive) and attributes(node) & EDGES:
+            found.add(getattr(node, "name", "while"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("while waiting:\n    waiting += [each.op for each in waiting.pop().inputs]", "while"),
+        ("def before(each):\n    return [before(t.op) for t in each.inputs]", "before"),
+        ("users = tensor.consumers()", "consumers"),
+        ("operation._update_input(0, tensor)", "_update_input"),
+        ("tf.import_graph_def(nodes)", "import_graph_def"),
+        ("first = operation.inputs[0]\nwhile first:\n    first = None", ""),
+    ],
+)
+def test_walks_and_edits_of_graphs_are_recognized(code: str, found: str) -> None:
+    assert work_on_graphs(code) == ({found} if found else set())
+
+
+def test_only_the_graph_package_walks_edits_or_copies_graphs() -> None:
+    working = {
+        str(path.relative_to(PACKAGE)): sorted(found)
+        for path in modules()
+        if path.parent != PACKAGE / "engine" / "graph"
+        and (found := work_on_graphs(path.read_text(encoding="utf-8")))
+    }
+    assert working == {}
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:

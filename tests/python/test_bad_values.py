@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import random
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tfdistribute.cluster.managed import VertexCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
-from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions import Description, read, type_hints
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.run_config import RunSettings
@@ -167,3 +168,39 @@ def test_an_odd_value_of_any_field_is_read_or_refused_by_a_short_error_that_name
             # What is wrong in a mapping is a field of the mapping.
             named = f"`{field}" in str(error) or (error.argument or "").startswith(field)
             assert named or isinstance(value, dict), label
+
+
+CLUSTERS = [name for name, (family, _, _) in FUNCTIONS.items() if issubclass(family, Cluster)]
+
+
+def with_line_break(value: Any, hint: Any) -> Any:
+    text = "a\nb" if not isinstance(value, str) else f"{value}\nb"
+    return {"A": text} if typing.get_origin(hint) is dict else text
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_no_text_of_a_cluster_has_a_line_break(name: str):
+    """Every field gets into a script, a manifest or a command line."""
+    family, kind, valid = FUNCTIONS[name]
+    hints = type_hints(family.kinds[kind])
+    for field, hint in hints.items():
+        # Lines of shell; and what this package fills in.
+        if "str" not in str(hint) or field in ("setup", "source"):
+            continue
+        fields = {**valid, field: with_line_break(valid.get(field), hint)}
+        with pytest.raises(TfdistributeError):
+            read(family, {"kind": kind, **fields})
+
+
+def test_lines_of_shell_are_separated_by_line_breaks_only():
+    lines = "module load R\n\tmodule load cuda"
+    assert SlurmCluster(nodes=1, workers=1, setup=(lines,)).setup == (lines,)
+    with pytest.raises(TfdistributeError, match="`setup` must be text"):
+        SlurmCluster(nodes=1, workers=1, setup=("module load R\r\n",))
+
+
+def test_a_value_of_a_variable_is_not_shown():
+    with pytest.raises(TfdistributeError) as caught:
+        SshCluster(hosts=("a",), workers=1, environment={"KEY": "secret\n"})
+    assert "secret" not in str(caught.value)
+    assert caught.value.argument == "environment$KEY"

@@ -8,8 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.planted_files import PLANTS, Plant, is_kept
 
-from tfdistribute.files import NotRegularError, absolute_path, open_regular, parse_json, read_json
+from tfdistribute.files import (
+    NotRegularError,
+    absolute_path,
+    open_own,
+    open_regular,
+    parse_json,
+    read_json,
+)
 
 
 def test_a_path_on_this_machine_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -30,6 +38,19 @@ def test_pipes_and_devices_are_refused_and_not_waited_for(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"a")
     with open_regular(str(tmp_path / "file")) as file:
         assert file.read() == b"a"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_APPEND | os.O_CREAT])
+def test_what_stands_in_the_place_of_an_own_file_is_neither_followed_nor_waited_for(
+    tmp_path: Path, plant: Plant, flags: int
+):
+    (tmp_path / "model").mkdir()
+    victim = plant(tmp_path / "model" / "file")
+    with pytest.raises(NotRegularError):
+        open_own(str(tmp_path / "model" / "file"), flags)
+    assert is_kept(victim)
 
 
 HOSTILE = {

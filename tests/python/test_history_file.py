@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from support.planted_files import PLANTS, Plant, is_kept
+
 from tfdistribute import history_file
+from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.history_file import EVALUATIONS, LOSSES, append, read_evaluations, read_losses
 
 
@@ -46,3 +50,16 @@ def test_the_newest_evaluation_of_a_step_counts(tmp_path: Path):
 def test_a_directory_that_cannot_be_written_ends_no_training(tmp_path: Path):
     assert not append(str(tmp_path / "gone"), LOSSES, [row(1, 0.0)])
     assert read_losses(str(tmp_path / "gone")).rows == []
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_history_that_this_package_did_not_write_is_named(tmp_path: Path, plant: Plant):
+    model_dir = tmp_path / "model"
+    model_dir.mkdir()
+    victim = plant(model_dir / LOSSES)
+    assert not append(str(model_dir), LOSSES, [row(1, 0.0)])
+    with pytest.raises(ModelDirectoryError, match="did not write it") as caught:
+        read_losses(str(model_dir))
+    assert caught.value.argument == "model_dir"
+    assert is_kept(victim)

@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 from support.checkpoints import write_checkpoints
 
+from tfdistribute.checkpoints.contents import files_of
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError
 from tfdistribute.model_file import FORMAT, read_model_file, write_model_file
 
-DESCRIPTION = {"type": "list", "values": [{"type": "double", "values": ["0.1"]}]}
+FILE = {"type": "file", "name": "vocabularies/1.txt"}
+DESCRIPTION = {"type": "list", "values": [{"type": "double", "values": ["0.1"]}, FILE]}
+OWN = ("signature.json",)
 VERSIONS = {"tfdistribute": "0.1.0", "R": "4.2.2", "tensorflow": None}
 
 Members = list[tuple[zipfile.ZipInfo, bytes]]
@@ -40,12 +43,13 @@ def save(checkpoint: str, path: Path, vocabulary: bytes = b"", **options: Any) -
     words = path.with_suffix(".txt")
     words.write_bytes(vocabulary)
     files = {"vocabularies/1.txt": str(words), **options.pop("files", {})}
+    values = [*DESCRIPTION["values"], *options.pop("values", ())]
     write_model_file(
         str(path),
         model="linear_regressor",
         versions=VERSIONS,
         prefix=checkpoint,
-        description=DESCRIPTION,
+        description={**DESCRIPTION, "values": values},
         files=files,
         **options,
     )
@@ -111,19 +115,32 @@ def test_the_same_model_gives_the_same_file(checkpoint: str, tmp_path: Path):
 def test_files_of_a_directory_keep_their_places(checkpoint: str, tmp_path: Path):
     (tmp_path / "keras" / "variables").mkdir(parents=True)
     (tmp_path / "keras" / "variables" / "v.index").write_text("v")
-    path = save(checkpoint, tmp_path / "m.tfd", files={"keras/model": str(tmp_path / "keras")})
-    read_model_file(str(path), str(tmp_path / "m"), trusted=True)
+    keras = {"keras/model": str(tmp_path / "keras")}
+    node = {"type": "file", "name": "keras/model"}
+    path = save(checkpoint, tmp_path / "m.tfd", files=keras, values=[node])
+    read_model_file(str(path), str(tmp_path / "m"))
     assert (tmp_path / "m" / "keras" / "model" / "variables" / "v.index").read_text() == "v"
 
 
-@pytest.mark.parametrize("name", ["functions.rds", "keras/model.keras"])
-def test_a_file_that_holds_code_must_be_trusted(name: str, checkpoint: str, tmp_path: Path):
-    path = save(checkpoint, tmp_path / "m.tfd", files={name: __file__})
-    with pytest.raises(ModelError, match="holds code") as caught:
+def test_a_description_with_functions_must_be_trusted(checkpoint: str, tmp_path: Path):
+    code = {"attributes": {"class": {"type": "code", "index": 1}}}
+    path = save(checkpoint, tmp_path / "m.tfd", files={"functions.rds": __file__}, values=[code])
+    with pytest.raises(ModelError, match="holds code .* R functions") as caught:
         read_model_file(str(path), str(tmp_path / "m"))
     assert caught.value.argument == "trusted"
     assert not (tmp_path / "m").exists()
-    assert read_model_file(str(path), str(tmp_path / "m"), trusted=True).holds_code
+    read_model_file(str(path), str(tmp_path / "m"), trusted=True)
+    assert (tmp_path / "m" / "functions.rds").exists()
+
+
+def test_a_file_holds_what_its_description_needs_and_the_own_files_of_a_model(
+    checkpoint: str, tmp_path: Path
+):
+    for name in ("functions.rds", "keras/model.keras", "vocabularies/2.txt", "signature.json"):
+        path = save(checkpoint, tmp_path / "m.tfd", files={name: __file__}, overwrite=True)
+        with pytest.raises(ModelError, match=f'does not need "{name}"'):
+            read_model_file(str(path), str(tmp_path / "m"), trusted=True)
+    read_model_file(str(path), str(tmp_path / "m"), own=OWN)
 
 
 def test_an_existing_file_is_replaced_only_if_asked(saved: Path, checkpoint: str, tmp_path: Path):
@@ -136,6 +153,16 @@ def test_an_existing_file_is_replaced_only_if_asked(saved: Path, checkpoint: str
     with pytest.raises(ArgumentError, match="No such file or directory"):
         save(checkpoint, tmp_path / "m.tfd", overwrite=True, files={"x": str(tmp_path / "gone")})
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".tfd", ".txt"]
+
+
+def test_a_checkpoint_that_its_training_has_removed_is_named(tensorflow: Any, tmp_path: Path):
+    del tensorflow
+    prefix = write_checkpoints(tmp_path / "model", 10)
+    for file in files_of(prefix):
+        os.unlink(file)
+    with pytest.raises(ModelDirectoryError, match='model.ckpt-10" was removed while it was copied'):
+        save(prefix, tmp_path / "m.tfd")
+    assert not (tmp_path / "m.tfd").exists()
 
 
 def test_a_directory_that_is_not_empty_stays_as_it_is(saved: Path, tmp_path: Path):

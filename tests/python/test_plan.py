@@ -81,7 +81,7 @@ def test_training_outside_of_its_cluster_is_refused_with_a_remedy(verb: str):
     assert e.value.argument == "cluster"
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "predict", "export"])
+@pytest.mark.parametrize("verb", ["evaluate", "predict", "export_savedmodel"])
 def test_a_model_of_a_cluster_is_used_without_it(verb: str):
     preflight(RunContext(RunSettings(cluster=LocalCluster(2)), verb))
 

@@ -2,7 +2,7 @@
 local_bridge <- function(answer, frame = parent.frame()) {
   asked <- new.env(parent = emptyenv())
   before <- the$bridge
-  the$bridge <- list(call = function(name, arguments, tf_config) {
+  the$bridge <- list(call = function(name, arguments, ...) {
     asked$name <- name
     asked$arguments <- arguments
     answer
@@ -16,7 +16,7 @@ local_bridge <- function(answer, frame = parent.frame()) {
 local_answers <- function(..., frame = parent.frame()) {
   answers <- list(...)
   before <- the$bridge
-  the$bridge <- list(call = function(name, arguments, tf_config) {
+  the$bridge <- list(call = function(name, arguments, ...) {
     value <- answers[[name]](arguments)
     if (identical(value, "interrupt")) list(interrupt = TRUE) else list(value = value)
   })

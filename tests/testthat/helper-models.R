@@ -13,3 +13,10 @@ wt_regressor <- function(..., frame = parent.frame()) {
     ...
   )
 }
+
+cars_and_words <- function() {
+  cars <- mtcars[c("mpg", "wt", "hp")]
+  cars$word <- rep(c("one", "two", "three", "other"), 8)
+  cars$maker <- factor(rep(c("a", "b"), 16))
+  cars
+}

@@ -48,25 +48,27 @@ local_parsnip <- function(frame = parent.frame()) {
     "  keep(model, 'pred', paste(mode, eng, type), value)",
     "}",
     "get_from_env <- function(items) models[[items]]",
-    # What fit_xy() does: arguments by the engine's names, defaults that are not overridden, data by name.
-    "fit_engine <- function(model, mode, args, eng_args, x, y, weights = NULL) {",
-    "  engine <- paste(mode, 'tfdistribute')",
-    "  method <- models[[model]]$fit[[engine]]",
-    "  originals <- vapply(names(args), function(name) models[[model]]$arguments[[name]]$original, '')",
-    "  names(args) <- originals",
+    # What translate() and fit_xy() do: arguments of the model that are NULL are left out, the others get the engine's
+    # names, and defaults are added to them, apart from those that set_engine() was given. parsnip does not compare
+    # defaults with the arguments of the model.
+    "fit_call <- function(model, mode, args, eng_args, weights = NULL) {",
+    "  method <- models[[model]]$fit[[paste(mode, 'tfdistribute')]]",
+    "  args <- Filter(Negate(is.null), args)",
+    "  names(args) <- vapply(names(args), function(name) models[[model]]$arguments[[name]]$original, '')",
     "  stopifnot(!any(names(eng_args) %in% method$protect))",
-    "  given <- c(args, eng_args)",
-    "  given <- c(given, method$defaults[setdiff(names(method$defaults), names(given))])",
-    "  data <- list(x = quote(x), y = quote(y), weights = if (!is.null(weights)) quote(weights))",
-    "  given <- c(given, Filter(Negate(is.null), data[method$protect]))",
-    "  fun <- getExportedValue(method$func[['pkg']], method$func[['fun']])",
-    "  fitted <- eval(as.call(c(fun, given)))",
-    "  structure(list(lvl = levels(y), fit = fitted, model = model, mode = mode), class = 'model_fit')",
+    "  defaults <- method$defaults[!names(method$defaults) %in% names(eng_args)]",
+    "  data <- list(x = quote(as.data.frame(x)), y = quote(y))",
+    "  if (!is.null(weights)) data$weights <- quote(weights)",
+    "  given <- Filter(Negate(is.null), c(data[method$protect], args, eng_args, defaults))",
+    "  rlang::call2(method$func[['fun']], !!!given, .ns = method$func[['pkg']])",
+    "}",
+    "fit_engine <- function(model, mode, args, eng_args, x, y, weights = NULL) {",
+    "  fit <- rlang::eval_tidy(fit_call(model, mode, args, eng_args, weights), env = environment())",
+    "  structure(list(lvl = levels(y), fit = fit, model = model, mode = mode), class = 'model_fit')",
     "}",
     "predict_engine <- function(object, new_data, type) {",
     "  value <- models[[object$model]]$pred[[paste(object$mode, 'tfdistribute', type)]]",
-    "  args <- lapply(value$args, eval, list(object = object, new_data = new_data))",
-    "  do.call(value$func[['fun']], args)",
+    "  rlang::eval_tidy(rlang::call2(value$func[['fun']], !!!value$args))",
     "}"
   )
   local_stand_in("parsnip", code, frame = frame)

@@ -96,6 +96,18 @@ test_that("only R/python-backend.R speaks to reticulate", {
   expect_identical(grep("reticulate", imported, value = TRUE, fixed = TRUE), character())
 })
 
+# R gives the frame of a call in a data mask as its own caller, so a loop from caller to caller need not end.
+test_that("no loop without a fixed number of turns walks the frames of calls", {
+  frames <- c("sys.parent", "sys.parents", "sys.frame", "sys.function", "parent.frame")
+  walks <- function(code) {
+    is.call(code) &&
+      (is_loop(code) && any(frames %in% all.names(code)) || any(vapply(as.list(code), walks, NA)))
+  }
+  is_loop <- function(code) list(code[[1]]) %in% c(as.name("while"), as.name("repeat"))
+  walking <- Filter(function(path) any(vapply(as.list(parse(path)), walks, NA)), r_files())
+  expect_identical(basename(walking), character())
+})
+
 test_that("no file is a drawer for everything", {
   drawers <- grep("^(utils?|misc|common|helpers?)([-.]|$)", basename(r_files()), value = TRUE)
   expect_identical(drawers, character())

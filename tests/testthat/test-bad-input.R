@@ -83,6 +83,7 @@ test_that("what stands in model_dir is looked at first", {
     evaluate(model, input)
     export_savedmodel(model, file.path(directory, "export"))
     variable_names(model)
+    variable_value(model)
     train(wt_model(model_dir = file.path(directory, "file", "model")), input)
   })
   train(model, input)

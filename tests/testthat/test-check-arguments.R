@@ -72,6 +72,40 @@ test_that("what other packages call an argument is understood", {
   })
 })
 
+test_that("a verb names itself for an argument that it does not have, and what is meant", {
+  local_no_python()
+  model <- linear_regressor(column_numeric("wt"))
+  input <- input_fn(mpg ~ wt, mtcars)
+  expect_snapshot(error = TRUE, {
+    predict(model, mtcars, type = "prob")
+    train(model, mpg ~ wt, data = mtcars, callbacks = list())
+    train(model, mpg ~ wt, mtcars, validation_split = 0.2)
+    train(model, newdata = mtcars)
+    train(model, x = mtcars["wt"], y = mtcars$mpg)
+    train(model, mpg ~ wt, data = mtcars, learning_rate = 0.1)
+    train(model, mpg ~ wt, data = mtcars, na.action = na.omit)
+    train(model, mpg ~ wt, data = mtcars, batchsize = 32)
+    evaluate(model, input, batch_size = 32)
+    evaluate(model, mtcars, weights = cyl)
+    train_and_evaluate(model, mpg ~ wt, data = mtcars)
+  })
+})
+
+test_that("swapped arguments are named", {
+  local_no_python()
+  columns <- feature_columns(column_numeric("wt"))
+  expect_snapshot(error = TRUE, {
+    dnn_regressor(columns, c(64, 32))
+    dnn_classifier(column_numeric("wt"), 8)
+    dnn_linear_combined_regressor(
+      columns,
+      dnn_feature_columns = columns,
+      dnn_hidden_units = columns
+    )
+    train(mtcars, linear_regressor(columns))
+  })
+})
+
 test_that("a name is suggested only where one is near", {
   expect_identical(did_you_mean("stepps", c("hooks", "steps")), "Did you mean `steps`? ")
   expect_identical(did_you_mean("colour", c("cut", "color")), "Did you mean `color`? ")

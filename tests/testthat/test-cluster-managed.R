@@ -154,6 +154,8 @@ test_that("a Dockerfile has steps that a shell understands", {
   expect_snapshot(error = TRUE, {
     write_dockerfile(base = "a b")
     write_dockerfile(packages = "x'; rm -rf /")
+    write_dockerfile(base = "a\nRUN touch x")
+    write_dockerfile(packages = c("dplyr", "x\nRUN"))
   })
 })
 

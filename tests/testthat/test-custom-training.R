@@ -19,7 +19,7 @@ test_that("an error in a model function of R arrives as raised, with its line", 
       rlang = function(features, labels, mode) {
         rlang::abort("no better", class = "unlucky", day = 13)
       },
-      low_level = function(features, labels, mode) log(features),
+      low_level = function(features, labels, mode) log("a"),
       python = function(features, labels, mode) tf$reshape(features$wt, "a"),
       nothing = function(features, labels, mode) NULL,
       second_replica = function(features, labels, mode) {

@@ -17,6 +17,7 @@ test_that("features of numbers are a list, and one matrix", {
   skip_if_no_tensorflow()
   in_graph({
     features <- columns(wt = c(1, 2), hp = c(3, 4), am = c(5, 6))
+    values <- matrix(as.double(1:6), 2)
     expect_identical(names(features), c("wt", "hp", "am"))
     expect_length(features, 3)
     expect_identical(values_of(features$hp), array(c(3, 4)))
@@ -26,9 +27,43 @@ test_that("features of numbers are a list, and one matrix", {
     expect_identical(values_of(tf$matmul(features, ones)), matrix(c(9, 12)))
     expect_identical(values_of(features[c("am", "wt")] * 2), matrix(c(10, 12, 2, 4), 2))
     expect_identical(values_of(features[, 2] - features$wt), array(c(2, 2)))
+    expect_equal(values_of(sqrt(features) + 1), sqrt(values) + 1, tolerance = 1e-6)
+    centred <- matrix(c(-0.5, 0.5), 2, 3)
+    expect_identical(values_of(features - mean(features, axis = 1)), centred)
+    expect_identical(values_of(sum(features, axis = 2)), array(rowSums(values)))
+    expect_identical(values_of(do.call(cbind, features)), values)
+    expect_identical(values_of(cbind(features, 1, features$am)), cbind(values, 1, values[, 3]))
+    expect_identical(values_of(t(head(features, 1))), t(values[1, , drop = FALSE]))
+    expect_identical(values_of(as.matrix(features)), values)
     expect_identical(dim(features), c(2L, 3L))
     expect_identical(as.integer(features$shape$as_list()), c(2L, 3L))
     expect_output(print(features), "<features> wt, hp, am", fixed = TRUE)
+  })
+})
+
+test_that("features without names are a list of tensors", {
+  skip_if_no_tensorflow()
+  in_graph({
+    features <- columns(wt = c(1, 2), hp = c(3, 4))
+    nameless <- features
+    names(nameless) <- NULL
+    # Its class has stayed.
+    stripped <- features
+    attr(stripped, "names") <- NULL
+    lists <- list(
+      unname(features),
+      nameless,
+      stripped,
+      unname(as.list(features)),
+      unname(lapply(features, identity))
+    )
+    for (each in lists) {
+      expect_identical(values_of(tf$stack(each, axis = 1L)), matrix(c(1, 2, 3, 4), 2))
+    }
+    renamed <- stats::setNames(features, c("a", "b"))
+    expect_identical(values_of(renamed[, 2] - renamed$a), array(c(2, 2)))
+    expect_identical(values_of(Reduce(`+`, features)), array(c(4, 6)))
+    expect_identical(values_of(with(features, wt * hp)), array(c(3, 8)))
   })
 })
 

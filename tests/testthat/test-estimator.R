@@ -347,3 +347,8 @@ test_that("str() of an estimator has one line for each field", {
   expect_length(capture.output(str(model)), 1 + length(unclass(model)))
   expect_gt(length(capture.output(str(model, max.level = 3))), 20)
 })
+
+test_that("a configuration of Python names the function to write in its place", {
+  config <- structure(new.env(), class = c("some.RunConfig", "python.builtin.object"))
+  expect_snapshot(error = TRUE, linear_regressor(column_numeric("x"), config = config))
+})

@@ -303,7 +303,8 @@ test_that("feature columns of TensorFlow, which tfestimators makes, are descript
   listed <- column_categorical_with_vocabulary_list(
     "word",
     vocabulary_list = c("a", "b"),
-    dtype = "string"
+    dtype = "string",
+    default_value = -1
   )
   own <- list(
     column_numeric("age", shape = 2, dtype = "float64"),
@@ -322,4 +323,14 @@ test_that("feature columns of TensorFlow, which tfestimators makes, are descript
     as_feature_columns(column_numeric("wt"))
   )
   expect_error(feature_columns(tf$constant(1)), class = "tfdistribute_argument_error")
+})
+
+test_that("a column with a label of its own in each row is named, once there are many rows", {
+  data <- data.frame(y = 1:30, id = as.character(1:30), `a b` = factor(1:30), check.names = FALSE)
+  data$kind <- rep(c("a", "b"), 15)
+  expect_snapshot(columns <- feature_columns(y ~ ., data))
+  expect_length(columns, 3)
+  expect_silent(feature_columns(y ~ . - id - `a b`, data))
+  expect_silent(feature_columns(y ~ ., utils::head(data, 10)))
+  expect_silent(feature_columns(y ~ id, rbind(data, data[1, ])))
 })

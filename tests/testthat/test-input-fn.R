@@ -147,3 +147,30 @@ test_that("a verb takes an input, or a function that makes a dataset", {
     "tfdistribute_dataset_function_input"
   )
 })
+
+# As as_tf_dataset() of tfdatasets makes it.
+tfdataset <- function(data, size) {
+  tf <- reticulate::import("tensorflow")
+  dataset <- tf$data$Dataset$from_tensor_slices(as.list(data))$batch(size)
+  class(dataset) <- c("tf_dataset", class(dataset))
+  dataset
+}
+
+test_that("a dataset of tfdatasets is described by its columns, and read by every process", {
+  skip_if_no_tensorflow()
+  cars <- lapply(mtcars[c("wt", "hp", "mpg")], as.numeric)
+  dataset <- tfdataset(cars, 8L)
+  input <- input_fn(dataset, features = -mpg, response = "mpg")
+  expect_match(format(input), "a dataset of batches", all = FALSE)
+  expect_identical(input$features, c("wt", "hp"))
+  by_formula <- input_fn(mpg ~ ., dataset)
+  expect_identical(by_formula[c("features", "response")], input[c("features", "response")])
+  model <- linear_regressor(column_numeric("wt", "hp"))
+  train(model, unserialize(serialize(input, NULL)))
+  expect_identical(evaluate(model, input)$global_step, 4)
+  expect_identical(nrow(predict(model, input)), 32L)
+  expect_snapshot(error = TRUE, {
+    input_fn(dataset, features = weight, response = "mpg")
+    input_fn(dataset)
+  })
+})

@@ -113,3 +113,44 @@ test_that("training on a file looks at none of its numbers beforehand", {
   expect_silent(note_large_features(dnn_regressor(4, columns), input))
   expect_silent(note_large_features(linear_regressor(columns), input))
 })
+
+test_that("verbs have the arguments of input_fn() for the data that they describe", {
+  asked <- new.env()
+  answer_training(asked)
+  expect_setequal(
+    setdiff(
+      names(formals(input_fn.data.frame)),
+      c("object", "queue_capacity", "num_threads", "...")
+    ),
+    c(input_arguments, "epochs")
+  )
+  # As R does it, the beginning of a name is enough.
+  withr::local_options(warnPartialMatchArgs = FALSE)
+  train(a_model(), mpg ~ wt + hp, data = mtcars, batch = 8)
+  expect_identical(asked$train$input$batch_size, 8L)
+})
+
+test_that("a path, a vector, a bare formula and an input in place of data are shown as they are written", {
+  local_no_python()
+  input <- input_csv("taxi.csv", response = "fare")
+  expect_snapshot(error = TRUE, {
+    train(a_model(), fare ~ distance, data = "taxi.csv")
+    train(a_model(), fare ~ distance, "taxi.parquet")
+    evaluate(a_model(), "taxi.csv")
+    input_fn(fare ~ ., "taxi.csv")
+    train(a_model(), fare ~ distance, data = input)
+    train(a_model(), fare ~ distance, input)
+    evaluate(a_model(), mtcars[, "wt"])
+    train(a_model(), mpg ~ wt, data = mtcars$wt)
+    train_spec(mpg ~ wt)
+  })
+})
+
+test_that("the input that is offered for a path reads the file", {
+  local_no_python()
+  path <- withr::local_tempfile(fileext = ".csv")
+  utils::write.csv(mtcars, path, row.names = FALSE)
+  error <- expect_error(train(a_model(), mpg ~ wt + hp, data = path))
+  offered <- eval(str2lang(sub(".*as in (.*)[.]$", "\\1", error$remedy)))
+  expect_identical(offered, input_csv(path, response = "mpg", features = c("wt", "hp")))
+})

@@ -1,6 +1,6 @@
 test_that("records in files are described without looking at them", {
   expect_snapshot({
-    input_fixed_length("data/diamonds", response = "price", batch_size = 512)
+    input_arrow("data/diamonds", response = "price", batch_size = 512)
     input_tfrecord(
       c("a", "b", "c", "d"),
       features = c("x", "y"),
@@ -14,11 +14,10 @@ test_that("records in files are described without looking at them", {
 
 test_that("columns that are no dtypes are refused", {
   expect_snapshot(error = TRUE, {
-    input_fixed_length("data", columns = c(x = "string"))
     input_tfrecord("data", columns = c(x = "uint8"))
-    input_fixed_length("data", columns = "float32")
-    input_fixed_length("data", columns = c(x = "float32[2"))
-    input_fixed_length(character())
+    input_tfrecord("data", columns = "float32")
+    input_tfrecord("data", columns = c(x = "float32[2"))
+    input_tfrecord(character())
   })
   expect_error(
     input_tfrecord("data", columns = c(x = "uint8")),
@@ -29,7 +28,7 @@ test_that("columns that are no dtypes are refused", {
 test_that("what is no data in memory is not written", {
   expect_error(write_tfrecord(1:3, tempfile()), class = "tfdistribute_argument_error")
   expect_error(
-    write_fixed_length(mtcars, tempfile(), shards = 33),
+    write_arrow(mtcars, tempfile(), shards = 33),
     class = "tfdistribute_argument_error"
   )
 })
@@ -48,10 +47,10 @@ test_that("a model learns from files what it learns from memory", {
     c(predict(model, input)$predictions)
   }
   expected <- learnt(input_fn(mpg ~ ., cars, batch_size = 8, num_epochs = 2, shuffle = FALSE))
-  for (kind in c("fixed_length", "tfrecord")) {
+  for (kind in c("arrow", "tfrecord")) {
     path <- withr::local_tempfile()
-    write <- switch(kind, fixed_length = write_fixed_length, tfrecord = write_tfrecord)
-    read <- switch(kind, fixed_length = input_fixed_length, tfrecord = input_tfrecord)
+    write <- switch(kind, arrow = write_arrow, tfrecord = write_tfrecord)
+    read <- switch(kind, arrow = input_arrow, tfrecord = input_tfrecord)
     expect_identical(write(cars, path, shards = 3), path)
     input <- read(path, "mpg", batch_size = 8, num_epochs = 2, shuffle = FALSE)
     expect_equal(learnt(input), expected, tolerance = 1e-5)
@@ -116,8 +115,8 @@ test_that("a missing file is named", {
     model_dir = withr::local_tempdir()
   )
   expect_error(
-    train(model, input_fixed_length("nowhere.bin", columns = c(wt = "float32"))),
-    "nowhere.bin\" does not exist",
+    train(model, input_arrow("nowhere.arrow")),
+    "nowhere.arrow\" does not exist",
     class = "tfdistribute_input_error"
   )
 })

@@ -87,6 +87,21 @@ test_that("a model object is written at once, and stays as it is", {
   expect_equal(object$get_weights(), weights)
 })
 
+test_that("a model object takes the place of a link, and does not go through it", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  victim <- file.path(folder, "victim")
+  writeLines("precious", victim)
+  dir.create(file.path(folder, "model", "keras"), recursive = TRUE)
+  place <- file.path(folder, "model", "keras", "model.keras")
+  file.symlink(victim, place)
+  model <- keras_model_to_estimator(network()(), model_dir = file.path(folder, "model"))
+  expect_identical(readLines(victim), "precious")
+  expect_identical(Sys.readlink(place), "")
+  expect_identical(list.files(dirname(place), all.files = TRUE, no.. = TRUE), "model.keras")
+  expect_identical(train(model, scaled_cars(), steps = 1)$global_step, 1L)
+})
+
 test_that("a model object is copied to a model_dir on remote storage", {
   skip_if_no_tensorflow()
   folder <- withr::local_tempdir()

@@ -59,7 +59,10 @@ test_that("variables of the global environment are found through functions, and 
 
 test_that("functions of packages are sent by name", {
   found <- find_captures(list(activation_fn = stats::median, other = tibble::tibble))
-  expect_identical(found, list(frames = list(), globals = character(), large = character()))
+  expect_identical(
+    found,
+    list(frames = list(), globals = character(), large = character(), options = list())
+  )
   expect_identical(sent(activation_fn = stats::median)$activation_fn, stats::median)
 })
 
@@ -144,15 +147,16 @@ test_that("a message names large objects", {
 test_that("packages, options and random numbers are those of the session", {
   folder <- withr::local_tempdir()
   local_bridge(list(value = NULL))
-  withr::local_options(OutDec = ",", tfdistribute.of_test = 7)
+  withr::local_options(OutDec = ",", tfdistribute.of_test = 7, my.rate = 0.1)
   withr::local_seed(12)
   write_task(folder, "train", list(object = list()))
   drawn <- stats::runif(3)
-  withr::local_options(OutDec = ".", tfdistribute.of_test = NULL)
+  withr::local_options(OutDec = ".", tfdistribute.of_test = NULL, my.rate = NULL)
   read_task(folder, "digest")
   expect_identical(stats::runif(3), drawn)
   expect_identical(getOption("OutDec"), ",")
   expect_identical(getOption("tfdistribute.of_test"), 7)
+  expect_identical(getOption("my.rate"), 0.1)
   expect_false("base" %in% attached_packages())
   expect_identical(utils::tail(attached_packages(), 1), sub("^package:", "", search()[[2]]))
 })

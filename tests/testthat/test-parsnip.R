@@ -1,4 +1,4 @@
-# The engine of parsnip, with a stand-in for that package; and the function behind the engine.
+# The engine of parsnip, with a stand-in for that package; and the functions behind the engine.
 
 test_that("the engine is registered when parsnip is loaded, with its arguments and kinds of predictions", {
   local_parsnip()
@@ -24,6 +24,41 @@ test_that("the engine is registered when parsnip is loaded, with its arguments a
   )
   # A second time, as when parsnip is loaded again, nothing is refused.
   expect_null(register_parsnip_engines())
+})
+
+test_that("an engine is called with each argument of its model once, given or left out", {
+  local_parsnip()
+  values <- list(
+    hidden_units = 3L,
+    penalty = 0.1,
+    dropout = 0.1,
+    epochs = 2L,
+    activation = "tanh",
+    learn_rate = 0.1
+  )
+  for (model in names(parsnip_modes)) {
+    arguments <- parsnip_arguments[[model]]
+    for (mode in parsnip_modes[[model]]) {
+      for (given in c(list(character()), as.list(arguments), list(arguments))) {
+        call <- parsnip::fit_call(model, mode, values[given], list())
+        matched <- as.list(match.call(tfdistribute_fit, call))[-1]
+        expect_setequal(names(matched), c("x", "y", given))
+        expect_identical(matched[given], values[given])
+      }
+    }
+  }
+})
+
+test_that("mlp() has a hidden layer of five units unless it is given others", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  units <- function(...) {
+    args <- list(..., epochs = 1L)
+    fitted <- parsnip::fit_engine("mlp", "regression", args, list(), mtcars["wt"], mtcars$mpg)
+    restored_model(fitted$fit)$hidden_units
+  }
+  expect_identical(units(), 5L)
+  expect_identical(units(hidden_units = 3), 3L)
 })
 
 rmse <- function(found, expected) sqrt(mean((found - expected)^2))
@@ -177,6 +212,26 @@ test_that("set.seed() decides the weights, and each fit has a directory of its o
   expect_false(identical(predictions[[1]], predictions[[3]]))
   expect_length(list.files(folder, "^fit-"), 3)
   expect_output(print(fits[[1]]), "<tfdistribute_fit> regression\n  predictors: wt\n  3 steps")
+})
+
+test_that("missing values are refused with the step of a recipe that replaces them", {
+  local_no_python()
+  local_parsnip()
+  cars <- transform(mtcars, gear = factor(gear))
+  cars$wt[1:2] <- NA
+  cars$gear[[3]] <- NA
+  x <- cars[c("wt", "gear")]
+  # Other columns of new data do not matter.
+  fitted <- structure(list(predictors = "gear"), class = "tfdistribute_fit")
+  fitted <- structure(
+    list(fit = fitted, model = "linear_reg", mode = "regression"),
+    class = "model_fit"
+  )
+  expect_snapshot(error = TRUE, {
+    parsnip::fit_engine("linear_reg", "regression", list(), list(), x, cars$mpg)
+    parsnip::predict_engine(fitted, x, "numeric")
+    tfdistribute_fit(mtcars["wt"], replace(mtcars$mpg, 1:2, NA))
+  })
 })
 
 test_that("data that an engine cannot use is refused by name", {

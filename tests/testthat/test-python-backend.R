@@ -63,7 +63,7 @@ test_that("the R error of a callback becomes the parent of the condition", {
   before <- the$bridge
   withr::defer(the$bridge <- before)
   cause <- structure(class = c("my_error", "error", "condition"), list(message = "no", call = NULL))
-  the$bridge <- list(call = function(name, arguments, tf_config) {
+  the$bridge <- list(call = function(name, arguments, ...) {
     the$callback_error <- cause
     list(error = list(kind = "callback", problem = "no", remedy = NULL))
   })
@@ -71,36 +71,6 @@ test_that("the R error of a callback becomes the parent of the condition", {
   expect_s3_class(error, "tfdistribute_callback_error")
   expect_identical(error$parent, cause)
   expect_null(the$callback_error)
-})
-
-test_that("hooks for TensorFlow's modules run, and R is not asked for those without", {
-  skip_if_no_tensorflow()
-  found <- in_child_r(timeout_s = 90, function() {
-    ran <- new.env()
-    ran$modules <- character()
-    for (module in c("tensorflow", "tensorflow.python.ops.math_ops")) {
-      local({
-        name <- module
-        # As reticulate's py_register_load_hook() does.
-        hook <- paste("reticulate", name, "load", sep = "::")
-        setHook(hook, function(...) ran$modules <- c(ran$modules, name))
-      })
-    }
-    ran$asked <- 0
-    count <- function() ran$asked <- ran$asked + 1
-    suppressMessages(trace(
-      "setHook",
-      tracer = bquote(.(count)()),
-      where = baseenv(),
-      print = FALSE
-    ))
-    tfdistribute:::call_backend("tensorflow")
-    list(modules = sort(ran$modules), asked = ran$asked)
-  })
-  expect_identical(found$modules, c("tensorflow", "tensorflow.python.ops.math_ops"))
-  # reticulate removes the hooks of each module that it asks for.
-  expect_gte(found$asked, 2)
-  expect_lt(found$asked, 200)
 })
 
 test_that("an R function that TensorFlow calls on another thread is an error, and R lives on", {

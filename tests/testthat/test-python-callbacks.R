@@ -70,6 +70,11 @@ test_that("errors in model functions teach R's way", {
   expect_snapshot({
     shown("if (labels > 3) 1")
     shown("tf$keras$layers$Dense(1L)(features)", names)
+    shown("tf$stack(features, axis = 1L)")
+    shown("tf$stack(lapply(features, identity), axis = 1L)")
+    shown("tf$concat(lapply(features, tf$expand_dims, 1L), 1L)")
+    shown("tf$add_n(features)")
+    shown("as.list(features) * 2")
     shown("features$wt - tf$cast(labels, tf$int32)")
     shown("tf$one_hot(labels, 3L)", labels)
     shown("tf$layers$dense(features, 1L)")

@@ -25,6 +25,35 @@ test_that("missing values are filled by the means that are offered", {
   expect_identical(fill(0)$columns$Ozone$type, "integer")
 })
 
+test_that("missing values of several kinds are filled by the one list that is offered", {
+  local_no_python()
+  data <- data.frame(
+    y = 1:4 + 0.5,
+    total = c(1, NA, 3, 4),
+    payment = c("card", NA, "cash", "cash"),
+    level = factor(c("a", NA, "b", "b")),
+    day = as.Date("2020-01-01") + c(1, NA, 2, 3),
+    known = c(TRUE, NA, FALSE, TRUE)
+  )
+  for (impute in list(NULL, "median", mean, 0, list(payment = "none"), c(total = 0))) {
+    for (factors in c("labels", "codes")) {
+      error <- expect_error(
+        input_fn(y ~ ., data, impute = impute, factors = factors),
+        class = "tfdistribute_input_error"
+      )
+      offered <- eval(str2lang(sub(".*impute = (list\\(.*\\))[.]$", "\\1", error$remedy)))
+      filled <- input_fn(y ~ ., data, impute = offered, factors = factors)
+      expect_setequal(names(filled$impute), setdiff(names(data), "y"))
+      expect_true(all(names(impute) %in% names(offered)))
+    }
+  }
+  expect_snapshot(error = TRUE, {
+    input_fn(y ~ total + payment, data)
+    input_fn(y ~ total + payment, data, impute = "mean")
+    input_fn(y ~ total + payment, data, impute = list(payment = "none"))
+  })
+})
+
 test_that("a function fills the columns that it fits, and only where something is missing", {
   local_no_python()
   data <- data.frame(

@@ -10,22 +10,17 @@ without_directory <- function(model) {
 round_trip <- function(value) {
   encoded <- encode_description(value)
   expect_length(encoded$code, 0)
-  decode_value(encoded$description, list(directory = "", files = character()))
-}
-
-cars_and_words <- function() {
-  cars <- mtcars[c("mpg", "wt", "hp")]
-  cars$word <- rep(c("one", "two", "three", "other"), 8)
-  cars$maker <- factor(rep(c("a", "b"), 16))
-  cars
+  decode_value(encoded$description, list(directory = "", files = names(encoded$files)))
 }
 
 # A model with every kind of plain value in its description: numbers that 15 digits do not hold, schedules, strategies,
 # nested columns, a vocabulary file, and settings that are NULL.
-wide_and_deep <- function(frame = parent.frame()) {
+wide_and_deep <- function(words = NULL, frame = parent.frame()) {
   folder <- withr::local_tempdir(.local_envir = frame)
-  words <- file.path(folder, "w\u00f6rter.txt")
-  writeLines(c("one", "two", "three"), words)
+  if (is.null(words)) {
+    words <- file.path(folder, "w\u00f6rter.txt")
+    writeLines(c("one", "two", "three"), words)
+  }
   word <- column_categorical_with_vocabulary_file(
     "word",
     vocabulary_file = words,
@@ -55,11 +50,9 @@ wide_and_deep <- function(frame = parent.frame()) {
 }
 
 test_that("a description comes back from its tree of plain values as it was", {
-  model <- wide_and_deep()
-  # Paths of files that do not exist are strings like any others.
-  unlink(dirname(model$model_dir), recursive = TRUE)
   for (value in list(
-    model,
+    # The path that the vocabulary gets in the directory "".
+    wide_and_deep(words = "/vocabularies/1.txt"),
     run_config(strategy_multi_worker(), cluster = local_cluster(2)),
     list(c(a = 1L, b = NA), c(TRUE, NA), double(), character(), list(), NULL, list(NULL))
   )) {
@@ -200,6 +193,132 @@ test_that("a file that holds code is loaded only if it is trusted, and a directo
   expect_false(attr(restored, "temporary"))
 })
 
+# A file that somebody else wrote: a description as it comes, with any files.
+write_foreign_file <- function(model, path, change = identity, files = list()) {
+  encoded <- change(encode_description(model))
+  call_backend(
+    "save_model",
+    model_dir = model$model_dir,
+    path = path,
+    model = model$kind,
+    description = encoded$description,
+    files = c(as.list(encoded$files), files),
+    writer = own_versions(),
+    overwrite = TRUE
+  )
+  path
+}
+
+test_that("numbers, categories and named settings are loaded without trust, and no cluster is saved", {
+  skip_if_no_tensorflow()
+  model <- wide_and_deep()
+  train(model, mpg ~ ., data = cars_and_words(), steps = 1)
+  expected <- predict(model, newdata = cars_and_words())
+  model["config"] <- list(run_config(
+    strategy_multi_worker(),
+    cluster = local_cluster(2),
+    session_config = list(gpu_options = list(allow_growth = TRUE))
+  ))
+  file <- save_model(model, withr::local_tempfile(fileext = ".tfd"))
+  restored <- load_model(file)
+  expect_identical(predict(restored, newdata = cars_and_words()), expected)
+  expect_null(restored$config$cluster)
+  expect_identical(restored$config$session_config, model$config$session_config)
+})
+
+test_that("a foreign file runs no code without trust, whatever its members are called", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  file <- file.path(folder, "m.tfd")
+  model <- keras_model_to_estimator(
+    function() {
+      keras <- tf$keras
+      model <- keras$Sequential(list(keras$layers$Dense(1L, input_shape = list(1L))))
+      model$compile(optimizer = "sgd", loss = "mse")
+      model
+    },
+    model_dir = file.path(folder, "keras")
+  )
+  train(model, mpg ~ wt, data = mtcars, steps = 1)
+  saved <- file.path(folder, "model.keras")
+  export_keras_model(model, saved)
+  model["function"] <- list(NULL)
+  model["path"] <- saved
+  as_vocabulary <- function(encoded) {
+    names(encoded$files) <- "vocabularies/1.keras"
+    place <- match("path", names(model))
+    encoded$description$values[[place]]$name <- "vocabularies/1.keras"
+    encoded
+  }
+  as_path <- function(encoded) {
+    encoded$files <- character()
+    encoded$description$values[[match("path", names(model))]] <- encode_value(saved, new.env())
+    encoded
+  }
+  write_foreign_file(model, file, as_vocabulary)
+  expect_error(load_model(file), "holds code .*: `path`", class = "tfdistribute_model_error")
+  expect_identical(
+    basename(load_model(file, trusted = TRUE)$path),
+    "1.keras"
+  )
+  write_foreign_file(model, file, as_path)
+  for (trusted in c(FALSE, TRUE)) {
+    expect_error(load_model(file, trusted = trusted), "does not hold the file that its model needs")
+  }
+  linear <- linear_regressor(column_numeric("wt"), model_dir = file.path(folder, "linear"))
+  train(linear, mpg ~ wt, data = mtcars, steps = 1)
+  mark <- file.path(folder, "mark")
+  clusters <- list(
+    ssh_cluster("localhost", workers = 1, ssh = c("ssh", paste0("-oProxyCommand=touch ", mark))),
+    slurm_cluster(nodes = 1, workers = 1, setup = paste("touch", mark)),
+    kubernetes_cluster(image = "i", workers = 1, kubectl = c("touch", mark)),
+    local_cluster(2, network = "open")
+  )
+  for (cluster in clusters) {
+    linear["config"] <- list(run_config(strategy_multi_worker(), cluster = cluster))
+    write_foreign_file(linear, file)
+    expect_error(
+      load_model(file),
+      "`config$cluster`",
+      fixed = TRUE,
+      class = "tfdistribute_model_error"
+    )
+    expect_identical(load_model(file, trusted = TRUE)$config$cluster, cluster)
+  }
+  linear["config"] <- list(run_config(model_dir = folder))
+  write_foreign_file(linear, file)
+  expect_error(load_model(file), "`config$model_dir`", fixed = TRUE)
+  expect_false(file.exists(mark))
+  write_foreign_file(linear, file, files = list("keras/other.keras" = saved))
+  expect_error(
+    load_model(file, trusted = TRUE),
+    "its description does not need \"keras/other.keras\""
+  )
+})
+
+test_that("a vocabulary is a member of the file, not a path", {
+  skip_if_no_tensorflow()
+  model <- wide_and_deep()
+  train(model, mpg ~ ., data = cars_and_words(), steps = 1)
+  words <- model$dnn_feature_columns[[3]]$categorical_column$vocabulary_file
+  file <- withr::local_tempfile(fileext = ".tfd")
+  as_path <- function(node) {
+    if (!is.list(node)) {
+      return(node)
+    }
+    if (identical(node$type, "file")) encode_value(words, new.env()) else lapply(node, as_path)
+  }
+  write_foreign_file(model, file, function(encoded) {
+    list(description = as_path(encoded$description), files = list())
+  })
+  unlink(words)
+  shown <- function(text) gsub(dirname(words), "DIR", gsub(file, "m.tfd", text, fixed = TRUE))
+  expect_snapshot(error = TRUE, transform = shown, {
+    load_model(file)
+    save_model(model, file, overwrite = TRUE)
+  })
+})
+
 test_that("what cannot be saved or is not a model file is refused by name", {
   local_bridge(list(value = list(description = list(type = "closure"), files = "a")))
   expect_snapshot(error = TRUE, {
@@ -217,6 +336,12 @@ test_that("what cannot be saved or is not a model file is refused by name", {
   node <- encode_value(structure(list(1), class = "tfdistribute_estimator"), new.env())
   node$attributes$class$values <- list("data.frame")
   expect_error(decode_value(node, list(directory = "", files = character())))
+  node$attributes$class$values <- list("tfdistribute_arrow_input")
+  expect_error(decode_value(node, list(directory = "", files = character())))
+  # R would read the first, Python the last.
+  twice <- encode_value(list(kind = "a", other = "b"), new.env())
+  twice$attributes$names$values <- list("kind", "kind")
+  expect_error(decode_value(twice, list(directory = "", files = character())))
   local_bridge(list(value = NULL))
   connection <- file(withr::local_tempfile(), "w")
   withr::defer(close(connection))
@@ -243,99 +368,4 @@ test_that("a model is restored on remote storage when its description was read, 
   expect_identical(model$model_dir, "gs://bucket/model")
   vocabulary <- model$dnn_feature_columns[[3]]$categorical_column$vocabulary_file
   expect_identical(vocabulary, "gs://bucket/model/vocabularies/1.txt")
-})
-
-# The generics of bundle and vetiver, and the classes and structures that these packages give their objects: neither is
-# in Debian. vetiver_type_convert() here only puts the columns of a request in the order of the prototype.
-local_bundle <- function(frame = parent.frame()) {
-  local_stand_in(
-    "bundle",
-    c(
-      "bundle <- function(x, ...) UseMethod('bundle')",
-      "unbundle <- function(x) x$situate(x$object)"
-    ),
-    frame = frame
-  )
-}
-
-local_vetiver <- function(frame = parent.frame()) {
-  local_stand_in(
-    "vetiver",
-    c(
-      "vetiver_create_description <- function(model) UseMethod('vetiver_create_description')",
-      "vetiver_create_meta <- function(model, metadata) UseMethod('vetiver_create_meta')",
-      "vetiver_ptype <- function(model, ...) UseMethod('vetiver_ptype')",
-      "vetiver_prepare_model <- function(model) UseMethod('vetiver_prepare_model')",
-      "handler_predict <- function(vetiver_model, ...) UseMethod('handler_predict', vetiver_model$model)",
-      "vetiver_meta <- function(user, required_pkgs) list(user = user, required_pkgs = required_pkgs)",
-      "vetiver_type_convert <- function(new_data, ptype) as.data.frame(new_data)[names(ptype)]",
-      "vetiver_model <- function(model, model_name) {",
-      "  structure(",
-      "    list(",
-      "      model = vetiver_prepare_model(model), model_name = model_name,",
-      "      description = vetiver_create_description(model),",
-      "      metadata = vetiver_create_meta(model, list()), prototype = vetiver_ptype(model)",
-      "    ),",
-      "    class = 'vetiver_model'",
-      "  )",
-      "}",
-      "vetiver_api <- function(pr, vetiver_model) {",
-      "  vetiver_model$model <- bundle::unbundle(vetiver_model$model)",
-      "  plumber::pr_post(pr, '/predict', handler_predict(vetiver_model))",
-      "}"
-    ),
-    frame = frame
-  )
-}
-
-test_that("a bundle is a plain value that holds the trained model", {
-  skip_if_no_tensorflow()
-  local_bundle()
-  model <- linear_regressor(column_numeric("wt"))
-  train(model, mpg ~ wt, data = mtcars, epochs = 3)
-  bundled <- bundle::bundle(model)
-  expect_s3_class(
-    bundled,
-    c("bundled_tfdistribute_linear_regressor_estimator", "bundle"),
-    exact = TRUE
-  )
-  expect_named(bundled, c("object", "situate"))
-  file <- withr::local_tempfile()
-  saveRDS(bundled, file)
-  # The checkpoint, and not the session in which it was bundled.
-  expect_lt(file.size(file), 2 * length(bundled$object))
-  expected <- predict(model, newdata = mtcars)
-  unlink(model$model_dir, recursive = TRUE)
-  expect_identical(predict(bundle::unbundle(readRDS(file)), newdata = mtcars), expected)
-})
-
-test_that("vetiver serves a model by plumber", {
-  skip_if_no_tensorflow()
-  skip_if_not_installed("plumber")
-  local_bundle()
-  local_vetiver()
-  model <- linear_regressor(feature_columns(mpg ~ wt + maker, cars_and_words()))
-  train(model, mpg ~ wt + maker, data = cars_and_words(), batch_size = 32, epochs = 3)
-  served <- vetiver::vetiver_model(model, "cars")
-  expect_identical(served$description, "A linear_regressor trained for 3 steps by tfdistribute")
-  expect_identical(served$metadata$required_pkgs, "tfdistribute")
-  expect_identical(served$prototype, tibble::tibble(wt = double(), maker = character()))
-  api <- vetiver::vetiver_api(plumber::pr(), served)
-  body <- "[{\"maker\": \"b\", \"wt\": 2.5}, {\"maker\": \"a\", \"wt\": 3}]"
-  request <- list2env(list(
-    REQUEST_METHOD = "POST",
-    PATH_INFO = "/predict",
-    QUERY_STRING = "",
-    CONTENT_TYPE = "application/json",
-    HTTP_CONTENT_TYPE = "application/json",
-    rook.input = list(
-      rewind = function() NULL,
-      read = function() charToRaw(body),
-      read_lines = function() body
-    )
-  ))
-  answer <- api$call(request)
-  expect_identical(answer$status, 200L)
-  expected <- predict(model, newdata = data.frame(wt = c(2.5, 3), maker = c("b", "a")))
-  expect_equal(jsonlite::fromJSON(answer$body)$predictions, expected$predictions, tolerance = 1e-3)
 })

@@ -2,10 +2,24 @@ test_that("the report names versions, devices and nothing missing on this machin
   skip_if_no_tensorflow()
   output <- capture.output(report <- tfdistribute_sitrep())
   expect_identical(nrow(report$problems), 0L)
+  expect_null(report$patches)
   expect_match(report$versions[["tensorflow"]], "^2\\.(15|18|21)")
   expect_match(report$versions[["Keras 2"]], "(keras)|(tf_keras)", fixed = FALSE)
   expect_gte(report$devices[["CPU"]], 1)
   expect_match(paste(output, collapse = "\n"), "Nothing is missing", fixed = TRUE)
+})
+
+test_that("the report lists the changes to other packages if it is asked to", {
+  skip_if_no_tensorflow()
+  output <- paste(capture.output(report <- tfdistribute_sitrep(patches = TRUE)), collapse = "\n")
+  expect_s3_class(report$patches, "tbl_df")
+  expect_true(all(c("call_location", "r_functions") %in% report$patches$name[report$patches$used]))
+  expect_match(
+    output,
+    "deprecation:_call_location\n    A deprecated function that R calls",
+    fixed = TRUE
+  )
+  expect_error(tfdistribute_sitrep(patches = "yes"), class = "tfdistribute_argument_error")
 })
 
 test_that("the report does not fail where there is no Python", {

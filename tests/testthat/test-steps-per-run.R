@@ -26,3 +26,40 @@ test_that("many steps per run give the same model and call R functions at their 
     "This training takes one step per run: session_run_hook() looks at every step."
   )
 })
+
+test_that("a training on a factor prints only what TensorFlow prints at its start", {
+  skip_if_no_tensorflow()
+  child <- local_child_r(function() {
+    data <- data.frame(group = factor(rep(c("a", "b", "c"), 100)), y = rep(c(0, 1, 2), 100))
+    config <- run_config(save_checkpoints_steps = 200)
+    model <- linear_regressor(feature_columns(y ~ group, data), config = config)
+    train(model, y ~ group, data = data, batch_size = 10, num_epochs = 20)
+    evaluate(model, data)
+    nrow(predict(model, data))
+  })
+  expect_identical(result_of(child, 120), 300L)
+  at_start <- "absl::InitializeLog|oneDNN|cpu_feature_guard|^To enable the following instructions"
+  expect_identical(
+    grep(at_start, readLines(child$get_output_file()), value = TRUE, invert = TRUE),
+    character()
+  )
+})
+
+test_that("the option for passes reaches Python, and its errors R", {
+  skip_if_no_tensorflow()
+  withr::local_options(tfdistribute.passes = c("-loop", "-resident_rows"))
+  config <- run_config(steps_per_run = 10)
+  model <- linear_regressor(feature_columns(column_numeric("wt")), config = config)
+  history <- train(model, mpg ~ wt, data = mtcars, batch_size = 8, num_epochs = 5)
+  expect_identical(
+    history$notes,
+    "This training takes one step per run: the pass `loop` is switched off."
+  )
+  options(tfdistribute.passes = "-lop")
+  error <- expect_error(
+    train(model, mpg ~ wt, data = mtcars),
+    class = "tfdistribute_argument_error"
+  )
+  expect_identical(error$value, "-lop")
+  expect_match(conditionMessage(error), "-loop", fixed = TRUE)
+})

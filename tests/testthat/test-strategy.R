@@ -16,7 +16,7 @@ every_strategy <- function() {
     strategy_multi_worker(compression = "bfloat16"),
     strategy_parameter_server(),
     strategy_tpu(),
-    strategy_tpu(steps_per_run = 50, devices_per_replica = 2)
+    strategy_tpu(steps_per_run = 50)
   )
 }
 

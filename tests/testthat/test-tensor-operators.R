@@ -70,7 +70,7 @@ test_that("positions that a tensor does not have are refused", {
 test_that("methods of R's tensorflow come before those of this package", {
   theirs <- structure(
     list(),
-    class = c("tensorflow.tensor", tensor_classes, "python.builtin.object")
+    class = c("tensorflow.tensor", tensor_class, "python.builtin.object")
   )
   Ops.tensorflow.tensor <- function(e1, e2) "theirs"
   `[.tensorflow.tensor` <- function(x, ...) "theirs"

@@ -37,6 +37,10 @@ rows <- c(
     }
   ),
   proved(
+    "tfdatasets makes `input_fn(dataset, features, response)`.",
+    "a dataset of tfdatasets is described by its columns, and read by every process"
+  ),
+  proved(
     "Unknown arguments of `input_fn()` are ignored.",
     function() {
       expect_error(input_fn(mpg ~ wt, mtcars, batchsize = 3), class = "tfdistribute_argument_error")
@@ -56,8 +60,25 @@ rows <- c(
     "a factor has the codes of the training in all data, which are listed once"
   ),
   proved(
+    "A value that a vocabulary does not list is ignored.",
+    "columns with a place for other values take them, and empty strings are missing values"
+  ),
+  proved(
     "Nested lists become whole numbers of 64 bits.",
     "arrays of NumPy, and nested lists, are columns"
+  ),
+  proved(
+    "Doubles reach a model function as float64.",
+    function() {
+      dtypes <- list()
+      net <- function(features, labels, mode) {
+        dtypes <<- list(features$wt$dtype$name, labels$dtype$name)
+        p <- tf$squeeze(tf$compat$v1$layers$dense(as.matrix(features), 1L), 1L)
+        list(predictions = p, loss = tf$reduce_mean((p - labels)^2), optimizer = "sgd")
+      }
+      train(estimator(net), mpg ~ wt + hp, data = mtcars, steps = 1)
+      expect_identical(dtypes, list("float32", "float32"))
+    }
   ),
   proved(
     "`features` of a model function is a matrix.",

@@ -87,3 +87,33 @@ test_that("a classifier has an estimate per class, and rows with classes and pro
   expect_identical(as.integer(rows$.pred_class), max.col(probabilities, "first"))
   expect_identical(levels(rows$.pred_class), levels(iris$Species))
 })
+
+test_that("a linear fit of parsnip's engine has the coefficients of lm()", {
+  skip_if_no_tensorflow()
+  cars <- transform(mtcars, disp = disp * 1e4)
+  fitted <- tfdistribute_fit(cars[c("wt", "disp")], cars$mpg * 1000)
+  expected <- coef(lm(I(mpg * 1000) ~ wt + disp, cars))
+  tidied <- generics::tidy(fitted)
+  expect_identical(tidied$term, names(expected))
+  expect_equal(tidied$estimate, unname(expected), tolerance = 1e-4)
+  glanced <- generics::glance(fitted)
+  expect_named(glanced, c("kind", "parameters", "global_step", "last_loss"))
+  expect_identical(glanced$kind, "linear_regressor")
+  expect_identical(glanced$last_loss, utils::tail(fitted$history$value, 1))
+  expect_identical(generics::augment(fitted, cars)$.fitted, predict(fitted, cars))
+})
+
+test_that("a fitted classifier has an estimate per class, in the unit of the predictor", {
+  skip_if_no_tensorflow()
+  fitted <- tfdistribute_fit(iris["Sepal.Width"], iris$Species, epochs = 5)
+  tidied <- generics::tidy(fitted)
+  expect_identical(tidied$output, rep(levels(iris$Species), each = 2))
+  rows <- generics::augment(fitted, iris)
+  expect_named(rows, c(names(iris), ".pred_class", paste0(".pred_", levels(iris$Species))))
+  logits <- outer(iris$Sepal.Width, tidied$estimate[c(2, 4, 6)]) +
+    rep(tidied$estimate[c(1, 3, 5)], each = 150)
+  expect_equal(rows$.pred_virginica, exp(logits[, 3]) / rowSums(exp(logits)), tolerance = 1e-5)
+  deep <- tfdistribute_mlp(iris["Sepal.Width"], iris$Species, epochs = 1)
+  expect_identical(generics::glance(deep)$kind, "dnn_classifier")
+  expect_snapshot(generics::tidy(deep), error = TRUE)
+})

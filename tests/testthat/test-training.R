@@ -8,7 +8,7 @@ test_that("Ctrl-C finishes the step, and the next training continues from there"
       model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = directory)
       cars <- input_fn(mpg ~ wt, mtcars, batch_size = 8, num_epochs = NULL)
       result <- tryCatch(
-        train(model, cars, steps = 1e6),
+        magrittr::`%>%`(model, train(cars, steps = 1e6)),
         interrupt = function(interrupt) "interrupted"
       )
       reached <- variable_value(model, "global_step")[[1]]
@@ -112,6 +112,25 @@ test_that("train() twice on the same estimator goes on, and tells true losses", 
   expect_lt(utils::tail(second$losses$loss, 1), first$losses$loss[[1]])
   third <- train(model, cars_input(mpg ~ wt + hp, num_epochs = NULL), max_steps = 30)
   expect_identical(nrow(third$losses), 0L)
+})
+
+test_that("a training that continues from a checkpoint of another session says so, once", {
+  skip_if_no_tensorflow()
+  withr::local_options(tfdistribute.progress = FALSE)
+  directory <- withr::local_tempdir()
+  model <- linear_regressor(column_numeric("wt"), model_dir = directory)
+  train_once <- function(model) train(model, mpg ~ wt, data = mtcars, epochs = 1, batch_size = 32)
+  expect_no_continuation <- function(model) {
+    expect_no_message(train_once(model), message = "Training continues")
+  }
+  expect_no_continuation(model)
+  expect_no_continuation(model)
+  the$trained_directories <- setdiff(the$trained_directories, directory)
+  expect_snapshot(
+    train_once(model),
+    transform = function(lines) gsub(directory, "DIRECTORY", lines, fixed = TRUE)
+  )
+  expect_no_continuation(model)
 })
 
 test_that("predictions come one for each row, in the order of the input", {
@@ -234,4 +253,43 @@ test_that("an exported model stands where it was asked for", {
   expect_true(file.exists(file.path(path, "saved_model.pb")))
   versioned <- export_savedmodel(model, path, versioned = TRUE)
   expect_identical(dirname(versioned), path)
+})
+
+test_that("a pipe or a link in place of a file of model_dir is named before the first step", {
+  skip_if_no_tensorflow()
+  # In a process of its own, because opening a pipe would wait without an end.
+  found <- in_child_r(
+    function(directory) {
+      problems <- character()
+      for (name in c("tfdistribute-losses.jsonl", "tfdistribute-evaluations.jsonl")) {
+        place <- file.path(directory, name)
+        dir.create(place)
+        processx::run("mkfifo", file.path(place, name))
+        model <- linear_regressor(column_numeric("wt"), model_dir = place)
+        verbs <- list(
+          function() train(model, mpg ~ wt, data = mtcars, steps = 1),
+          function() training_history(model)
+        )
+        for (verb in verbs) {
+          error <- tryCatch(verb(), error = function(error) error)
+          problems <- c(problems, if (inherits(error, "tfdistribute_model_directory_error")) name)
+        }
+      }
+      model <- linear_regressor(column_numeric("wt"), model_dir = file.path(directory, "model"))
+      train(model, mpg ~ wt, data = mtcars, steps = 1)
+      losses <- file.path(directory, "model", "tfdistribute-losses.jsonl")
+      unlink(losses)
+      victim <- file.path(directory, "secret")
+      writeLines("precious", victim)
+      file.symlink(victim, losses)
+      saved <- tryCatch(save_model(model, file.path(directory, "m.tfd")), error = class)
+      list(problems = problems, saved = saved[[1]], victim = readLines(victim))
+    },
+    list(directory = withr::local_tempdir()),
+    timeout_s = 100
+  )
+  names <- c("tfdistribute-losses.jsonl", "tfdistribute-evaluations.jsonl")
+  expect_identical(found$problems, rep(names, each = 2))
+  expect_identical(found$saved, "tfdistribute_model_directory_error")
+  expect_identical(found$victim, "precious")
 })

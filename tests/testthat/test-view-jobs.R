@@ -81,6 +81,8 @@ test_that("a Shiny app shows a training that runs in the background, and never w
     "/^training, step [1-9]/.test(document.getElementById('state').innerText)",
     90
   )
+  expect_match(text_of_page(browser, "#state"), "of 1,000,000$")
+  expect_match(text_of_page(browser, "#tasks"), "examples/s", fixed = TRUE)
   # The app answers while the model trains: the plot is drawn anew.
   wait_for_page(browser, "document.querySelector('#losses img') !== null", 20)
   plotted <- value_in_page(browser, "document.querySelector('#losses img').src.length")

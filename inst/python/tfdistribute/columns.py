@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from tfdistribute.errors import InputError
 
 # The dtype of a column's tensor, by the column's type.
 TYPES: Mapping[str, str] = {
@@ -96,6 +98,29 @@ class ColumnFacts:
     def width(self) -> int:
         """Values of one example."""
         return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """The values that a model can use in a column.
+
+    Args:
+        values: Strings or whole numbers.
+        error: Makes the error about other values, from a list of them and the place of the first, such as "row 7".
+    """
+
+    values: Collection[str] | Collection[int]
+    error: Callable[[Sequence[Any], str], InputError]
+
+
+# What a model accepts in columns of an input, by their names; a name may be there twice.
+AcceptedValues = Sequence[tuple[str, Accepted]]
+
+
+def show_values(values: Iterable[Any], most: int = 5) -> str:
+    """Show the first values of a column in an error, strings in quotes."""
+    shown = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 def list_columns(names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -16,7 +17,7 @@ _MOST_DIGITS = 20
 
 
 class NotRegularError(OSError):
-    """The path is that of a pipe, a device or a directory."""
+    """The path is that of a pipe, a device, a directory or a link that is not followed."""
 
 
 def is_remote(path: str) -> bool:
@@ -34,6 +35,14 @@ def canonical_path(path: str) -> str:
     return path.rstrip("/") if is_remote(path) else os.path.realpath(os.path.expanduser(path))
 
 
+def umask() -> int:
+    """Return the permissions that new files do not get."""
+    # It can only be read by setting it.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def open_regular(path: str) -> BinaryIO:
     """Open a regular file for reading bytes. A pipe or a device is refused, and never waited for.
 
@@ -41,12 +50,35 @@ def open_regular(path: str) -> BinaryIO:
         NotRegularError: it is not a regular file.
         OSError: it cannot be opened.
     """
-    # Opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    return os.fdopen(_regular(path, os.O_RDONLY), "rb")
+
+
+def open_own(path: str, flags: int = os.O_RDONLY) -> int:
+    """Open a file that only this package writes, such as a log in model_dir, and return its descriptor.
+
+    Whoever can write to the directory could leave a link to another file there, a pipe or a device. None is followed,
+    written to or waited for.
+
+    Raises:
+        NotRegularError: it is not a regular file.
+        OSError: it cannot be opened.
+    """
+    return _regular(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _regular(path: str, flags: int) -> int:
+    # Opening a pipe would wait for its other end.
+    safe = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags | safe, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise NotRegularError(f'"{path}" is not a regular file') from error
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotRegularError(f'"{path}" is not a regular file')
-    return os.fdopen(descriptor, "rb")
+    return descriptor
 
 
 def parse_json(

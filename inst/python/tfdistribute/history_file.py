@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tfdistribute import storage
-from tfdistribute.files import is_remote, parse_object
+from tfdistribute.files import is_remote, open_own, parse_object
 
 # Two files, because the chief and the evaluator of a cluster write at the same time.
 LOSSES = "tfdistribute-losses.jsonl"
@@ -74,7 +74,8 @@ def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]
         if text and is_remote(path):
             storage.of(path).write(path, storage.read_if_any(path) + text.encode())
         elif text:
-            with open(path, "a", encoding="utf-8") as opened:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            with os.fdopen(open_own(path, flags), "a", encoding="utf-8") as opened:
                 opened.write(text)
     except OSError:
         return False
@@ -100,8 +101,10 @@ def read_evaluations(model_dir: str) -> list[Row]:
 def _read(model_dir: str, file: str) -> list[Row]:
     # An error about the scheme names the directory.
     storage.of(model_dir)
+    path = os.path.join(model_dir, file)
+    storage.check_own(path)
     try:
-        text = storage.read_bytes(os.path.join(model_dir, file)).decode(errors="replace")
+        text = storage.read_own(path).decode(errors="replace")
     except OSError:
         return []
     return [row for line in text.splitlines() if (row := _parse(line)) is not None]

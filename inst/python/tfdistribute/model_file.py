@@ -3,9 +3,6 @@
 The archive holds no pickles. Its first member, ``tfdistribute.json``, is a :class:`Manifest`, which lists all others.
 Members are stored without compression under the paths that they get in a model directory, so a file cannot unpack to
 more than its own size.
-
-Source:
-    https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT for the archive.
 """
 
 from __future__ import annotations
@@ -20,9 +17,9 @@ import stat
 import struct
 import tempfile
 import zipfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from tfdistribute import storage
@@ -30,13 +27,13 @@ from tfdistribute.checkpoints.contents import files_of, is_whole
 from tfdistribute.checkpoints.newest import STATE, name_newest
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError
-from tfdistribute.files import is_remote, open_regular, parse_json
+from tfdistribute.files import is_remote, open_regular, parse_json, umask
 
 FORMAT = 1
 MANIFEST = "tfdistribute.json"
 
-# Members that run code of whoever wrote them: R functions, and models of Keras, whose layers may be code.
-_CODE = re.compile(r"functions\.rds|keras/.*")
+# The member with the values of R that the description names as code.
+FUNCTIONS = "functions.rds"
 _CHECKPOINT = re.compile(r"[A-Za-z0-9._]+-\d+")
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
@@ -69,10 +66,17 @@ class Manifest(Description):
     description: dict[str, Any]
     files: dict[str, int]
 
-    @property
-    def holds_code(self) -> bool:
-        """Whether using the model runs code that the file holds."""
-        return any(_CODE.fullmatch(name) for name in self.files)
+    def values(self, kind: str) -> list[dict[str, Any]]:
+        """Return the values of one kind in the description: "file" or "code"."""
+        found: list[dict[str, Any]] = []
+        pending: list[Any] = [self.description]
+        for value in pending:
+            if isinstance(value, dict):
+                found.append(cast("dict[str, Any]", value))
+                pending += found[-1].values()
+            elif isinstance(value, list):
+                pending += cast("list[Any]", value)
+        return [node for node in found if node.get("type") == kind]
 
 
 def write_model_file(
@@ -98,13 +102,15 @@ def write_model_file(
 
     Raises:
         ArgumentError: path exists, or cannot be written.
+        ModelDirectoryError: the checkpoint was removed meanwhile.
         ModelError: a file cannot be read, or has a name that archives of other systems do not allow.
     """
     if storage.exists(path) and not overwrite:
         raise ArgumentError(
             f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
         )
-    own = (file for file in files_of(prefix) if not file.endswith(".meta"))
+    # The index is removed first, and must be missed if a training has removed the checkpoint before it was listed.
+    own = (file for file in (f"{prefix}.index", *files_of(prefix)) if not file.endswith(".meta"))
     members = {os.path.basename(file): file for file in own} | dict(_expanded(files))
     for name in members:
         if not _NAME.fullmatch(name):
@@ -121,36 +127,39 @@ def write_model_file(
         )
         _write(path, manifest, members)
     except OSError as error:
+        if not is_whole(prefix):
+            raise ModelDirectoryError(
+                f'The checkpoint "{prefix}" was removed while it was copied, as a training does that saves newer ones.',
+                "Save the model again, or give run_config() a larger `keep_checkpoint_max`.",
+                argument="model_dir",
+                value=os.path.dirname(prefix),
+            ) from error
         raise ArgumentError(
             f'`path` "{path}" cannot be written: {error.strerror}.', argument="path", value=path
         ) from error
 
 
-def read_model_file(path: str, model_dir: str, *, trusted: bool = False) -> Manifest:
-    """Verify a model file, and restore its model directory.
-
-    The directory appears under its name when it is complete.
+def read_model_file(
+    path: str, model_dir: str, *, own: Collection[str] = (), trusted: bool = False
+) -> Manifest:
+    """Verify a model file, and restore its model directory, which appears when it is complete.
 
     Args:
         path: The file.
         model_dir: Directory to restore; it must not exist, or be empty.
-        trusted: Whether a file that holds code is accepted.
+        own: Names of files that every model directory may have.
+        trusted: Whether a file with R functions is accepted.
 
     Raises:
         ArgumentError: the file cannot be read.
         ModelDirectoryError: model_dir is not empty, or cannot be written.
-        ModelError: it is not a model file, is damaged, comes from a newer version, or holds code and is not trusted.
+        ModelError: it is not a model file, is damaged or newer, or holds functions and is not trusted.
     """
     _check_free(model_dir)
     with _opened(path) as archive:
-        manifest = _verified(archive, path)
-        if manifest.holds_code and not trusted:
-            raise ModelError(
-                f'`path` "{path}" holds code (R functions or a Keras model) that runs when the model is used.',
-                "If you trust whoever wrote the file, use load_model(path, trusted = TRUE).",
-                argument="trusted",
-                value="FALSE",
-            )
+        manifest = _verified(archive, path, own)
+        if manifest.values("code") and not trusted:
+            raise untrusted(path, "R functions")
         try:
             _restore(archive, manifest, path, model_dir)
         except _BAD_ARCHIVE as error:
@@ -162,6 +171,16 @@ def read_model_file(path: str, model_dir: str, *, trusted: bool = False) -> Mani
                 value=model_dir,
             ) from error
     return manifest
+
+
+def untrusted(path: str, code: str) -> ModelError:
+    """Return the error about code in a file."""
+    return ModelError(
+        f'`path` "{path}" holds code that runs when the model is used: {code}.',
+        "If you trust whoever wrote the file, use load_model(path, trusted = TRUE).",
+        argument="trusted",
+        value="FALSE",
+    )
 
 
 def _expanded(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -191,31 +210,22 @@ def _write(path: str, manifest: Manifest, members: Mapping[str, str]) -> None:
                 storage.copy(file.name, path)
                 os.unlink(file.name)
             else:
-                os.chmod(file.name, 0o666 & ~_umask())
+                os.chmod(file.name, 0o666 & ~umask())
                 os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)
             raise
 
 
-def _umask() -> int:
-    # It can only be read by setting it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 def _check_free(model_dir: str) -> None:
-    is_there = storage.exists(model_dir) or os.path.islink(model_dir)
     is_empty = storage.is_directory(model_dir) and not storage.of(model_dir).names(model_dir)
-    if not is_there or is_empty:
-        return
-    raise ModelDirectoryError(
-        f'`model_dir` "{model_dir}" exists and is not empty.',
-        "Name a directory that does not exist, or NULL for a temporary one.",
-        argument="model_dir",
-        value=model_dir,
-    )
+    if (storage.exists(model_dir) or os.path.islink(model_dir)) and not is_empty:
+        raise ModelDirectoryError(
+            f'`model_dir` "{model_dir}" exists and is not empty.',
+            "Name a directory that does not exist, or NULL for a temporary one.",
+            argument="model_dir",
+            value=model_dir,
+        )
 
 
 @contextlib.contextmanager
@@ -245,7 +255,7 @@ def _broken(path: str, reason: str) -> ModelError:
     )
 
 
-def _verified(archive: zipfile.ZipFile, path: str) -> Manifest:
+def _verified(archive: zipfile.ZipFile, path: str, own: Collection[str]) -> Manifest:
     """Check the members against the manifest before anything is written."""
     members = archive.infolist()
     if len(members) > _MOST_MEMBERS:
@@ -259,12 +269,21 @@ def _verified(archive: zipfile.ZipFile, path: str) -> Manifest:
     listed = sorted([*manifest.files.items(), (MANIFEST, archive.getinfo(MANIFEST).file_size)])
     if found != listed:
         raise _broken(path, f"{MANIFEST} lists other members than it has")
-    if (
-        not _CHECKPOINT.fullmatch(manifest.checkpoint)
-        or f"{manifest.checkpoint}.index" not in manifest.files
-    ):
+    index = f"{manifest.checkpoint}.index"
+    if not _CHECKPOINT.fullmatch(manifest.checkpoint) or index not in manifest.files:
         raise _broken(path, "it has no checkpoint")
+    _check_needed(manifest, path, own)
     return manifest
+
+
+def _check_needed(manifest: Manifest, path: str, own: Collection[str]) -> None:
+    functions = [FUNCTIONS] if manifest.values("code") else []
+    needed = {*own, *functions, *(str(node.get("name")) for node in manifest.values("file"))}
+    checkpoint = re.compile(rf"{re.escape(manifest.checkpoint)}\.(index|data-\d{{5}}-of-\d{{5}})")
+    for name in manifest.files:
+        places = {name, *(str(each) for each in PurePosixPath(name).parents if each.name)}
+        if not places & needed and not checkpoint.fullmatch(name):
+            raise _broken(path, f'its description does not need "{name}"')
 
 
 def _check_member(member: zipfile.ZipInfo, path: str) -> None:
@@ -324,7 +343,7 @@ def _restore(archive: zipfile.ZipFile, manifest: Manifest, path: str, model_dir:
             storage.copy_directory(made, model_dir, last=(STATE,))
             shutil.rmtree(made)
         else:
-            os.chmod(made, 0o777 & ~_umask())
+            os.chmod(made, 0o777 & ~umask())
             os.rename(made, model_dir)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)

@@ -29,12 +29,9 @@ class Workload(Description):
     """The work of a cluster.
 
     Args:
-        model_dir: Directory of the model's checkpoints.
         rows: Rows of the training input; None if unknown.
         global_batch_size: Examples per training step; None if unknown.
         evaluation_rows: Rows of the evaluation input; None if unknown.
-        evaluation_batch_size: Batch size of the evaluation input.
-        evaluation_name: Name of the evaluation.
         devices_per_worker: Devices of each process that trains, if the cluster does not say; None if unknown. Without a
             cluster, those of the strategy count.
         script: The script that every task runs; None for "train.R", or for a verb that starts a local cluster.

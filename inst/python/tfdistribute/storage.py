@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from tfdistribute.errors import BackendError
+from tfdistribute import files
+from tfdistribute.errors import BackendError, ModelDirectoryError
 from tfdistribute.files import is_remote, open_regular
 
 # Schemes that TensorFlow reads once this package is imported.
@@ -182,6 +183,37 @@ def read_if_any(path: str) -> bytes:
         return read_bytes(path)
     except FileNotFoundError:
         return b""
+
+
+def open_own(path: str) -> BinaryIO:
+    """Open a file that only this package writes, for reading; as ``files.open_own`` on this machine."""
+    return of(path).open(path) if is_remote(path) else os.fdopen(files.open_own(path), "rb")
+
+
+def read_own(path: str) -> bytes:
+    """Read a file that only this package writes."""
+    with open_own(path) as file:
+        return file.read()
+
+
+def check_own(path: str) -> None:
+    """Check that a file of a model directory is what this package writes there.
+
+    Raises:
+        ModelDirectoryError: it is a link, a pipe, a device or a directory.
+    """
+    try:
+        is_own = is_remote(path) or stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return
+    if not is_own:
+        directory, name = os.path.split(path)
+        raise ModelDirectoryError(
+            f'`model_dir` "{directory}" holds "{name}", which is not a regular file, so this package did not write it.',
+            "Find out who made it and remove it, or use another `model_dir`.",
+            argument="model_dir",
+            value=directory,
+        )
 
 
 def exists(path: str) -> bool:

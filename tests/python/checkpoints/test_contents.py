@@ -89,3 +89,12 @@ def test_files_of_the_same_size_and_time_are_told_apart(model_dir: str) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert path.stat().st_mtime_ns == status.st_mtime_ns
     assert contents.signature_of(prefix) != before
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("ending", ["index", "data-00000-of-00001"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(model_dir: str, ending: str) -> None:
+    prefix = os.path.join(model_dir, "model.ckpt-30")
+    os.unlink(f"{prefix}.{ending}")
+    os.mkfifo(f"{prefix}.{ending}")
+    assert not is_whole(prefix)

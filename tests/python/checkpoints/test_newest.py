@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checkpoints import flip
+from support.checkpoints import flip, write_checkpoints
 
+from tfdistribute.checkpoints import newest
+from tfdistribute.checkpoints.contents import files_of
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step, repair
 
@@ -28,6 +30,25 @@ def test_whole_checkpoints_are_left_as_they_are(tensorflow: Any, model_dir: str)
     assert repair(model_dir) == []
     assert (Path(model_dir) / "checkpoint").read_text(encoding="utf-8") == state
     assert latest(tensorflow, model_dir) == "model.ckpt-30"
+
+
+def test_a_checkpoint_that_its_training_removes_while_it_is_read_is_not_broken(
+    tensorflow: Any, model_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = newest.listed_checkpoint
+
+    def listed_before_its_removal(directory: str) -> str | None:
+        """The training saves the next checkpoint, and keeps only that one."""
+        found = listed(directory)
+        if found == os.path.join(directory, "model.ckpt-30"):
+            write_checkpoints(Path(directory), 40)
+            for file in files_of(found):
+                os.unlink(file)
+        return found
+
+    monkeypatch.setattr(newest, "listed_checkpoint", listed_before_its_removal)
+    assert newest.broken_newest(model_dir) is None
+    assert newest_checkpoint(model_dir) == os.path.join(model_dir, "model.ckpt-40")
 
 
 def cut_index(directory: Path) -> None:

@@ -102,3 +102,5 @@ def test_doctor_reports_without_starting_tensorflow():
     assert code == 0
     assert report["problems"] == []
     assert report["gpus"] is None
+    assert {"call_location", "all_reduce"} <= {each["name"] for each in report["patches"]}
+    assert "deprecation:_call_location" in command("doctor", "--patches")[1]

@@ -24,12 +24,8 @@ CHIEF = TaskFacts(
     cluster={"chief": ["a:1"], "worker": ["b:1"]},
     package="1.0",
     tensorflow="2.15.1",
-    strategy="multi_worker",
-    model={"kind": "dnn_regressor", "hidden_units": [4]},
+    work="checksum 1",
     variables={"dense/kernel": [2, 4], "dense/bias": [4]},
-    global_batch_size=64,
-    rows=1000,
-    seed=1,
     step=300,
     first_step=300,
     last_step=600,
@@ -55,15 +51,7 @@ def test_tasks_that_are_about_to_do_the_same_agree():
             "TF_CONFIG",
             'the `cluster` of TF_CONFIG: worker ["b:1"] and worker ["b:1", "c:1"].',
         ),
-        ({"strategy": "none"}, "train_distribute", "the strategy: multi_worker and none."),
-        (
-            {"model": {"kind": "dnn_regressor", "hidden_units": [8]}},
-            "object",
-            "the model: hidden_units [4] and hidden_units [8].",
-        ),
-        ({"global_batch_size": 32}, "batch_size", "the global batch: 64 and 32."),
-        ({"rows": 999}, "input", "the rows of the input: 1000 and 999."),
-        ({"seed": 2}, "tf_random_seed", "the seed of the input: 1 and 2."),
+        ({"work": "checksum 2"}, "object", "the training: checksum 1 and checksum 2."),
         ({"step": 0}, "model_dir", "the step to begin with: 300 and 0."),
         ({"last_step": 150}, "max_steps", "the last step: 600 and 150."),
         (
@@ -86,6 +74,56 @@ def test_a_difference_is_named_with_both_tasks_and_their_hosts(
     assert error.problem == f"chief 0 (on a) and worker 0 (on b) do not agree on {words}"
     assert error.argument == argument
     assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("entry", "argument", "words", "remedy"),
+    [
+        (
+            ("object$optimizer$settings$learning_rate", 0.005, 0.05),
+            "learning_rate",
+            "`object$optimizer$settings$learning_rate`: 0.005 and 0.05.",
+            "Start the same script on every host.",
+        ),
+        (
+            ("input$values", "checksum 1d929cb7", "checksum 0d929cb7"),
+            "values",
+            "`input$values`: checksum 1d929cb7 and checksum 0d929cb7.",
+            "Give every host the same script and the same data.",
+        ),
+        (
+            ("object$hidden_units[2]", 4, "nothing"),
+            "hidden_units",
+            "`object$hidden_units[2]`: 4 and nothing.",
+            "Start the same script on every host.",
+        ),
+        (
+            ("object$model_fn uses helper uses rate", 0.1, 0.2),
+            "rate",
+            "`rate`, which `object$model_fn` uses: 0.1 and 0.2.",
+            "If a value differs on purpose, compute it inside the function.",
+        ),
+        (
+            (
+                "object$model_fn",
+                {"language": "R 4.2", "code": "checksum 1"},
+                {"language": "R 4.2", "code": "checksum 2"},
+            ),
+            "model_fn",
+            "`object$model_fn`: code with checksum 1 and code with checksum 2.",
+            "Start the same script on every host.",
+        ),
+    ],
+)
+def test_a_difference_in_what_is_trained_is_named_by_its_field(
+    entry: tuple[str, Any, Any], argument: str, words: str, remedy: str
+):
+    other = dataclasses.replace(WORKER, work="checksum 2", last_step=1)
+    error = difference(CHIEF, other, in_step=True, in_work=entry)
+    assert isinstance(error, ClusterError)
+    assert error.problem == f"chief 0 (on a) and worker 0 (on b) do not agree on {words}"
+    assert error.argument == argument
+    assert remedy in str(error.remedy)
 
 
 def test_with_parameter_servers_a_worker_may_begin_later():

@@ -58,11 +58,6 @@ def arrow_file(path: Path, rows: Rows) -> dict[str, Any]:
     return {"kind": "arrow"}
 
 
-def fixed_length(path: Path, rows: Rows) -> dict[str, Any]:
-    path.write_bytes(np.array([*rows.values()], "<f8").T.tobytes())
-    return {"kind": "fixed_length", "columns": dict.fromkeys(rows, "float64")}
-
-
 def tfrecord(path: Path, rows: Rows) -> dict[str, Any]:
     import tensorflow as tf
 
@@ -83,7 +78,6 @@ def tfrecord(path: Path, rows: Rows) -> dict[str, Any]:
 SOURCES: dict[str, tuple[Callable[[Path, Rows], dict[str, Any]], ...]] = {
     "`input_csv()`": (csv,),
     "`input_parquet()`, `input_arrow()`": (parquet_file, arrow_file),
-    "`input_fixed_length()`": (fixed_length,),
     "`input_tfrecord()`": (tfrecord,),
 }
 
@@ -148,10 +142,9 @@ def test_the_table_is_true(tmp_path: Path, tensorflow: Any, write: Any, value: s
         assert f"`{column}`" in got.problem or str(path) in got.problem
 
 
-@pytest.mark.parametrize("write", [fixed_length, tfrecord])
-def test_an_infinite_response_is_named_with_its_record(tmp_path: Path, tensorflow: Any, write: Any):
+def test_an_infinite_response_is_named_with_its_record(tmp_path: Path, tensorflow: Any):
     path = tmp_path / "data"
-    described = {**write(path, {"x": [1.0, 2.0], "y": [1.0, np.inf]}), "paths": str(path)}
+    described = {**tfrecord(path, {"x": [1.0, 2.0], "y": [1.0, np.inf]}), "paths": str(path)}
     source = read(Input, {**described, "response": "y", "batch_size": 2})
     _, error = outcome(tensorflow, source, "y")
     assert error.problem == (

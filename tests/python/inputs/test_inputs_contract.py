@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, Input, write_packed
+from tfdistribute.inputs.functions.serialized_dataset import serialize
 from tfdistribute.inputs.packed.packing import pack
-from tfdistribute.inputs.records.fixed_length import write_fixed_length
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
 
 X = np.arange(6.0)
+
+pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 def _columns(by_function: bool) -> list[dict[str, Any]]:
@@ -54,6 +57,11 @@ def _dataset_function() -> dict[str, Any]:
         return tf.data.Dataset.from_tensors(({"x": X}, 2 * X))
 
     return {"function": dataset}
+
+
+def _serialized_dataset() -> dict[str, Any]:
+    dataset = engine.tf.data.Dataset.from_tensors({"x": X, "y": 2 * X, "other": X})
+    return {"graph": serialize(dataset, ("x",), "y"), "features": ("x",), "response": "y"}
 
 
 def _generator() -> dict[str, Any]:
@@ -99,12 +107,6 @@ def _folder() -> str:
     return folder
 
 
-def _fixed_length() -> dict[str, Any]:
-    directory = tempfile.mkdtemp(dir=_folder())
-    write_fixed_length(pack(_typed_columns()), f"{directory}/data", 2)
-    return {"paths": [f"{directory}/data"], "response": "y", "batch_size": 6}
-
-
 def _tfrecord() -> dict[str, Any]:
     directory = tempfile.mkdtemp(dir=_folder())
     write_tfrecord(pack(_typed_columns()), f"{directory}/data", 2)
@@ -126,8 +128,8 @@ EXAMPLES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "in_memory": _in_memory,
     "mapped": _mapped,
     "dataset_function": _dataset_function,
+    "serialized_dataset": _serialized_dataset,
     "generator": _generator,
-    "fixed_length": _fixed_length,
     "tfrecord": _tfrecord,
     "csv": _csv,
     "parquet": _parquet,
@@ -224,4 +226,5 @@ def test_no_thread_that_tunes_the_input_delays_the_end_of_a_session(kind: str, t
     with tensorflow.Graph().as_default(), source.serving():
         options = source.input_fn("train", 1)().options()
     # A user's own dataset stays as it is.
-    assert options.autotune.enabled is (None if kind == "dataset_function" else False)
+    own = kind in ("dataset_function", "serialized_dataset")
+    assert options.autotune.enabled is (None if own else False)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.planted_files import PLANTS, Plant, is_kept, link
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, UnsupportedError, from_values
@@ -23,10 +24,11 @@ from tfdistribute.launch.host.hardware import (
     available_gpus,
     devices_of_tasks,
 )
-from tfdistribute.launch.host.logs import LogReader, level_of
+from tfdistribute.launch.host.logs import LogReader, is_usable, level_of, open_log, tail
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, next_action, pause_s
+from tfdistribute.launch.state import RESULT_FILE, read_json, replace
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
@@ -332,10 +334,14 @@ def test_any_text_in_a_job_stays_what_it_is_and_names_of_jobs_are_plain(tmp_path
         job = dataclasses.replace(
             plain,
             command=(texts[0], texts[1]),
-            working_directory=texts[2],
+            working_directory=texts[2].replace("\n", "").replace("\t", ""),
             environment={"A": texts[3]},
         )
         assert read_job(write_job(job)) == job
+    for field, text in {"working_directory": "/a\nb", "model_dir": "/a\rb"}.items():
+        with pytest.raises(ArgumentError, match="line breaks") as caught:
+            dataclasses.replace(plain, **{field: text})
+        assert caught.value.argument == field
     for name in ("", "../x", "a b", "a;b", "$(id)", "a\n"):
         with pytest.raises(ArgumentError, match="not the id of a job"):
             dataclasses.replace(plain, id=name)
@@ -362,6 +368,38 @@ def test_a_pipe_in_place_of_a_file_of_a_job_is_refused_at_once(tmp_path: Path):
         read_job(pipe)
     with pytest.raises(ArgumentError, match="is not what was written for this job"):
         private_directory.check_digest(pipe, "0" * 64)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_log_that_somebody_else_has_put_there_is_neither_followed_nor_waited_for(
+    tmp_path: Path, plant: Plant
+):
+    directory = tmp_path / "logs"
+    assert is_usable(str(directory))
+    log = directory / "worker-0.log"
+    victim = plant(log)
+    opened = open_log(str(log))
+    os.write(opened, b"line\n")
+    os.close(opened)
+    assert tail(str(log), 0) == ""
+    task = {"task": "worker 0", "log": str(log), "log_start": 0}
+    assert LogReader([task]).read_new() == []
+    assert is_kept(victim)
+    # The logs go elsewhere.
+    assert not is_usable(str(directory))
+
+
+def test_a_result_is_neither_read_from_a_link_nor_written_through_one(tmp_path: Path):
+    (tmp_path / "logs").mkdir()
+    result = tmp_path / "logs" / RESULT_FILE
+    victim = link(result)
+    assert read_json(str(result)) is None
+    # The name that a writer could be expected to use.
+    (tmp_path / "logs" / f"{RESULT_FILE}.{os.getpid()}.new").symlink_to(victim)
+    replace(str(result), {"state": "done"})
+    assert read_json(str(result)) == {"state": "done"}
+    assert is_kept(victim)
 
 
 def test_cores_are_shared_out_as_neighbours_or_not_at_all():

@@ -10,7 +10,7 @@ import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.fault_jobs import FaultJob, fault_job
-from support.job_fakes import row
+from support.job_fakes import files_with, open_files, row
 from support.sampling import sampled
 
 from tfdistribute.launch.host import network
@@ -33,11 +33,6 @@ def undisturbed(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory
     return variables(directory / "custom" / "model")
 
 
-def files_with(text: str, directory: Path) -> list[Path]:
-    files = (path for path in directory.rglob("*") if path.is_file())
-    return [path for path in files if text.encode() in path.read_bytes()]
-
-
 def listening_sockets(net: Path) -> set[str]:
     """Inodes of listening sockets, from a process's /proc/PID/net."""
     lines = [
@@ -52,8 +47,8 @@ def check_who_can_reach(job: FaultJob) -> None:
     """Check that the tasks' sockets listen only in their own network, or the user was warned."""
     state = job.state
     pids = [row["pid"] for row in state["tasks"] if row["pid"]]
-    opened = [path.readlink() for pid in pids for path in Path(f"/proc/{pid}/fd").iterdir()]
-    own = {str(link)[len("socket:[") : -1] for link in opened if str(link).startswith("socket:")}
+    opened = [link for pid in pids for link in open_files(pid)]
+    own = {link[len("socket:[") : -1] for link in opened if link.startswith("socket:")}
     inside = own & listening_sockets(Path(f"/proc/{pids[0]}/net"))
     outside = own & listening_sockets(Path("/proc/self/net"))
     assert inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +133,17 @@ def test_a_job_whose_private_directory_is_deleted_ends_and_says_so(tmp_path: Pat
     assert "TMPDIR" in failure["remedy"]
 
 
-def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
+@contextlib.contextmanager
+def job_of_a_killed_session(directory: Path, model_dir: Path) -> Iterator[dict[str, Any]]:
+    """A job that trains; the session that started it is killed at the end of the block."""
     starter = (
         "import sys, json, time\n"
         f"sys.path[:0] = [{SOURCES!r}, {str(Path(__file__).parents[1])!r}]\n"
         "from pathlib import Path\n"
         "from support.job_fakes import fake_job\n"
         "from tfdistribute.launch.start import start_supervisor\n"
-        f"job = fake_job(Path({str(tmp_path)!r}), {{'chief': {STUBBORN!r}, 'worker': {STUBBORN!r}}})\n"
+        f"acts = {{'chief': {STUBBORN!r}, 'worker': {STUBBORN!r}}}\n"
+        f"job = fake_job(Path({str(directory)!r}), acts, model_dir={str(model_dir)!r})\n"
         "print(json.dumps(start_supervisor(job)), flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -147,14 +152,29 @@ def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
         job = json.loads(session.stdout.readline())
         try:
             state_when(job, lambda state: state["global_step"] == 2)
+            yield job
         finally:
             session.kill()
     assert all_gone(job, within_s=10)
+    # This process inherited the supervisor.
+    os.waitpid(job["pid"], 0)
+
+
+def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
+    with job_of_a_killed_session(tmp_path, tmp_path / "model") as job:
+        pass
     state = result(job)
     assert state["state"] == "stopped"
     assert state["message"].startswith("The session that started the job is gone.")
-    # This process inherited the supervisor.
-    os.waitpid(job["pid"], 0)
+
+
+def test_a_job_leaves_nothing_of_a_session_that_ended_with_its_temporary_files(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    temporary = own_temporary_directory / "session"
+    with job_of_a_killed_session(tmp_path, temporary / "model"):
+        shutil.rmtree(temporary)
+    assert list(own_temporary_directory.iterdir()) == []
 
 
 def test_a_second_job_on_one_model_dir_is_refused_and_the_first_is_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,23 @@ def test_a_label_keeps_the_code_that_it_was_trained_with() -> None:
 def test_a_level_that_was_not_trained_is_refused() -> None:
     trained = FactorCodes({"f": ABC})
     given = facts(factor(levels=("a", "d")))
-    with pytest.raises(InputError, match='the level "d".*0 = a, 1 = b, 2 = c') as refused:
-        FactorCodes.of(r_function(), given, trained).applied(given)
-    assert "`factors" in str(refused.value.remedy)
+    ((name, levels),) = trained.accepted_values(given, (), needs_label=True)
+    assert (name, set(levels.values)) == ("f", set(ABC))
+    refused = levels.error(["d"], "row 2")
+    assert re.search('the level "d" in row 2, .*0 = a, 1 = b, 2 = c', refused.problem)
+    assert "`factors" in str(refused.remedy)
+
+
+def test_a_column_accepts_the_labels_whose_codes_it_accepts() -> None:
+    trained, given = FactorCodes({"f": ABC}), facts(factor())
+    model = linear({**IDENTITY, "num_buckets": 2})
+    _, (name, labels) = trained.accepted_values(given, model.accepted_values(given, True), True)
+    assert (name, set(labels.values)) == ("f", {"a", "b"})
+    assert "has 2 in row 7" in labels.error(["c"], "row 7").problem
+    # A vector of numbers holds codes already.
+    numbers = facts(ColumnFacts("f", "integer"))
+    ((_, codes),) = trained.accepted_values(numbers, model.accepted_values(numbers, True), True)
+    assert codes.values == range(-1, 2)
 
 
 def test_codes_are_noted_once_with_their_levels() -> None:

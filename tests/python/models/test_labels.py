@@ -86,7 +86,6 @@ def test_labels_that_fit_pass(
             "2 values per row, but a classifier takes one",
         ),
         (NAMED, ColumnFacts("y", "integer"), (0.0, 1.0), 'have names \\("no", "yes"\\)'),
-        (NAMED, ColumnFacts("y", "string", (), ("no", "perhaps")), None, 'level "perhaps"'),
     ],
 )
 def test_labels_that_do_not_fit_are_refused_by_name(
@@ -116,6 +115,14 @@ def test_classes_counted_from_one_are_a_factor_not_one_class_more() -> None:
         assert caught.value.remedy is not None
         assert said in caught.value.remedy
         assert "n_classes =" not in caught.value.remedy
+
+
+def test_a_classifier_accepts_the_names_of_its_classes() -> None:
+    given = facts(ColumnFacts("y", "string"))
+    ((name, names),) = NAMED.accepted_values(given, needs_label=True)
+    assert (name, set(names.values)) == ("y", {"no", "yes"})
+    assert 'the label "perhaps" in row 3' in names.error(["perhaps"], "row 3").problem
+    assert NAMED.accepted_values(given, needs_label=False) == []
 
 
 def test_codes_of_a_factor_are_no_names() -> None:

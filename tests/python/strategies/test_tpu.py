@@ -101,34 +101,6 @@ def test_a_tpu_behind_another_machine_is_refused():
     assert '`address = "local"`' in str(caught.value.remedy)
 
 
-def test_cores_that_cannot_be_divided_into_replicas_are_refused(
-    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
-):
-    tpu.describe(monkeypatch, cores=4)
-    with pytest.raises(StrategyError, match="4 devices cannot be divided into replicas of 3"):
-        Tpu(devices_per_replica=3).resolve(4, 0)
-
-
-@pytest.mark.parametrize(
-    ("mesh", "cores", "expected"),
-    [
-        ((2, 2, 1, 2), 2, [1, 1, 1, 2]),
-        ((2, 2, 1, 2), 4, [1, 2, 1, 2]),
-        ((2, 2, 1, 2), 8, [2, 2, 1, 2]),
-        ((2, 4, 1, 1), 2, [1, 2, 1, 1]),
-    ],
-)
-def test_a_replica_gets_neighbouring_cores(
-    tensorflow: Any, mesh: tuple[int, ...], cores: int, expected: list[int]
-):
-    assert engine.tpu.system._computation_shape(mesh, cores) == expected
-
-
-def test_a_replica_that_does_not_fit_the_topology_is_refused(tensorflow: Any):
-    with pytest.raises(StrategyError, match="the cores of this TPU, 2 x 2 x 1 x 2, cannot"):
-        engine.tpu.system._computation_shape((2, 2, 1, 2), 6)
-
-
 @pytest.mark.parametrize(
     ("strategy", "configured", "saved", "steps"),
     [

@@ -248,7 +248,11 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
         "config": config,
     }
     names = ("a", "b") if estimator["kind"] == "keras" else ("a", "b", "id")
+    if "learning_rate" in options:
+        settings = {"learning_rate": options["learning_rate"]}
+        estimator["optimizer"] = {**SGD, "settings": settings}
     training = source(options.get("epochs"), names, options.get("nan_row"))
+    training |= options.get("input", {})
     if model in options.get("in_order", ()):
         training["shuffle"] = False
     if options.get("uneven"):
@@ -278,22 +282,22 @@ def take_many_steps(directory: Path) -> None:
     """Let "auto" start at once, however slow the machine is, and record the steps of each run."""
     from tfdistribute import engine
 
-    engine.many_steps.runs.WORTH_AFTER_S, engine.many_steps.runs.RUN_S = 0.0, 1000.0
-    run = engine.many_steps.loop.StepLoop.run
+    engine.step.runs.WORTH_AFTER_S, engine.step.runs.RUN_S = 0.0, 1000.0
+    run = engine.step.loop.StepLoop.run
 
     def noted(self: Any, session: Any, steps: int, *others: Any) -> Any:
         with (directory / f"runs-{task_name()}.txt").open("a") as file:
             file.write(f"{steps}\n")
         return run(self, session, steps, *others)
 
-    engine.many_steps.loop.StepLoop.run = noted
+    engine.step.loop.StepLoop.run = noted
 
 
 def compress_small_sums() -> None:
     """Compress sums that are too small for it by default."""
     from tfdistribute import engine
 
-    engine.collectives.step_sums._LEAST_COMPRESSED = 1
+    engine.step.all_reduce._LEAST_COMPRESSED = 1
 
 
 def share_files_within(seconds: float) -> None:

@@ -69,4 +69,9 @@ class _FakeRecords:
 def fake_servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
     servers = FakeServers()
     monkeypatch.setattr(peers, "is_listening", lambda address: address not in servers.away)
+    monkeypatch.setattr(
+        peers,
+        "connection_error",
+        lambda address: ConnectionRefusedError() if address in servers.away else None,
+    )
     return servers

@@ -245,6 +245,32 @@ def row(state: Mapping[str, Any], task: str) -> dict[str, Any]:
     return next(each for each in state["tasks"] if each["task"] == task)
 
 
+def files_with(text: str, directory: Path) -> list[str]:
+    """The files at any depth of a directory that contain a text; others may write there."""
+    paths = [
+        os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names
+    ]
+    return [path for path in paths if text.encode() in _content(path)]
+
+
+def _content(path: str) -> bytes:
+    """What a file contains; nothing if it was removed or renamed since it was listed."""
+    try:
+        return Path(path).read_bytes() if os.path.isfile(path) else b""
+    except FileNotFoundError:
+        return b""
+
+
+def open_files(pid: int) -> list[str]:
+    """What the descriptors of a running process lead to."""
+    found = list[str]()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        # It opens and closes files meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found
+
+
 def processes_of(job: Mapping[str, Any]) -> list[int]:
     """Processes whose environment names a job, including its tasks' children."""
     found = []

@@ -50,8 +50,7 @@ class Placement(tf.estimator.SessionRunHook):
         return collections.Counter(
             device
             for name, device in self.ran.items()
-            # An optimizer of TensorFlow 1 groups both gradients of a product in a "tuple".
-            if "MatMul" in name and "tuple" not in name and ("grad" in name.lower()) == backward
+            if self.kinds.get(name) == "MatMul" and ("grad" in name.lower()) == backward
         )
 
 

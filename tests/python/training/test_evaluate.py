@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from support.inputs import in_memory
+from support.models import line
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, ShardingError
+from tfdistribute.errors import ArgumentError, ModelDirectoryError, ShardingError
 from tfdistribute.inputs import Input, description
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -52,6 +54,25 @@ def expected(scores: Any, labels: Any) -> dict[str, float]:
     }
 
 
+@pytest.mark.parametrize("ending", [".data-00000-of-00001", ".index"])
+def test_a_checkpoint_that_a_training_removes_meanwhile_is_named(
+    tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch, ending: str
+):
+    model = line(tmp_path)
+    train(model, RunSettings(), rows_in_memory(8), steps=1)
+    uses = importlib.import_module("tfdistribute.training.evaluate")
+    prepare_use = uses.prepare_use
+
+    def prepare_while_a_file_is_removed(*arguments: Any) -> Any:
+        prepared, checkpoint = prepare_use(*arguments)
+        os.unlink(checkpoint + ending)
+        return prepared, checkpoint
+
+    monkeypatch.setattr(uses, "prepare_use", prepare_while_a_file_is_removed)
+    with pytest.raises(ModelDirectoryError, match="was removed while it was in use"):
+        evaluate(model, RunSettings(), rows_in_memory(8))
+
+
 def test_metrics_are_those_of_all_rows(
     tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
@@ -60,7 +81,7 @@ def test_metrics_are_those_of_all_rows(
     monkeypatch.setattr(history, "REPORT_EVERY_S", 0)
     # Evaluations read batches of five rows.
     monkeypatch.setattr(description, "PREDICTED_ROWS", 5)
-    monkeypatch.setattr("tfdistribute.engine.passes.row_pass.MOST_ROWS", 5)
+    monkeypatch.setattr("tfdistribute.engine.inference.session.MOST_ROWS", 5)
     fields = {
         "kind": "linear_classifier",
         "feature_columns": [{"kind": "numeric", "key": "x"}],

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from support.checkpoints import flip, write_checkpoints
 from support.hooks import trained
+from support.planted_files import PLANTS, Plant, is_kept
 from support.small_disks import SmallDisk, small_disk
 
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.training import model_directory
 from tfdistribute.training.model_directory import (
+    OWN_FILES,
     SIGNATURE,
     ModelDirectory,
     require_checkpoint,
@@ -27,7 +29,7 @@ STRUCTURE = {"kind": "dnn_regressor", "hidden_units": (8, 4)}
 
 
 def test_a_verb_without_a_trained_model_is_refused(tmp_path: Path):
-    with pytest.raises(ModelDirectoryError, match="predict needs a trained model") as caught:
+    with pytest.raises(ModelDirectoryError, match=r"predict\(\) needs a trained model") as caught:
         require_checkpoint(str(tmp_path), None, "predict")
     assert "train()" in (caught.value.remedy or "")
 
@@ -37,7 +39,8 @@ def test_a_temporary_directory_that_went_with_its_session_is_said_to_have(tmp_pa
     assert was_temporary(gone)
     with pytest.raises(ModelDirectoryError, match="was deleted when its R session ended") as caught:
         require_checkpoint(gone, None, "predict")
-    assert "Give the estimator a `model_dir`" in str(caught.value.remedy)
+    for way in ("save_model()", "bundle::bundle()", "give the estimator a `model_dir`"):
+        assert way in str(caught.value.remedy)
     # The session lives, and the model was not trained yet.
     (tmp_path / "RtmpAb12").mkdir()
     assert not was_temporary(gone)
@@ -71,7 +74,7 @@ def test_a_verb_uses_the_newest_whole_checkpoint_and_says_which_one_is_broken(
     older, newest = write_checkpoints(tmp_path, 10), write_checkpoints(tmp_path, 10, 20)
     flip(Path(f"{newest}.data-00000-of-00001"), 100)
     with pytest.warns(
-        UserWarning, match=r"model.ckpt-20 in .* is broken: predict uses model.ckpt-10"
+        UserWarning, match=r"model.ckpt-20 in .* is broken: predict\(\) uses model.ckpt-10"
     ):
         assert require_checkpoint(str(tmp_path), None, "predict") == older
     # Only a training moves files: another process may be about to repair them.
@@ -198,3 +201,16 @@ def test_a_directory_that_fails_during_a_training_is_named_with_what_happened(
             # It is refused at once the next time.
             with pytest.raises(ModelDirectoryError, match="cannot be written: "):
                 trained(model_dir, [])
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("name", OWN_FILES)
+def test_a_file_that_this_package_did_not_write_is_named_before_a_verb_begins(
+    tmp_path: Path, name: str, plant: Plant
+):
+    (tmp_path / "model").mkdir()
+    victim = plant(tmp_path / "model" / name)
+    with pytest.raises(ModelDirectoryError, match=f'holds "{name}", which is not a regular file'):
+        ModelDirectory(str(tmp_path / "model"))
+    assert is_kept(victim)

@@ -28,6 +28,21 @@ def test_a_failure_in_a_session_is_shown_without_the_traceback_of_operations():
     assert "bridge" not in translated(ValueError(IN_A_SESSION), "train").problem
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "linear/linear_model/k/weighted_sum/embedding_lookup_sparse/embedding_lookup",
+        "steps/dnn/input_from_feature_columns/input_layer/k_embedding/k_embedding_weights/lookup",
+    ],
+)
+def test_a_number_that_is_no_category_is_named_with_its_column(node: str):
+    text = f"indices[3,0] = 7 is not in [0, 3)\n\t [[{{{{node {node}}}}}]]"
+    error = translated(ValueError(text), "train")
+    assert isinstance(error, InputError)
+    assert error.problem == "The column `k` has 7, but its categories are 0 to 2."
+    assert "`default_value`" in str(error.remedy)
+
+
 def test_of_several_root_errors_the_first_is_shown():
     problem = translated(ValueError(WITH_ROOTS), "train").problem
     assert "Labels must be <= n_classes - 1" in problem
@@ -49,11 +64,11 @@ def test_an_error_of_this_package_is_found_inside_tensorflows_error():
 def test_the_name_of_a_task_does_not_hide_what_tensorflow_says():
     text = "From /job:chief/replica:0/task:0:\nEdge Add:0 is missing\n\t [[{{node Add}}]]"
     assert translated(ValueError(text), "train").problem == (
-        "train stopped: ValueError: Edge Add:0 is missing [[{{node Add}}]]"
+        "train() stopped: ValueError: Edge Add:0 is missing [[{{node Add}}]]"
     )
 
 
 def test_everything_else_names_the_verb():
     error = translated(ValueError("odd"), "predict")
     assert isinstance(error, TrainingError)
-    assert error.problem == "predict stopped: ValueError: odd"
+    assert error.problem == "predict() stopped: ValueError: odd"

@@ -18,11 +18,10 @@ from support.checkpoints import assert_alike, variables
 from support.inputs import in_memory
 from support.sampling import sampled
 
-import tfdistribute
 from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.descriptions import read
-from tfdistribute.errors import InputError, ModelError, TfdistributeError
+from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -263,65 +262,6 @@ def test_summaries_of_a_program_are_forgotten(monkeypatch: pytest.MonkeyPatch, t
     assert graph.get_collection(v1.GraphKeys.SUMMARIES) == []
 
 
-@sampled("micro_batches", [0, 1, 4], check=[0, 4])
-def test_parts_of_a_model_are_on_the_cores_that_it_names(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, micro_batches: int
-):
-    model_fn = model_parts.in_pipeline(micro_batches=micro_batches or 1)
-    if micro_batches == 0:
-        model_fn = model_parts.placed()
-    model = custom_models.described(model_fn, tmp_path)
-    graph = graph_on_tpu(monkeypatch, model, custom_models.source(), devices_per_replica=2)
-    # Two of three layers with their slots, and the counters, are on the first core of each of two replicas.
-    there = devices_of(graph, "VarHandleOp")
-    assert there == {"": 1, "TPU:0": 13, "TPU:1": 6, "TPU:2": 13, "TPU:3": 6}
-    # A product, its gradients, and for each micro-batch its own. The first layer needs no gradient of its input, and
-    # TensorFlow prunes that of the program.
-    products = devices_of(graph, "MatMul")
-    parts = max(micro_batches, 1)
-    assert products == {"TPU_REPLICATED_CORE:0": 6 * parts, "TPU_REPLICATED_CORE:1": 3 * parts}
-
-
-def test_a_logical_device_that_a_replica_does_not_have_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    def third(features: Any, labels: Any, mode: str) -> Any:
-        with tfdistribute.logical_device(2):
-            return {"loss": tf.constant(1.0)}
-
-    tpu.describe(monkeypatch, cores=4)
-    with pytest.raises(TfdistributeError, match="logical_device\\(2\\) does not exist"):
-        train(
-            custom_models.described(third, tmp_path),
-            settings({"devices_per_replica": 2}),
-            custom_models.source(),
-            steps=1,
-        )
-
-
-def _strings(features: Any, labels: Any, mode: str) -> Any:
-    output, ours = custom_models.line(features)
-    bucket = tf.strings.to_hash_bucket_fast(tf.strings.as_string(labels), 3)
-    loss = custom_models.mean_square(tf.cast(bucket, tf.float32), output)
-    return {"loss": loss, "train_op": custom_models.TRAIN_OPS["v1"](loss, ours)}
-
-
-def test_operations_that_cannot_be_compiled_are_refused_before_the_tpu_starts(
-    one_core: None, tmp_path: Path
-):
-    with pytest.raises(ModelError, match="operations that a TPU cannot compile") as caught:
-        train(
-            custom_models.described(_strings, tmp_path),
-            settings({"steps_per_run": 2}),
-            custom_models.source(),
-            steps=4,
-        )
-    assert "StringToHashBucketFast" in caught.value.problem
-    assert "AsString" in caught.value.problem
-    assert "MatMul" not in caught.value.problem
-    assert not list(tmp_path.glob("*.index"))
-
-
 def _dataset(batches: Callable[[], Any]) -> Input:
     return read(Input, {"kind": "dataset_function", "function": batches})
 
@@ -359,15 +299,6 @@ def test_batches_that_a_tpu_cannot_take_are_refused_by_name(
     with pytest.raises(InputError) as caught:
         train(model, settings({}), _dataset(batches), steps=1)
     assert problem in str(caught.value)
-
-
-def test_a_variable_that_starts_from_a_tensor_is_refused_with_a_remedy(
-    one_core: None, tmp_path: Path
-):
-    model = models.model("baseline_regressor", tmp_path, optimizer=models.sgd(0.05))
-    with pytest.raises(ModelError, match='variable "bias" starts from a tensor') as caught:
-        train(model, settings({"steps_per_run": 2}), numbers(), steps=4)
-    assert "initializer" in str(caught.value.remedy)
 
 
 def test_a_history_of_a_tpu_is_that_of_its_runs(one_core: None, tmp_path: Path):

@@ -10,22 +10,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import engine
-from tfdistribute.bridge import load_hooks, r_calls
+from tfdistribute.bridge import r_calls
 from tfdistribute.descriptions import coerce, type_hints
+from tfdistribute.engine.step import passes
 from tfdistribute.errors import as_values
 from tfdistribute.interrupts import raise_on_interrupt
 
 r_calls.install()
 
 
-@engine.imports.frames.in_one_chunk
-def start(hooked: Callable[[list[str]], Sequence[str]]) -> None:
-    """Import the functions that R calls; for ``hooked`` see ``load_hooks.ask_at_once``."""
-    load_hooks.ask_at_once(hooked)
+def start() -> None:
     _functions()
 
 
@@ -33,16 +30,20 @@ def _functions() -> Any:
     return importlib.import_module("tfdistribute.bridge.functions")
 
 
-@engine.imports.frames.in_one_chunk
-def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
+def call(
+    name: str,
+    arguments: Mapping[str, Any],
+    tf_config: str | None = None,
+    passes_off: str | None = None,
+) -> dict[str, Any]:
     """Call one function of the bridge.
 
     Arguments are converted to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
 
     Args:
         name: A key of ``FUNCTIONS``.
-        arguments: Its arguments by name.
         tf_config: R's TF_CONFIG, "" if it is not set; Python's copy of the environment dates from its start.
+        passes_off: R's option or variable for ``passes.switch_off()``.
 
     Returns:
         ``value``, ``error`` as ``errors.as_values`` describes it, or ``interrupt``.
@@ -51,6 +52,8 @@ def call(name: str, arguments: Mapping[str, Any], tf_config: str | None = None) 
         os.environ["TF_CONFIG"] = tf_config
     elif tf_config is not None:
         os.environ.pop("TF_CONFIG", None)
+    if passes_off is not None:
+        passes.switch_off(passes_off)
     functions = _functions()
     try:
         function = functions.FUNCTIONS[name]

@@ -45,7 +45,6 @@ def check_tf_config(
     batch_size: int | None = None,
     of_this_process: bool = False,
 ) -> list[dict[str, Any]]:
-    """List the mistakes of one TF_CONFIG or several."""
     late = of_this_process and engine.is_started() and texts[0] != engine.tf_config_at_start()
     return _as_rows(check_tf_configs(texts, devices_per_worker, batch_size, late))
 
@@ -67,7 +66,6 @@ def read_cluster(environment: dict[str, str]) -> dict[str, Any] | None:
 def plan_tasks(
     cluster: Cluster | None, strategy: Strategy | None, workload: plan.Workload
 ) -> list[dict[str, Any]]:
-    """Describe what each task of a cluster would do."""
     cpus = getattr(strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
     check_settings_of_tasks(strategy, cluster, "plan", devices)

@@ -19,8 +19,8 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
 
     Returns:
         ``python``, ``executable``, ``packages`` (versions by name, None if missing), ``problems`` (mappings with
-        ``problem`` and ``fix``, on packages that are missing or do not fit together), ``cpus``, ``gpus`` and
-        ``tensorflow_error``.
+        ``problem`` and ``fix``, on packages that are missing or do not fit together), ``patches`` (see
+        ``engine.patches.listed``), ``cpus``, ``gpus`` and ``tensorflow_error``.
     """
     packages = versions.packages()
     answer: dict[str, Any] = {
@@ -40,4 +40,4 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
         except BackendError as error:
             # A problem that is known already is not told twice.
             answer["tensorflow_error"] = None if answer["problems"] else error.problem
-    return answer
+    return answer | {"patches": engine.patches.listed()}

@@ -11,6 +11,5 @@ from tfdistribute.run_config import RunSettings
 
 
 def read_estimator(estimator: Mapping[str, Any]) -> tuple[Model, RunSettings]:
-    """Read the model and its run configuration."""
     fields = {name: value for name, value in estimator.items() if name != "config"}
     return read(Model, fields), read(RunSettings, estimator.get("config") or {})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from tfdistribute import engine, history_file, storage
+from tfdistribute import engine, history_file
 from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
@@ -16,6 +15,7 @@ from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.prepared import session
@@ -42,7 +42,6 @@ from tfdistribute.training import (
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
-from tfdistribute.training.remote.access import access_error
 from tfdistribute.training.tasks.prepared import await_task
 
 Wire = Mapping[str, Any]
@@ -134,7 +133,7 @@ def _predict(
     **options: Any,
 ) -> Any:
     model, settings = read_estimator(estimator)
-    options |= {"predict_keys": predict_keys, "listener": listener, "ahead": not by_batch}
+    options |= {"predict_keys": predict_keys, "listener": listener}
     # Iterators and hooks show the user each batch.
     source = input if by_batch or hooks else input.in_large_batches()
     batches = predict(model, settings, source, hooks=tuple(read_hooks(hooks)), **options)
@@ -182,14 +181,6 @@ def _python_estimator(estimator: Wire) -> Any:
 
 def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
     return export_keras_model(read_estimator(estimator)[0], path, **options)
-
-
-def _copy_file(path: str, to: str) -> None:
-    try:
-        storage.of(to).make_directory(os.path.dirname(to))
-        storage.copy(path, to)
-    except OSError as error:
-        raise access_error(os.path.dirname(to), "written", error) from error
 
 
 def _distribute(estimator: Any, config: RunSettings) -> Any:
@@ -255,6 +246,9 @@ def _tensorflow() -> Any:
     return engine.tf
 
 
+engine.when_started(lambda: engine.tensorflow_1.explain_missing_names())
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "await_task": await_task,
     "build_run_config": build_run_config,
@@ -264,7 +258,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": verification.compare_runs,
-    "copy_file": _copy_file,
+    "copy_file": model_files.copy_file,
+    "dataset_columns": serialized_dataset.column_names,
     "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
@@ -297,6 +292,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "predict_shard": shards.perform_prediction,
     "prepare_job": jobs.prepare_job,
     "prepare_shards": shards.prepare_shards,
+    "prepare_tensorflow": engine.prepare,
     "python_estimator": _python_estimator,
     "python_report": report,
     "read_cluster": clusters.read_cluster,
@@ -305,11 +301,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "remove_job_directory": jobs.remove_job_directory,
     "remove_logs": shards.remove_logs,
     "save_model": model_files.save_model,
+    "serialize_dataset": serialized_dataset.serialize,
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
     "task_event": jobs.task_event,
     "tensor_dim": tensors.tensor_dim,
+    "tensor_function": tensors.tensor_function,
     "tensor_operation": tensors.tensor_operation,
     "tensor_subset": tensors.tensor_subset,
     "tensorflow": _tensorflow,

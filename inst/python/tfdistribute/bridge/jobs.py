@@ -72,8 +72,6 @@ def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> s
     The processes of this machine begin to load TensorFlow, or wait already: see ``launch.prepared``.
 
     Args:
-        cluster: Its cluster.
-        model_dir: Directory of the model.
         fields: Fields of ``launch.job.Job`` that are known already: "verb", "command", "environment" and so on.
     """
     if isinstance(cluster, SlurmCluster):
@@ -127,7 +125,6 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
 
 
 def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
-    """Return the script that sbatch would get."""
     return queued.script_of(cluster, model_dir)
 
 

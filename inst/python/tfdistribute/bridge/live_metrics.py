@@ -22,8 +22,6 @@ class LiveMetrics:
 
     Args:
         directory: Directory of the page; None for no page.
-        model_dir: Directory of the checkpoints.
-        listener: The next listener; None for none.
     """
 
     def __init__(
@@ -47,7 +45,6 @@ class LiveMetrics:
 
     @property
     def listener(self) -> Listener | None:
-        """What the training calls with its events."""
         return self._listener if self._page is None else self._take
 
     def _take(self, event: dict[str, Any]) -> Any:

@@ -7,15 +7,15 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import history_file, storage, versions
+from tfdistribute import storage, versions
+from tfdistribute.bridge.code_fields import code_in, files_in
 from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.checkpoints.contents import files_of
+from tfdistribute.errors import ModelError
 from tfdistribute.files import is_remote
-from tfdistribute.model_file import read_model_file, write_model_file
-from tfdistribute.training.model_directory import SIGNATURE, require_checkpoint
-
-# Files of a model directory that a copy of the model needs: what the model is, what it was trained on, and its history.
-_OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS)
+from tfdistribute.model_file import read_model_file, untrusted, write_model_file
+from tfdistribute.training.model_directory import OWN_FILES, require_checkpoint
+from tfdistribute.training.remote.access import access_error
 
 
 def save_model(
@@ -31,17 +31,24 @@ def save_model(
     """Write a trained model to one file.
 
     Args:
-        model_dir: Directory of the trained model.
-        path: The file.
         model: Kind of the model.
         description: R's description of the model, as plain values.
         files: Paths of files that the description names, by their names in a model directory.
         writer: Versions of R and of the R package.
         checkpoint_path: Prefix of a checkpoint; None for the newest.
-        overwrite: Whether an existing file is replaced.
     """
     prefix = require_checkpoint(model_dir, checkpoint_path, "save_model")
-    own = {name: os.path.join(model_dir, name) for name in _OWN_FILES}
+    for file in files.values():
+        if not storage.exists(file):
+            raise ModelError(
+                f'`object` needs the file "{file}", which does not exist.',
+                "Put it back there before you save the model.",
+                argument="object",
+                value=file,
+            )
+    own = {name: os.path.join(model_dir, name) for name in OWN_FILES}
+    for file in own.values():
+        storage.check_own(file)
     found = {**{name: file for name, file in own.items() if storage.is_file(file)}, **files}
     with tempfile.TemporaryDirectory() as directory:
         write_model_file(
@@ -78,7 +85,7 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
     Returns:
         The ``description``, the names of the ``files``, and the ``versions`` of the programs that wrote the file.
     """
-    manifest = read_model_file(path, model_dir, trusted=trusted)
+    manifest = read_model_file(path, model_dir, own=OWN_FILES, trusted=trusted)
     return {
         "description": manifest.description,
         "files": list(manifest.files),
@@ -86,6 +93,43 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
     }
 
 
-def check_model(estimator: Mapping[str, Any]) -> None:
-    """Check that the fields of an estimator describe a model; raises ArgumentError if not."""
-    read_estimator(estimator)
+def check_model(
+    estimator: Mapping[str, Any], path: str, files: tuple[str, ...], trusted: bool
+) -> None:
+    """Check what a model file describes.
+
+    Args:
+        estimator: The description, with the restored model directory.
+        files: Names of its members.
+        trusted: Whether it may hold code.
+
+    Raises:
+        ArgumentError: the fields do not describe a model.
+        ModelError: the model reads a file that is not a member, or holds code and is not trusted.
+    """
+    model, settings = read_estimator(estimator)
+    for field, named in files_in(model):
+        name = named.removeprefix(f"{estimator['model_dir']}/")
+        if not any(f"{each}/".startswith(f"{name}/") for each in files):
+            raise ModelError(
+                f'`path` "{path}" does not hold the file that its model needs as `{field}`: "{named}".',
+                "Give a file that save_model() wrote.",
+                argument="path",
+                value=path,
+            )
+    code = [*code_in(model), *(f"config${each}" for each in code_in(settings))]
+    if code and not trusted:
+        raise untrusted(path, ", ".join(f"`{each}`" for each in code))
+
+
+def copy_file(path: str, to: str) -> None:
+    """Copy the file of a Keras model to a model directory, which may be remote.
+
+    Raises:
+        StorageError: see ``access_error``.
+    """
+    try:
+        storage.of(to).make_directory(os.path.dirname(to))
+        storage.copy(path, to)
+    except OSError as error:
+        raise access_error(os.path.dirname(to), "written", error) from error

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tfdistribute.engine import patches
 from tfdistribute.errors import CallbackError
 
 # AutoGraph calls functions with this attribute as they are: ``autograph_artifact`` in
@@ -28,12 +29,9 @@ def install() -> None:
     """
     if "rpycall" not in sys.modules:
         return
-    # Every function of R calls it: as an attribute of the first module or, since reticulate 1.41, of the second.
-    for name in ("rpycall", "rpytools.call"):
-        module: Any = importlib.import_module(name)
-        call = getattr(module, "call_r_function", None)
-        if call is not None and not hasattr(call, _NO_AUTOGRAPH):
-            module.call_r_function = _guarded(call, threading.get_ident(), _hands_calls_over())
+    # Every function of R calls one of the two targets.
+    guard = _guarded(threading.get_ident(), _hands_calls_over())
+    patches.install("r_functions", guard, guard)
 
 
 def _hands_calls_over() -> bool:
@@ -41,8 +39,8 @@ def _hands_calls_over() -> bool:
     return hasattr(threads, "safe_call_r_function_on_main_thread")
 
 
-def _guarded(call: Callable[..., Any], r_thread: int, hands_over: bool) -> Callable[..., Any]:
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+def _guarded(r_thread: int, hands_over: bool) -> Callable[..., Any]:
+    def guarded(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         is_foreign = threading.get_ident() != r_thread
         if is_foreign and not (hands_over and not _is_in_tensorflow(r_thread)):
             raise CallbackError(

@@ -25,7 +25,6 @@ def check_sharding(
     replicas: float | None,
     epochs: float,
 ) -> dict[str, Any]:
-    """Run the pipelines of some workers and count what they read."""
     source = read(Input, _with_fields(input, num_epochs=epochs))
     with translate_errors("check_sharding"):
         audit = audit_sharding(source, int(workers), None if replicas is None else int(replicas))
@@ -52,7 +51,6 @@ def write_shards(
     shards: float,
     listener: Any = None,
 ) -> None:
-    """Write an input into sharded files."""
     called = None if listener is None else as_callable(listener)
     in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_ROWS_AT_ONCE)
     with translate_errors(f"write_{format}"):

@@ -38,9 +38,7 @@ def prepare_shards(
 
     Args:
         cluster: Its training tasks share the rows.
-        config: The run configuration of the model.
         verb: "evaluate" or "predict".
-        model_dir: Directory of the model's checkpoints.
         checkpoint_path: A checkpoint's prefix; None for the newest.
         input: The rows; None if they are in memory.
 
@@ -83,7 +81,6 @@ def perform_evaluation(
     hooks: tuple[Any, ...] | None = None,
     **options: Any,
 ) -> None:
-    """Perform a task's part of an evaluation; see ``evaluate_shard``."""
     model, settings = read_estimator(estimator)
     evaluate_shard(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
 
@@ -96,7 +93,6 @@ def perform_prediction(
     hooks: tuple[Any, ...] | None = None,
     **options: Any,
 ) -> None:
-    """Perform a task's part of a prediction; see ``predict_shard``."""
     model, settings = read_estimator(estimator)
     options |= {"predict_keys": predict_keys, "hidden_keys": hidden_keys}
     predict_shard(model, settings, input, hooks=tuple(read_hooks(hooks)), **options)
@@ -107,7 +103,6 @@ def read_metrics(results: str, model_dir: str, name: str | None = None) -> dict[
 
     Args:
         results: As ``prepare_shards`` returned it.
-        model_dir: Directory of the model's checkpoints.
         name: Name of the evaluation; the history holds those without a name.
     """
     metrics = ShardFiles(results).read_metrics()
@@ -122,7 +117,6 @@ def read_predictions(results: str, tasks: int, in_turns: bool) -> dict[str, Any]
 
 
 def remove_logs(id: str) -> None:  # noqa: A002
-    """Remove the logs of a job that does not write to a model directory."""
     logs.remove_fallback(id)
 
 

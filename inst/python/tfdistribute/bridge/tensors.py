@@ -9,12 +9,10 @@ from tfdistribute import engine
 
 
 def describe_column(column: Any) -> dict[str, Any]:
-    """Describe a feature column of TensorFlow as a call of R's function."""
     return engine.features.describe_column(column)
 
 
 def missing_name(path: tuple[str, ...]) -> None:
-    """Raise the error for a name that TensorFlow does not have."""
     raise engine.tensorflow_1.missing_name(path)
 
 
@@ -28,8 +26,11 @@ def tensor_dim(tensor: Any) -> list[int] | None:
     return engine.tensors.dimensions(tensor)
 
 
+def tensor_function(name: str, values: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    return engine.tensors.function(name, values, **options)
+
+
 def tensor_operation(operator: str, operands: tuple[Any, ...]) -> Any:
-    """Apply an operator of R to one or two operands."""
     return engine.tensors.operation(operator, operands)
 
 

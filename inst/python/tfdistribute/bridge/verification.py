@@ -21,7 +21,6 @@ class TrainingRun(Description):
 
 
 def compare_runs(reference: TrainingRun, other: TrainingRun) -> list[dict[str, Any]]:
-    """Return the differences of the losses and of all variables."""
     one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
     found = compare_variables(reference.model_dir, other.model_dir, other.mixed)
     return [dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *found)]
@@ -34,5 +33,4 @@ def explain_difference(
     dropout: bool,
     differing: tuple[str, ...],
 ) -> list[str]:
-    """List possible reasons for a difference."""
     return reasons(Facts(asynchronous, repeats, reads_once, dropout, differing))

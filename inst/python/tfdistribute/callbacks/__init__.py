@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from tfdistribute import errors
+from tfdistribute.callbacks.code import Code, code_of_python
 from tfdistribute.callbacks.idioms import idiom_for
 from tfdistribute.errors import CallbackError, TfdistributeError
 
@@ -25,6 +26,7 @@ class Callback:
     Args:
         formals: Names of the R function's parameters, including ``...``.
         name: The argument that holds the function, as users write it; None if it is not known.
+        code: Returns the fields of a ``Code`` for the R function; None if R does not offer it.
     """
 
     def __init__(
@@ -32,10 +34,12 @@ class Callback:
         call: Callable[..., Mapping[str, Any]],
         formals: tuple[str, ...],
         name: str | None = None,
+        code: Callable[[], Any] | None = None,
     ) -> None:
         self.call = call
         self.formals = formals
         self.name = name
+        self.code = code
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
@@ -101,8 +105,16 @@ def as_callable(value: Any, name: str | None = None) -> Callable[..., Any] | Non
         mapping = cast(Mapping[str, Any], value)
         if "call" not in mapping:
             return None
-        return Callback(mapping["call"], tuple(mapping.get("formals") or ()), name)
+        formals = tuple(mapping.get("formals") or ())
+        return Callback(mapping["call"], formals, name, mapping.get("code"))
     return value if callable(value) else None
+
+
+def code_of(function: Callable[..., Any]) -> Code | None:
+    """Return the code of a function, in R or Python, and the values that it uses; None if it cannot be compared."""
+    if isinstance(function, Callback) and function.code is not None:
+        return Code.from_values(function.code())
+    return code_of_python(function.call if isinstance(function, Callback) else function)
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:

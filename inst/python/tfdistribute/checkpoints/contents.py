@@ -107,7 +107,7 @@ def _verify(prefix: str) -> None:
             if storage.of(path).status(path).size < least:
                 raise _BrokenError
             continue
-        with open(path, "rb") as file:
+        with storage.of(path).open(path) as file:
             for tensor in own:
                 file.seek(tensor.offset)
                 _verify_tensor(file, tensor)
@@ -176,7 +176,6 @@ def _handle(data: bytes, position: int) -> tuple[tuple[int, int], int]:
 
 
 def _entries(table: bytes, handle: tuple[int, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Iterate over the keys and values of a block."""
     offset, size = handle
     end = offset + size
     (checksum,) = struct.unpack_from("<I", table, end + 1)

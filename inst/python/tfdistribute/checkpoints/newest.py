@@ -46,8 +46,8 @@ def newest_checkpoint(model_dir: str) -> str | None:
 
     Training continues from it, whether or not ``repair`` has run.
     """
-    listed = listed_checkpoint(model_dir)
-    if listed is None or is_whole(listed):
+    listed, whole = _listed(model_dir)
+    if whole:
         return listed
     others = sorted(set(_prefixes(model_dir)) - {listed}, key=_step, reverse=True)
     return next((prefix for prefix in others if is_whole(prefix)), None)
@@ -61,8 +61,8 @@ def newest_step(model_dir: str) -> int:
 
 def broken_newest(model_dir: str) -> str | None:
     """Describe what is broken, as the beginning of a sentence; None if the newest checkpoint is whole."""
-    listed = listed_checkpoint(model_dir)
-    if listed is not None and not is_whole(listed):
+    listed, whole = _listed(model_dir)
+    if listed is not None and not whole:
         return f'The newest checkpoint, {os.path.basename(listed)} in "{model_dir}", is broken'
     path = os.path.join(model_dir, STATE)
     if storage.is_file(path) and _state(model_dir) is None:
@@ -109,6 +109,21 @@ def name_newest(model_dir: str, *names: str) -> None:
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
     path = os.path.join(model_dir, STATE)
     storage.of(path).write(path, "\n".join([*lines, ""]).encode())
+
+
+def _listed(model_dir: str) -> tuple[str | None, bool]:
+    """Return ``listed_checkpoint``, and whether it is whole or there is none.
+
+    A training that runs meanwhile lists a new checkpoint before it removes old ones, so a checkpoint is broken only if
+    it is still listed after its files were read.
+    """
+    listed = listed_checkpoint(model_dir)
+    while listed is not None and not is_whole(listed):
+        again = listed_checkpoint(model_dir)
+        if again == listed:
+            return listed, False
+        listed = again
+    return listed, True
 
 
 def _state(model_dir: str) -> str | None:

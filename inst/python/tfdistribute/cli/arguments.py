@@ -13,7 +13,6 @@ def count(text: str) -> int:
 
 
 def add_work_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the size of a step."""
     parser.add_argument("--batch-size", type=count, help="examples of one training step")
     parser.add_argument(
         "--devices-per-worker", type=count, default=1, help="devices of each process that trains"

@@ -14,7 +14,6 @@ from tfdistribute.cluster.checks import check_tf_configs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.add_argument(
         "file",
         nargs="*",
@@ -25,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, and print what was found."""
     try:
         texts = [file.read_text(encoding="utf-8") for file in arguments.file]
     except (OSError, UnicodeDecodeError) as error:

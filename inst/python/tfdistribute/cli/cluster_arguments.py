@@ -22,7 +22,6 @@ _ONLY_WITH = {
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     defaults = LocalCluster(workers=1)
     add = parser.add_argument
     add("--workers", type=count, help="processes that train, the chief included")
@@ -75,7 +74,6 @@ def _add_of_slurm(group: Any) -> None:
 
 
 def cluster_mistake(arguments: argparse.Namespace) -> str | None:
-    """Say why the arguments do not describe a cluster; None if they do."""
     if arguments.slurm and arguments.hosts is not None:
         return "--hosts and --slurm exclude each other"
     if not arguments.workers and not arguments.hosts and not (arguments.slurm and arguments.nodes):

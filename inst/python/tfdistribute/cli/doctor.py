@@ -9,14 +9,15 @@ from tfdistribute.bridge import doctor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.add_argument(
         "--devices", action="store_true", help="start TensorFlow, and count its devices"
+    )
+    parser.add_argument(
+        "--patches", action="store_true", help="list all changes to TensorFlow, Keras and reticulate"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report."""
     report = doctor.report(start_tensorflow=arguments.devices)
     problems = [f"{each['problem']} {each['fix']}" for each in report["problems"]]
     problems += [report["tensorflow_error"]] if report["tensorflow_error"] else []
@@ -28,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {name} {version or 'missing'}")
         if report["gpus"] is not None:
             print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
+        for patch in report["patches"] if arguments.patches else []:
+            print(f"  {patch['name']}: {patch['target']}\n    {patch['why']}")
         for problem in problems:
             print(f"! {problem}")
     return 1 if problems else 0

@@ -16,11 +16,7 @@ _PROGRESS_EVERY_S = 10.0
 
 
 class JobConsole:
-    """Printer of the changes between the states of a job.
-
-    Args:
-        level: Minimum level of log lines.
-    """
+    """Printer of the changes between the states of a job."""
 
     def __init__(self, level: str) -> None:
         self._level = level
@@ -32,7 +28,6 @@ class JobConsole:
         self._is_open = True
 
     def __call__(self, state: dict[str, Any]) -> None:
-        """Print what is new."""
         reader = LogReader(state["tasks"], self._position, self._level)
         lines = reader.read_new()
         self._position = reader.position

@@ -32,7 +32,6 @@ _TICK_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     add = parser.add_argument
     parser.epilog = "Arguments after -- are passed to the script."
     add("script", type=Path, help="an R script (.R), or a Python script (.py) for this Python")
@@ -42,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the job to its end, or submit it."""
     mistake = script_mistake(arguments.script) or _mistake(arguments)
     if mistake is not None:
         print(f"launch: {mistake}", file=sys.stderr)
@@ -61,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def script_mistake(script: Path) -> str | None:
-    """Say why a file cannot be run as a script; None if it can."""
     if not script.is_file():
         return f"there is no script {str(script)!r}"
     if script.suffix not in (".py", ".R", ".r"):
@@ -156,7 +153,6 @@ def _removed_on_error(directory: str) -> Generator[None]:
 
 
 def _report(state: dict[str, Any], as_json: bool) -> int:
-    """Show how a job has ended, and return the exit code."""
     if as_json:
         print(job_text.as_json(state))
     else:

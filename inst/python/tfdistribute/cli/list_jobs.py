@@ -18,12 +18,10 @@ _COLUMNS = ("job", "state", "step", "where", "model_dir")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the epilogue; the command takes no arguments of its own."""
     parser.epilog = "Jobs on managed platforms are found by the files that submit has written below this directory."
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line for each job."""
     rows = [_row(job, where) for job, where in _jobs()]
     if arguments.json:
         print(job_text.as_json(rows))

@@ -19,7 +19,6 @@ _TICK_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.add_argument(
         "directory",
         help="model_dir of the job, its logs' directory, its id, or what submit names",
@@ -30,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the lines."""
     name = str(arguments.directory)
     if is_remote(name):
         # TensorFlow reads remote storage.

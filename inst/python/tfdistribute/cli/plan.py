@@ -15,7 +15,6 @@ from tfdistribute.plan import TaskPlan, Workload, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.add_argument("--workers", type=count, help="processes of a cluster on this machine")
     parser.add_argument("--ps", type=int, default=0, help="its parameter servers")
     parser.add_argument("--model-dir", default="model_dir", help="directory of the checkpoints")
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan, and print the tasks."""
     workload = Workload(
         model_dir=arguments.model_dir,
         global_batch_size=arguments.batch_size,

@@ -15,7 +15,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the task, and return its exit code."""
     if not arguments.for_script:
         print("run-task: the command of the task is missing after --", file=sys.stderr)
         return 2

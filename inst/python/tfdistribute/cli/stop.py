@@ -10,7 +10,6 @@ from tfdistribute.launch.job_handle import find_job, saved_handle, stop_job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     parser.add_argument(
         "job", help="its id or number, its model_dir, its logs' directory, or what submit names"
     )

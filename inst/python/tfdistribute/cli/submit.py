@@ -29,7 +29,6 @@ _VERTEX = ("project", "location")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     add = parser.add_argument
     parser.epilog = (
         "With --project and --location the script runs on Vertex AI, else on Kubernetes. It reads the cluster from "
@@ -57,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Submit the script, or print what would be sent."""
     mistake = script_mistake(arguments.script) or _mistake(arguments)
     if mistake is not None:
         print(f"submit: {mistake}", file=sys.stderr)

@@ -47,7 +47,6 @@ class Address:
 
     @property
     def is_ip_address(self) -> bool:
-        """Whether the host is an IP address, which needs no lookup."""
         try:
             ipaddress.ip_address(self.host)
         except ValueError:
@@ -89,7 +88,6 @@ def has_wrong_port(text: str) -> bool:
 
 
 def no_port(task: object, text: str) -> Finding:
-    """Describe an address without a usable port."""
     return Finding(
         str(task),
         f'The address "{text}" has no port from 1 to 65535.',
@@ -137,7 +135,6 @@ def resolve_hosts(
 
 
 def is_this_machine(ip_addresses: Iterable[str]) -> bool:
-    """Return whether one of these IP addresses belongs to this machine."""
     return any(_is_own(address) for address in ip_addresses)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
+from tfdistribute.descriptions.comparison import USES
 from tfdistribute.errors import (
     ClusterError,
     ModelDirectoryError,
@@ -30,24 +32,15 @@ class TaskFacts:
 
     Args:
         task: Name of the task, such as "worker 0".
-        host: Name of its machine.
         process: Random name of its process.
         training: Number of the training in its process, from 1.
         cluster: Addresses by role.
-        package: Version of this package.
-        tensorflow: Version of TensorFlow.
-        strategy: Kind of the strategy.
-        model: Structure of the model.
+        work: Checksum of the descriptions of what is trained, with their data and functions.
         variables: Shapes of the model's trainable variables, by name.
-        global_batch_size: Examples of one training step.
-        rows: Rows of the input.
-        seed: Seed of the input's order.
         step: Global step at which the task begins.
         first_step: Global step at which the job began, before any restart.
-        last_step: Global step at which the training ends.
-        model_dir: Directory of the checkpoints.
         mark: Text that the chief has written into model_dir.
-        communication: How workers sum their gradients.
+        passes: The passes over a training step that are switched off.
         machine: Text that tasks have in common if they can share memory.
         socket: Name of the socket through which the task shares memory; None if it does not.
     """
@@ -59,23 +52,19 @@ class TaskFacts:
     cluster: dict[str, list[str]] | None = None
     package: str | None = None
     tensorflow: str | None = None
-    strategy: str | None = None
-    model: dict[str, Any] | None = None
+    work: str | None = None
     variables: dict[str, Any] | None = None
-    global_batch_size: int | None = None
-    rows: int | None = None
-    seed: int | None = None
     step: int | None = None
     first_step: int | None = None
     last_step: int | None = None
     model_dir: str | None = None
     mark: str | None = None
+    passes: list[str] | None = None
     communication: str | None = None
     machine: str | None = None
     socket: str | None = None
 
     def as_text(self) -> str:
-        """Write the facts as text for another task."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
@@ -87,7 +76,6 @@ class TaskFacts:
 
     @property
     def where(self) -> str:
-        """The task and its machine, for a message."""
         return f"{self.task} (on {self.host})"
 
 
@@ -96,9 +84,6 @@ class _Field:
     """A fact that two tasks must share.
 
     Args:
-        words: What it is, for the message.
-        argument: The argument or variable that sets it.
-        fix: What to do.
         in_step: Whether only tasks that train in step must share it.
     """
 
@@ -123,11 +108,12 @@ _SHARED: dict[str, _Field] = {
         "TF_CONFIG",
         "Give all tasks the same `cluster`; only `task` differs.",
     ),
-    "strategy": _Field("the strategy", "train_distribute", _SAME_SCRIPT),
-    "model": _Field("the model", "object", _SAME_SCRIPT),
-    "global_batch_size": _Field("the global batch", "batch_size", _SAME_SCRIPT),
-    "rows": _Field("the rows of the input", "input", "Give every host the same data."),
-    "seed": _Field("the seed of the input", "tf_random_seed", _SAME_SCRIPT),
+    "work": _Field("the training", "object", _SAME_SCRIPT),
+    "passes": _Field(
+        "the passes that are switched off",
+        "TFDISTRIBUTE_PASSES",
+        "Set the option `tfdistribute.passes`, or TFDISTRIBUTE_PASSES, on every host alike.",
+    ),
     "step": _Field(
         "the step to begin with", "model_dir", "Let `model_dir` be the same on every host.", True
     ),
@@ -136,13 +122,17 @@ _SHARED: dict[str, _Field] = {
 }
 
 
-def difference(one: TaskFacts, other: TaskFacts, in_step: bool) -> TfdistributeError | None:
+def difference(
+    one: TaskFacts,
+    other: TaskFacts,
+    in_step: bool,
+    in_work: tuple[str, Any, Any] | None = None,
+) -> TfdistributeError | None:
     """Compare what two tasks are about to do.
 
     Args:
         one: A task that trains, or a parameter server.
-        other: Another one.
-        in_step: Whether the tasks train in step.
+        in_work: Path and both values of the first entries of their ``work`` that differ, if they are known.
 
     Returns:
         The error that names both tasks and the first fact in which they differ; None if there is none.
@@ -151,6 +141,8 @@ def difference(one: TaskFacts, other: TaskFacts, in_step: bool) -> TfdistributeE
         first, second = getattr(one, name), getattr(other, name)
         if first is None or second is None or (field.in_step and not in_step) or first == second:
             continue
+        if name == "work" and in_work is not None:
+            return _different_work(one, other, *in_work)
         if isinstance(first, dict) and isinstance(second, dict):
             first, second = _differing(
                 cast("dict[str, Any]", first), cast("dict[str, Any]", second)
@@ -197,12 +189,6 @@ def _is_fastest(tasks: Sequence[TaskFacts]) -> bool:
 
 def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> ClusterError | None:
     """Check that the task which answers at an address is the one that belongs there.
-
-    Args:
-        own: The task that asks.
-        found: The task that answers.
-        task: The task that has the address.
-        address: Its address.
 
     Returns:
         The error that names both tasks; None if it is the right one.
@@ -257,6 +243,25 @@ def cluster_of(member: Member) -> dict[str, list[str]]:
     return {role: list(each) for role, each in sorted(member.cluster.items())}
 
 
+def _different_work(
+    one: TaskFacts, other: TaskFacts, path: str, first: Any, second: Any
+) -> ClusterError:
+    place, _, variable = path.rpartition(USES)
+    function = place.partition(USES)[0]
+    subject = f"`{variable}`, which `{function}` uses" if place else f"`{path}`"
+    remedy = _SAME_SCRIPT
+    if place:
+        remedy += " If a value differs on purpose, compute it inside the function."
+    elif path.startswith("input$"):
+        remedy = "Give every host the same script and the same data."
+    return ClusterError(
+        f"{one.where} and {other.where} do not agree on {subject}: {_shown(first)} and {_shown(second)}.",
+        remedy,
+        argument=re.sub(r"\[\d+\]$", "", re.split(r"\$| uses ", path)[-1]),
+        value=f"{_shown(first)}, {_shown(second)}",
+    )
+
+
 def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
     """Reduce two mappings to the first entry in which they differ."""
     for name in sorted({*first, *second}):
@@ -270,5 +275,8 @@ def _entry(name: str, mapping: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict) and "code" in value:
+        # A function.
+        value = f"code with {value['code']}"
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 3]}..."

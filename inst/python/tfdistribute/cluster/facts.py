@@ -79,7 +79,6 @@ class ClusterFacts:
         return listener(address.port)
 
     def count(self, *roles: str) -> int:
-        """Count the tasks of these roles."""
         return sum(len(self.roles.get(role, ())) for role in roles)
 
 
@@ -109,7 +108,6 @@ def facts_of_tf_configs(
     global_batch_size: int | None = None,
     tf_config_is_late: bool = False,
 ) -> ClusterFacts:
-    """Collect the facts of one TF_CONFIG or of several."""
     first = configs[0]
     return ClusterFacts(
         roles=first.cluster,

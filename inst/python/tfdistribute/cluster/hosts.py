@@ -14,7 +14,7 @@ from tfdistribute.cluster.spec import (
     Task,
     unknown_addresses,
 )
-from tfdistribute.descriptions import check_maximum, check_minimum
+from tfdistribute.descriptions import check_maximum, check_minimum, check_text
 from tfdistribute.errors import ArgumentError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -66,11 +66,12 @@ class HostsCluster(Cluster):
     restarts: int = 3
 
     def __post_init__(self) -> None:
-        """Check counts, timeouts and variables."""
         for name, minimum in _MINIMUM.items():
             check_minimum(name, getattr(self, name), minimum)
         for name in ("workers", "ps"):
             check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        for name in ("rscript", "python", "libraries", "environment"):
+            check_text(name, getattr(self, name))
         for name in self.environment:
             if _VARIABLE.fullmatch(name) is None:
                 raise ArgumentError(
@@ -91,12 +92,10 @@ class HostsCluster(Cluster):
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Empty text for every task: addresses are not known yet."""
         return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:
-        """Its deadlines and restarts, on an open network."""
         return Supervision(self.start_timeout_s, self.stall_timeout_s, self.restarts, "open")
 
     def host_of(self, task: Task) -> str:

@@ -15,7 +15,7 @@ from tfdistribute.cluster.spec import (
     Supervision,
     unknown_addresses,
 )
-from tfdistribute.descriptions import check_choice, check_maximum, check_minimum
+from tfdistribute.descriptions import check_choice, check_maximum, check_minimum, check_text
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote
 
@@ -93,7 +93,6 @@ class ManagedCluster(Cluster):
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Check counts, timeouts and names."""
         for name, minimum in _MINIMUM.items():
             value = getattr(self, name, None)
             if value is not None:
@@ -109,6 +108,8 @@ class ManagedCluster(Cluster):
                         argument=name,
                         value=text,
                     )
+        for name in ("environment", "staging", "service_account"):
+            check_text(name, getattr(self, name))
         if self.staging is not None and not is_remote(self.staging):
             raise ArgumentError(
                 f'`staging` must be remote storage, such as "gs://bucket/jobs", not "{self.staging}".',
@@ -118,22 +119,18 @@ class ManagedCluster(Cluster):
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Empty text for every task: the platform chooses the addresses."""
         return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:
-        """Its deadlines; restarts are the platform's."""
         return Supervision(self.start_timeout_s, self.stall_timeout_s, 0, "open")
 
     @property
     def place(self) -> str:
-        """Where the tasks run, for people."""
         return self.platform
 
     @property
     def keeping(self) -> str:
-        """Name directories that outlive the containers, for a remedy."""
         return 'Give remote storage, such as "gs://bucket/model".'
 
     def counts(self, evaluates: bool) -> dict[str, int]:
@@ -182,8 +179,8 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
     kubectl: tuple[str, ...] = ("kubectl",)
 
     def __post_init__(self) -> None:
-        """Check the kind and the volumes, too."""
         super().__post_init__()
+        check_text("kubectl", self.kubectl)
         check_choice("job_kind", self.job_kind, JOB_KINDS)
         for path, claim in self.volumes.items():
             if re.fullmatch(_MOUNT, path) is None or re.fullmatch(_OBJECT, claim) is None:
@@ -196,22 +193,18 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
 
     @property
     def devices_per_worker(self) -> int:
-        """Devices of each task that trains."""
         return max(self.gpus, 1)
 
     @property
     def place(self) -> str:
-        """Where the tasks run, for people."""
         return f"pods in namespace {self.namespace}"
 
     def keeps(self, path: str) -> bool:
-        """Return whether a directory is remote or in a volume."""
         inside = (path == mount or path.startswith(f"{mount}/") for mount in self.volumes)
         return super().keeps(path) or any(inside)
 
     @property
     def keeping(self) -> str:
-        """Name directories that outlive the containers, for a remedy."""
         below = (
             f'a directory below "{next(iter(self.volumes))}"' if self.volumes else "add `volumes`"
         )
@@ -253,28 +246,23 @@ class VertexCluster(ManagedCluster, kind="vertex"):
     restart: bool = True
 
     def __post_init__(self) -> None:
-        """Check that there is a staging directory, too."""
         super().__post_init__()
         if self.staging is None:
             raise ArgumentError("Vertex AI needs `staging`, a gs:// directory.", argument="staging")
 
     @property
     def devices_per_worker(self) -> int:
-        """Devices of each task that trains."""
         return 1 if self.accelerator is None else self.accelerators
 
     @property
     def place(self) -> str:
-        """Where the tasks run, for people."""
         return f"Vertex AI in {self.location}"
 
     def keeps(self, path: str) -> bool:
-        """Return whether a directory is remote, or in a bucket that Vertex AI mounts."""
         return super().keeps(path) or path.startswith("/gcs/")
 
     @property
     def keeping(self) -> str:
-        """Name directories that outlive the containers, for a remedy."""
         return 'Give a directory in Cloud Storage, such as "gs://bucket/model".'
 
 

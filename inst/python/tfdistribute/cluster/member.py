@@ -41,28 +41,23 @@ class Member:
 
     @property
     def servers(self) -> tuple[tuple[Task, str], ...]:
-        """Parameter servers with their addresses."""
         return tuple(self._placed(PS))
 
     @property
     def chief(self) -> tuple[Task, str] | None:
-        """The task that writes checkpoints, with its address."""
         chief = chief_of(task for task, _ in self.training_tasks)
         return None if chief is None else (chief, self.cluster[chief.type][chief.index])
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process writes checkpoints."""
         return self.chief is not None and self.chief[0] == self.task
 
     @property
     def evaluates(self) -> bool:
-        """Whether this process is the evaluator."""
         return self.task.type == EVALUATOR
 
     @property
     def serves(self) -> bool:
-        """Whether this process is a parameter server."""
         return self.task.type == PS
 
     @property
@@ -77,7 +72,6 @@ class Member:
 
     @property
     def is_alone(self) -> bool:
-        """Whether this process trains without any other."""
         return self.task.trains and len(self.training_tasks) == 1 and not self.servers
 
     @property

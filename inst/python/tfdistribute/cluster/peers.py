@@ -22,13 +22,22 @@ def is_listening(address: str) -> bool:
 
     The kernel accepts connections for a frozen process too.
     """
+    return connection_error(address) is None
+
+
+def connection_error(address: str) -> OSError | None:
+    """Return why no connection to "host:port" can be made; None if something listens there.
+
+    A ``ConnectionRefusedError`` comes from a host that can be reached, so its process has ended or has not begun.
+    """
     place = parse_address(address)
     if place is None or place.port is None:
-        return False
-    with contextlib.suppress(OSError):
+        return OSError(f"no port in {address}")
+    try:
         socket.create_connection((place.host, place.port), timeout=_CONNECT_S).close()
-        return True
-    return False
+    except OSError as error:
+        return error
+    return None
 
 
 def disconnect(address: str) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.descriptions import check_maximum, check_minimum
+from tfdistribute.descriptions import check_maximum, check_minimum, check_text
 from tfdistribute.errors import ArgumentError
 
 # Slurm sends its signal up to a minute early, and accepts no larger number of seconds.
@@ -82,7 +82,6 @@ class SlurmCluster(HostsCluster, kind="slurm"):
     hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check counts, times and options."""
         super().__post_init__()
         check_minimum("nodes", self.nodes, 1)
         check_minimum("stop_signal_s", self.stop_signal_s, 10)
@@ -96,6 +95,10 @@ class SlurmCluster(HostsCluster, kind="slurm"):
                     argument=name,
                     value=text,
                 )
+        for name in ("time_limit", "options", "hosts"):
+            check_text(name, getattr(self, name))
+        for lines in self.setup:
+            check_text("setup", re.sub(r"[\n\t]", " ", lines), "Write lines with \\n between them.")
         self._check_time()
         for option in self.options:
             _check_option(option)
@@ -122,7 +125,6 @@ class SlurmCluster(HostsCluster, kind="slurm"):
 
     @property
     def names_of_hosts(self) -> tuple[str, ...]:
-        """The nodes, by number before Slurm has allocated them."""
         return self.hosts or tuple(f"node {number + 1}" for number in range(self.nodes))
 
 

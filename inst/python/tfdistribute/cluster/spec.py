@@ -66,7 +66,6 @@ class Task(Description):
 
     @property
     def trains(self) -> bool:
-        """Whether it computes gradients."""
         return self.type in ("chief", "worker")
 
     def __str__(self) -> str:
@@ -121,7 +120,6 @@ class Cluster(Description):
         return any(task.type == "ps" for task in self.tasks)
 
     def placed(self) -> Iterator[tuple[Task, str]]:
-        """Iterate over the tasks with their addresses."""
         for role in ROLES:
             for index, address in enumerate(self.addresses.get(role, ())):
                 yield Task(role, index), address
@@ -170,7 +168,6 @@ class ClusterSpec(Cluster, kind="addresses"):
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Refuse wrong and doubled addresses, and check the timeouts."""
         for name in ("start_timeout_s", "stall_timeout_s"):
             check_minimum(name, getattr(self, name), _MINIMUM[name])
         for task, address in self.placed():
@@ -194,7 +191,6 @@ class ClusterSpec(Cluster, kind="addresses"):
 
     @classmethod
     def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:
-        """Make the cluster of tasks with these addresses."""
         ordered = sorted(addresses, key=lambda task: task.index)
 
         def of_role(role: str) -> tuple[str, ...]:
@@ -204,12 +200,10 @@ class ClusterSpec(Cluster, kind="addresses"):
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Addresses by role."""
         return {role: getattr(self, role) for role in ROLES if getattr(self, role)}
 
     @property
     def supervision(self) -> Supervision:
-        """Its deadlines, and the default for the rest."""
         return Supervision(self.start_timeout_s, self.stall_timeout_s)
 
 
@@ -251,7 +245,6 @@ class LocalCluster(Cluster, kind="local"):
     network: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the counts, the timeouts and the network."""
         for name, minimum in _MINIMUM.items():
             value = getattr(self, name)
             if value is not None:
@@ -262,10 +255,8 @@ class LocalCluster(Cluster, kind="local"):
 
     @property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Empty text for every task: ports are not chosen yet."""
         return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:
-        """Its deadlines, restarts and network."""
         return Supervision(self.start_timeout_s, self.stall_timeout_s, self.restarts, self.network)

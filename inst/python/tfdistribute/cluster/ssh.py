@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.descriptions import check_text
 from tfdistribute.errors import ClusterError
 
 # A host name or alias, with or without a user. Nothing that ssh or a shell would interpret.
@@ -34,8 +35,8 @@ class SshCluster(HostsCluster, kind="ssh"):
     ssh: tuple[str, ...] = ("ssh",)
 
     def __post_init__(self) -> None:
-        """Check counts, timeouts, variables, hosts and addresses."""
         super().__post_init__()
+        check_text("ssh", self.ssh)
         if not self.hosts:
             raise ClusterError("`hosts` is empty.", "Name at least one host.", argument="hosts")
         for host in self.hosts:
@@ -63,10 +64,8 @@ class SshCluster(HostsCluster, kind="ssh"):
 
     @property
     def names_of_hosts(self) -> tuple[str, ...]:
-        """The hosts."""
         return self.hosts
 
     @property
     def given_addresses(self) -> dict[str, str]:
-        """The addresses in ``host_addresses``."""
         return self.host_addresses

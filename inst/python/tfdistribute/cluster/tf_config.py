@@ -44,7 +44,6 @@ class TfConfig:
 
     @property
     def task(self) -> str:
-        """Name of this process, such as "worker 1"."""
         return "no task" if self.task_type is None else f"{self.task_type} {self.task_index}"
 
 

@@ -11,13 +11,14 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tfdistribute import storage, versions
-from tfdistribute.engine.imports.frames import in_one_chunk
-from tfdistribute.engine.imports.garbage import collected_later
-from tfdistribute.engine.imports.own_distutils import own_distutils
+from tfdistribute.engine import patches as patches  # modules import it without TensorFlow
+from tfdistribute.engine.garbage import collected_later
+from tfdistribute.engine.step.passes import switched_off
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
 
@@ -40,13 +41,26 @@ def begin_task() -> None:
     _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
 
 
+def when_started(function: Callable[[], None]) -> None:
+    """Call a function once TensorFlow has been imported and prepared."""
+    _when_started.append(function)
+
+
+def prepare() -> None:
+    """Prepare TensorFlow that another package has imported, unless it is being imported by this one."""
+    if not _noted.get("begun"):
+        _ = sys.modules[__name__].tf
+
+
 def check_process() -> None:
     """Check that this process can use TensorFlow.
 
     Raises:
+        ArgumentError: ``TFDISTRIBUTE_PASSES`` names a pass that does not exist.
         BackendError: it was forked from the one that started TensorFlow, whose threads do not exist here: the first
             session would wait for them for ever.
     """
+    switched_off()
     started = _noted.get("pid")
     if started is not None and started != str(os.getpid()):
         raise BackendError(
@@ -58,6 +72,7 @@ def check_process() -> None:
 
 # TF_CONFIG when this package imported TensorFlow, and the process that did; empty until then.
 _noted: dict[str, str] = {}
+_when_started: list[Callable[[], None]] = []
 
 
 def _first_tf_config() -> str:
@@ -69,10 +84,10 @@ def _first_tf_config() -> str:
     return os.fsdecode(found[0].partition(b"=")[2]) if found else ""
 
 
-@in_one_chunk
 def _import_tensorflow() -> Any:
     # TensorFlow reads its log level when it is imported. R users do not need its informational messages.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    _noted["begun"] = "1"
     if not is_started():
         _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
     # Newer versions of TensorFlow need a choice before they are imported, and additions afterwards.
@@ -80,7 +95,7 @@ def _import_tensorflow() -> Any:
     try:
         # What is half imported cannot be imported again.
         with defer_interrupt(), collected_later():
-            with newer.keras_2_chosen(), own_distutils():
+            with newer.keras_2_chosen():
                 tensorflow = importlib.import_module("tensorflow")
             newer.complete(tensorflow)
             importlib.import_module("tensorflow_estimator")
@@ -88,7 +103,13 @@ def _import_tensorflow() -> Any:
         raise _unusable(error) from error
     _noted["pid"] = str(os.getpid())
     importlib.import_module("tfdistribute.engine.start").reduce_warnings(tensorflow)
-    for repair in ("call_location", "dataset_tuning", "generated_files"):
+    for repair in (
+        "call_location",
+        "dataset_tuning",
+        "generated_files",
+        "all_reduce",
+        "sparse_all_reduce",
+    ):
         importlib.import_module(f"tfdistribute.engine.repairs.{repair}").install()
     return tensorflow
 
@@ -119,6 +140,9 @@ def __getattr__(name: str) -> Any:
         _ = sys.modules[__name__].tf
         value = importlib.import_module(module)
     globals()[name] = value
+    if name == "tf":
+        for function in _when_started:
+            function()
     return value
 
 

@@ -36,6 +36,11 @@ def kind_of(estimator: Any) -> str:
     return "keras" if written_in.startswith("_create_keras_model_fn.") else "custom"
 
 
+def parts_of(estimator: Any) -> dict[str, Any]:
+    """Return what an Estimator was made from: ``model_fn`` and ``params``."""
+    return {"model_fn": estimator._model_fn, "params": estimator.params}
+
+
 def own_config(estimator: Any) -> Any:
     """Copy the configuration of an Estimator, and repair it.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.graph import effects, walk
 from tfdistribute.errors import ModelError
 
 # Operations that combine two tensors element by element. They broadcast (n, 1) and (n) to (n, n).
@@ -20,8 +21,6 @@ _ELEMENTWISE = frozenset(
 # Operations that pass a tensor on, and those that may add a dimension.
 _PASSING = frozenset({"Identity", "Cast", "StopGradient"})
 _EXPANDING = frozenset({"ExpandDims", "Reshape", "StridedSlice"})
-
-_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 
 
 def check_one_number(loss: Any) -> None:
@@ -61,7 +60,7 @@ def check_rows_apart(loss: Any, features: Any, labels: Any) -> None:
     if labels is None or not isinstance(loss, tf.Tensor):
         return
     given = _Given(_names(features), _names(labels))
-    for operation in _ancestors(loss, frozenset()):
+    for operation in walk.ancestors([loss], control=False):
         for column, row in _broadcast(operation):
             if not given.is_expanded(column) and given.are_mixed_up(column, row):
                 raise _refusal(operation, column, row, given.origin(column))
@@ -84,18 +83,23 @@ class _Given:
         self._labels = labels
 
     def origin(self, tensor: Any) -> _Origin:
-        reached: set[str] = set()
-        operations = list(_ancestors(tensor, self._features | self._labels, reached))
-        variables = any(operation.type in _VARIABLES for operation in operations)
-        return _Origin(bool(reached & self._features), bool(reached & self._labels), variables)
+        given = self._features | self._labels
+
+        def follow(operation: Any) -> list[Any]:
+            return [read.op for read in operation.inputs if read.name not in given]
+
+        operations = list(walk.reach([] if tensor.name in given else [tensor.op], follow))
+        read = {tensor.name, *(each.name for one in operations for each in one.inputs)}
+        variables = any(operation.type in effects.VARIABLES for operation in operations)
+        return _Origin(bool(read & self._features), bool(read & self._labels), variables)
 
     def is_expanded(self, column: Any) -> bool:
         """Return whether the model function made (n, 1) of (n)."""
-        while column.name not in self._features | self._labels:
-            if column.op.type not in _PASSING:
-                return column.op.type in _EXPANDING and column.op.inputs[0].shape.rank == 1
-            column = column.op.inputs[0]
-        return False
+        passed = list(walk.chain(column, _PASSING))
+        if any(each.name in self._features | self._labels for each in passed):
+            return False
+        made = passed[-1].op
+        return made.type in _EXPANDING and made.inputs[0].shape.rank == 1
 
     def are_mixed_up(self, column: Any, row: Any) -> bool:
         """Return whether one tensor is data, and the other what the model makes of data."""
@@ -111,22 +115,6 @@ class _Given:
 def _names(values: Any) -> frozenset[str]:
     tensors = tf.nest.flatten(values, expand_composites=True)
     return frozenset(tensor.name for tensor in tensors if isinstance(tensor, tf.Tensor))
-
-
-def _ancestors(
-    tensor: Any, given: frozenset[str], reached: set[str] | None = None
-) -> Iterator[Any]:
-    """Iterate over the operations that a tensor is computed by, up to given tensors, whose names are collected."""
-    waiting, seen = [tensor], set[str]()
-    while waiting:
-        current = waiting.pop()
-        if current.name in given:
-            if reached is not None:
-                reached.add(current.name)
-        elif current.op.name not in seen:
-            seen.add(current.op.name)
-            yield current.op
-            waiting.extend(current.op.inputs)
 
 
 def _broadcast(operation: Any) -> Iterator[tuple[Any, Any]]:

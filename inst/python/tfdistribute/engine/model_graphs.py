@@ -11,8 +11,9 @@ import tensorflow as tf
 from tensorflow.python.autograph.impl import api as autograph
 
 from tfdistribute.engine import keras2, model_parts, placement
-from tfdistribute.engine.model_parts import gradients
-from tfdistribute.engine.repairs import all_reduce, gradient_scale, replicated_variables
+from tfdistribute.engine.graph import effects, walk
+from tfdistribute.engine.repairs import gradient_scale, replicated_variables
+from tfdistribute.engine.step import place_gradients
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -35,8 +36,7 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """
     graph = v1.get_default_graph()
     gradient_scale.average_gradients(graph)
-    all_reduce.install()
-    gradients.install()
+    place_gradients.install()
     if not loss_is_mean:
         # Without this, optimizers of TensorFlow 1 divide the loss by the number of replicas.
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
@@ -108,18 +108,10 @@ def count_steps(train_op: Any) -> Any:
 def _writes(operation: Any, variable: Any) -> bool:
     """Return whether an operation, or one that must run before it, changes a variable."""
     handles = _names_of_handles(operation.graph, variable)
-    seen: set[str] = set()
-    waiting = [operation]
-    while waiting:
-        current = waiting.pop()
-        if current.name in seen or current.name in handles:
-            continue
-        seen.add(current.name)
-        before = [tensor.op for tensor in current.inputs]
-        if current.type != "ReadVariableOp" and any(each.name in handles for each in before):
-            return True
-        waiting += [*before, *current.control_inputs]
-    return False
+    return any(
+        not effects.reads_variable(each) and any(read.op.name in handles for read in each.inputs)
+        for each in walk.ancestors([operation], until=lambda each: each.name in handles)
+    )
 
 
 def _names_of_handles(graph: Any, variable: Any) -> set[str]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute import versions
+from tfdistribute.engine import patches
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError
 
@@ -63,7 +64,7 @@ def complete(tensorflow: Any) -> None:
         ImportError: tf_keras or tensorflow_estimator is missing, or TensorFlow lacks something else.
     """
     api_names = importlib.import_module("tensorflow.python.util.tf_export")
-    if hasattr(api_names, "ESTIMATOR_API_NAME"):
+    if hasattr(api_names, "ESTIMATOR_API_NAME") or not patches.is_on("newer_tensorflow"):
         return
     # tf_keras imports TensorFlow's API by other names (`import tensorflow.compat.v2`), which makes a second set of
     # modules and puts it into the first. Users may hold modules of either.
@@ -104,7 +105,7 @@ def _warn_of_change(keras: Any) -> None:
     if _was_used(keras):
         warnings.warn(
             "tf.keras was Keras 3 so far in this process, and is Keras 2 from now on, because Estimators need it. "
-            "Models that exist stay as they are; Keras 3 is `import keras`.",
+            "Models that exist stay as they are; Keras 3 is the module `keras`.",
             stacklevel=2,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.graph import functions
 from tfdistribute.errors import RunConfigError
 
 
@@ -60,9 +61,8 @@ def devices_of(graph: Any) -> Iterator[str]:
     for operation in graph.get_operations():
         yield operation.device
     # Bodies of loops and conditions are functions of the graph.
-    for function in graph._functions.values():
-        for node in function.cached_definition.node_def:
-            yield node.device
+    for function in functions.find_all(graph):
+        yield from (node.device for node in function.node_def)
 
 
 @functools.lru_cache(maxsize=1024)

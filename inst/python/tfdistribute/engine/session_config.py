@@ -98,19 +98,30 @@ def _intra_op_threads(settings: Mapping[str, Any]) -> int:
     return make({_INTRA: settings.get(_INTRA, 0)}).intra_op_parallelism_threads
 
 
-def look_up_rows(session_config: Any, graph: Any) -> None:
-    """Let the steps of a training look up rows of embeddings and sparse weights, and not read all of them.
+def prepare_training(session_config: Any, graph: Any) -> None:
+    """Turn off the optimizers of graphs that slow the steps of a training down, or change how they round.
 
-    TensorFlow's arithmetic optimizer replaces a lookup by a read of the variable. While the variable is trained, each
-    read copies it, so a step would take time in proportion to the number of levels. The optimizer is turned off for
-    such graphs, unless a setting names it.
+    TensorFlow's remapper joins operations if it knows enough about them, which it does in a loop over full batches and
+    not in a single step. On processors without AVX-512, the joined operations round differently. It is turned off
+    unless a product has 16 bits: joined operations round those once, as in Keras's ``fit()``, and others twice.
+
+    The steps look up rows of embeddings and sparse weights, and must not read all of them. TensorFlow's arithmetic
+    optimizer replaces a lookup by a read of the variable. While the variable is trained, each read copies it, so a step
+    would take time in proportion to the number of levels. This optimizer is turned off for such graphs only. A setting
+    that names an optimizer is kept.
 
     Source:
-        ``SimplifyEmbeddingLookupStage`` in tensorflow/core/grappler/optimizers/arithmetic_optimizer.cc, and
-        ``copy_on_read_mode`` in tensorflow/core/framework/resource_var.h.
+        remapper.cc, and ``SimplifyEmbeddingLookupStage`` of arithmetic_optimizer.cc, in
+        tensorflow/core/grappler/optimizers; ``copy_on_read_mode`` in tensorflow/core/framework/resource_var.h.
     """
-    types = {operation.type for operation in graph.get_operations()}
+    operations = graph.get_operations()
+    types = {operation.type for operation in operations}
     rewriting = session_config.graph_options.rewrite_options
+    has_16_bits = any(
+        each.type == "MatMul" and each.outputs[0].dtype.size == 2 for each in operations
+    )
+    if rewriting.remapping == RewriterConfig.DEFAULT and not has_16_bits:
+        rewriting.remapping = RewriterConfig.OFF
     looks_up = "ResourceGather" in types and not types.isdisjoint(_SUMS_OF_ROWS)
     if looks_up and rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
         rewriting.arithmetic_optimization = RewriterConfig.OFF

@@ -6,7 +6,7 @@ import logging
 import warnings
 from typing import Any
 
-from tensorflow.python.util import deprecation
+from tfdistribute.engine import patches
 
 
 def reduce_warnings(tensorflow: Any) -> None:
@@ -17,7 +17,7 @@ def reduce_warnings(tensorflow: Any) -> None:
     logger = tensorflow.get_logger()
     logger.setLevel(logging.WARNING)
     logger.addFilter(_is_news)
-    deprecation._PRINT_DEPRECATION_WARNINGS = False
+    patches.install("deprecation_warnings", False)
     warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
     # Model functions use these layers, which nothing replaces in graphs.
     warnings.filterwarnings("ignore", message=r"`tf\.layers\.\w+` is deprecated")

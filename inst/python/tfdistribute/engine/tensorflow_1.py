@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +21,20 @@ _GONE: Sequence[tuple[str, str]] = (
     ),
     (r"python\b", "Use the public name of the function, under tf or tf$compat$v1."),
 )
+
+
+def explain_missing_names() -> None:
+    """Let TensorFlow's modules explain the names that they do not have, to whatever way R has come to them."""
+    api = "tensorflow._api.v2."
+    for name, module in list(sys.modules.items()):
+        if name == "tensorflow" or (name.startswith(api) and ".compat." not in f"{name}."):
+            path = name.removeprefix(api).split(".") if name != "tensorflow" else []
+            vars(module)["__getattr__"] = functools.partial(_explain, path)
+
+
+def _explain(path: Sequence[str], name: str) -> Any:
+    # Python asks for names with underscores itself.
+    raise AttributeError(name if name.startswith("_") else str(missing_name([*path, name])))
 
 
 def missing_name(path: Sequence[str]) -> TfdistributeError:

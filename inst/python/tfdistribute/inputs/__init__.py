@@ -4,11 +4,11 @@ from tfdistribute.inputs.audit.sharding_audit import PipelineAudit, audit_shardi
 from tfdistribute.inputs.description import Input, Purpose
 from tfdistribute.inputs.functions.dataset_function import DatasetFunction
 from tfdistribute.inputs.functions.generator import Generator
+from tfdistribute.inputs.functions.serialized_dataset import SerializedDataset
 from tfdistribute.inputs.functions.transformed import Transformed
 from tfdistribute.inputs.memory.in_memory import InMemory
 from tfdistribute.inputs.memory.mapped import Mapped, write_packed
 from tfdistribute.inputs.packed.packing import Column
-from tfdistribute.inputs.records.fixed_length import FixedLength
 from tfdistribute.inputs.records.tfrecord import TFRecord
 from tfdistribute.inputs.tables.arrow_file import Arrow
 from tfdistribute.inputs.tables.csv_file import Csv
@@ -20,7 +20,6 @@ __all__ = [
     "Column",
     "Csv",
     "DatasetFunction",
-    "FixedLength",
     "Generator",
     "InMemory",
     "Input",
@@ -28,6 +27,7 @@ __all__ = [
     "Parquet",
     "PipelineAudit",
     "Purpose",
+    "SerializedDataset",
     "TFRecord",
     "Transformed",
     "audit_sharding",

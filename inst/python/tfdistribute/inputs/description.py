@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.descriptions import Description
 
 # What a dataset is for. Training may shuffle and repeat; prediction does neither and has no labels.
@@ -46,6 +46,22 @@ class Input(Description):
         """
         raise NotImplementedError
 
+    def content(self) -> Mapping[str, Any]:
+        """Return what is known about the data."""
+        return vars(self.facts())
+
+    def accepting(self, accepted: AcceptedValues) -> Input:
+        """Return the same rows, with an error at any value that a model cannot use.
+
+        Rows in memory are checked here; those of tables and generators, as they are read. An input of another kind does
+        not know its values, and returns itself.
+
+        Raises:
+            InputError: a row in memory has another value.
+        """
+        del accepted
+        return self
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
@@ -67,7 +83,7 @@ class Input(Description):
         raise NotImplementedError
 
     def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
-        """Return the ``engine.many_steps.ResidentRows`` of all rows; None if they are not in memory.
+        """Return the ``engine.step.resident_rows.ResidentRows`` of all rows; None if they are not in memory.
 
         Args:
             purpose: As for ``input_fn``.

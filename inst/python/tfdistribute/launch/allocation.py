@@ -37,7 +37,6 @@ class Allocation:
         return None
 
     def why_stopped(self, stops: StopRequests) -> str:
-        """Say why the job ends after a signal, as a sentence."""
         return "The job was stopped."
 
     def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:

@@ -18,7 +18,6 @@ class Overdue:
 
     Args:
         kind: "start", "stall", "evaluation" or "end".
-        views: The tasks that missed it.
         seconds: The deadline, as the user set it.
         waited_s: The time that has really passed; for a start, of the task that has waited longest.
     """

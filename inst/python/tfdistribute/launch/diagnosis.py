@@ -16,7 +16,6 @@ from tfdistribute.launch.task_view import TaskView
 
 
 def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[str, Any]:
-    """Describe the failure of a job that one task caused."""
     if failures.is_port_conflict(task.view):
         error = PortError(
             describe_port_conflict(task),
@@ -40,7 +39,6 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
 def diagnose_late_start(
     late: Overdue, tasks: Sequence[TaskProcess], obstacles: str
 ) -> dict[str, Any]:
-    """Describe the failure of a job in which tasks never reached their first step."""
     states = "; ".join(_describe_state(view) for view in late.views)
     error = LostPeerError(
         f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
@@ -55,7 +53,6 @@ def diagnose_late_start(
 def diagnose_stall(
     problem: str, late: Overdue, tasks: Sequence[TaskProcess], restarts: int
 ) -> dict[str, Any]:
-    """Describe the failure of a job that stalled after its last restart."""
     error = TrainingError(
         f"{problem} {_count_restarts(restarts)}".strip(),
         f"See the logs {', '.join(task.log for task in tasks)}, or increase `stall_timeout_s`.",
@@ -77,7 +74,6 @@ def describe_obstacles(tasks: Sequence[TaskProcess]) -> str:
 
 
 def describe_full_disk(place: Place) -> str:
-    """Name the disk of a place that is full."""
     return (
         f'The disk with "{place.directory}" on {place.host} is full: what tasks there report is lost. Free space '
         "there."
@@ -85,7 +81,6 @@ def describe_full_disk(place: Place) -> str:
 
 
 def deleted_directory(directory: str) -> TrainingError:
-    """Describe that the private directory of a job was deleted, so that its tasks cannot report any more."""
     return TrainingError(
         f'The private directory of the job, "{directory}", was deleted while the job ran.',
         "Let no program clean the directory for temporary files, or set TMPDIR to another one; train again to continue "
@@ -94,13 +89,11 @@ def deleted_directory(directory: str) -> TrainingError:
 
 
 def describe_port_conflict(task: TaskProcess) -> str:
-    """Name the port of a task that another program uses, and that program."""
     owner = None if task.port is None else task.place.port_owner(task.port)
     return f"Port {task.port} of {task.name} is taken{f' by {owner}' if owner else ''}."
 
 
 def with_log(failure: dict[str, Any], task: TaskProcess) -> dict[str, Any]:
-    """Add the last lines of a task's log to a failure."""
     return {**failure, "log_tail": tail(task.log, task.log_start)}
 
 

@@ -17,7 +17,6 @@ _NO_NETWORK = ("resolve host", "name resolution", "Network is unreachable", "No 
 
 
 def task_failure(view: TaskView, log: str) -> dict[str, Any]:
-    """Describe why a task ended."""
     if view.failed is not None:
         known = {
             name: view.failed[name] for name in errors.FIELDS if view.failed.get(name) is not None
@@ -47,7 +46,6 @@ def task_failure(view: TaskView, log: str) -> dict[str, Any]:
 
 
 def error_failure(error: TfdistributeError, view: TaskView | None = None) -> dict[str, Any]:
-    """Describe an error as the failure of a job, and of one of its tasks."""
     where = (
         {"task": None, "host": "localhost", "exit": None}
         if view is None
@@ -57,12 +55,10 @@ def error_failure(error: TfdistributeError, view: TaskView | None = None) -> dic
 
 
 def is_port_conflict(view: TaskView) -> bool:
-    """Return whether a task failed because another program listens on its port."""
     return view.failed is not None and view.failed.get("kind") == "port"
 
 
 def lacks_network(failure: Mapping[str, Any]) -> bool:
-    """Return whether a failure reads like that of a program without network access."""
     text = f"{failure.get('problem')} {failure.get('traceback')} {failure.get('log_tail')}"
     return any(words in text for words in _NO_NETWORK)
 

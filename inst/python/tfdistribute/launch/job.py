@@ -25,7 +25,7 @@ from tfdistribute.cluster.spec import (
     chief_of,
 )
 from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions import Description, check_directory, check_text, read
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, read_json
 from tfdistribute.launch.host import logs
@@ -80,7 +80,6 @@ class Job(Description):
     idle_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the verb, the command and the id."""
         if not _ID.fullmatch(self.id):
             raise ArgumentError(
                 f"`id` is {self.id!r}, which is not the id of a job.",
@@ -97,6 +96,9 @@ class Job(Description):
             )
         if not self.command:
             raise ArgumentError("`command` is empty.", argument="command")
+        if self.model_dir is not None:
+            check_directory("model_dir", self.model_dir)
+        check_text("working_directory", self.working_directory, "Start the job in another one.")
         if not self.trains and isinstance(self.cluster, LocalCluster):
             # The other tasks would have nothing to do.
             workers = dataclasses.replace(self.cluster, ps=0, evaluator=False)
@@ -126,7 +128,6 @@ class Job(Description):
 
     @property
     def chief(self) -> Task:
-        """The task that writes checkpoints."""
         chief = chief_of(self.tasks)
         assert chief is not None
         return chief
@@ -138,7 +139,6 @@ class Job(Description):
 
     @property
     def local_model_dir(self) -> str | None:
-        """model_dir if it is on this machine, else None."""
         return None if self.model_dir is None or is_remote(self.model_dir) else self.model_dir
 
     @property
@@ -158,7 +158,6 @@ class Job(Description):
 
 
 def read_job(path: str) -> Job:
-    """Read a job from its file."""
     try:
         content = read_json(path)
         if not isinstance(content, dict):
@@ -174,7 +173,6 @@ def read_job(path: str) -> Job:
 
 
 def write_job(job: Job) -> str:
-    """Write a job into its private directory, and return the path of the file."""
     cluster = {"kind": job.cluster.kind, **dataclasses.asdict(job.cluster)}
     path = os.path.join(job.directory, FILE)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

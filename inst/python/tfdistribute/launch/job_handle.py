@@ -42,14 +42,12 @@ def adopt(supervisor: subprocess.Popen[bytes]) -> None:
 
 
 def reap_supervisors() -> None:
-    """Reap the supervisors that have ended, so that none stays as a zombie."""
     for pid, supervisor in list(_started.items()):
         if supervisor.poll() is not None:
             del _started[pid]
 
 
 def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
-    """Make the handle with which a job is read and stopped."""
     return {**{name: state.get(name) for name in _HANDLE}, "directory": directory}
 
 
@@ -89,7 +87,6 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
     """Read the state of a job, and the log lines since the last call.
 
     Args:
-        job: Its handle.
         position: "position" of the last call; None for the start.
         level: Minimum level of lines: "debug", "info", "warning" or "error".
 
@@ -165,7 +162,6 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
 
 
 def running_jobs() -> Iterator[dict[str, Any]]:
-    """Iterate over the handles of this user's running jobs."""
     for directory in private_directory.own_directories():
         state = read_json(os.path.join(directory, STATE_FILE))
         if state is not None and "id" in state and private_directory.is_locked(directory):
@@ -181,7 +177,6 @@ def save_handle(job: Handle, directory: str) -> str:
 
 
 def saved_handle(directory: str) -> dict[str, Any] | None:
-    """Read the handle that ``save_handle`` has written into a directory; None if there is none."""
     return read_json(os.path.join(directory, HANDLE_FILE))
 
 

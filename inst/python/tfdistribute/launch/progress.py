@@ -17,14 +17,10 @@ class Progress:
     Args:
         global_step: The last step; None before the first.
         last_step: The step at which the training will end; None if it is not known.
-        loss: Loss of the last step that reported one.
         speed: Examples per second of the chief.
         checkpoint: Step of the newest checkpoint; None before the first.
         steps_lost: Steps that were repeated because their result was lost.
-        stopped_by: The hook that ended the training early.
-        losses: Rows of the history.
         recorded_step: The step of the last row since the last start of the chief; None before it.
-        evaluations: Metrics by step.
     """
 
     global_step: int | None = None
@@ -62,11 +58,9 @@ class Progress:
             self.stopped_by = None if stopped_by is None else str(stopped_by)
 
     def as_values(self) -> dict[str, Any]:
-        """Return everything as plain values, for ``restore``."""
         return {**asdict(self), "evaluations": self.evaluation_rows}
 
     def restore(self, values: Mapping[str, Any]) -> None:
-        """Take over what another supervisor of the job had."""
         for name in ("global_step", "last_step", "checkpoint"):
             setattr(self, name, whole_number(values.get(name)))
         self.steps_lost = whole_number(values.get("steps_lost")) or 0
@@ -111,11 +105,9 @@ class Progress:
 
     @property
     def evaluation_rows(self) -> list[dict[str, float | None]]:
-        """Metrics of every evaluation, by step."""
         return [self.evaluations[step] for step in sorted(self.evaluations)]
 
     def as_columns(self) -> dict[str, Any]:
-        """Return the history in the form of ``History.as_columns()``."""
         return {
             "training": self.losses.columns(),
             "evaluation": self.evaluation_rows,

@@ -27,8 +27,6 @@ class Policy:
     """The restart policy of a job.
 
     Args:
-        chief: The task that writes checkpoints.
-        restarts: How often tasks may be restarted.
         one_by_one: Whether a lost task is restarted alone, as with parameter servers, or with all that train.
         is_script: Whether only the exit code of a process shows that its work is done.
         ports_can_change: Whether this package chose the ports, on a network that other programs use too.
@@ -53,7 +51,6 @@ class Decision:
 def next_action(
     views: Sequence[TaskView], policy: Policy, restarts: int, port_attempts: int, now: float
 ) -> Decision:
-    """Decide what to do next."""
     failed = sorted((view for view in views if has_failed(view, policy, views)), key=_failed_at)
     permanent = [view for view in failed if not is_transient(view)]
     if permanent:
@@ -102,7 +99,6 @@ def is_transient(view: TaskView) -> bool:
 
 
 def is_done(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
-    """Return whether nothing more is expected of a task."""
     if view.task.type == "ps":
         return _is_chief_done(policy, views)
     return _is_finished(view, policy) or (view.exit is not None and _is_chief_done(policy, views))
@@ -141,7 +137,6 @@ def _has_chief_reported(policy: Policy, views: Sequence[TaskView]) -> bool:
 def _tasks_to_restart(
     first: TaskView, views: Sequence[TaskView], policy: Policy
 ) -> tuple[Task, ...]:
-    """Return the lost task, with those that cannot continue without it."""
     if policy.one_by_one or not first.trains:
         return (first.task,)
     return tuple(view.task for view in views if view.trains)

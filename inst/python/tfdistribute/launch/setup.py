@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.host import network, private_directory
+from tfdistribute.launch.host import network, private_directory, processes
 from tfdistribute.launch.host.lock import ModelDirectoryLock
 from tfdistribute.launch.host.logs import fallback_directory, first_usable
 from tfdistribute.launch.host.remote_logs import move_logs
@@ -24,9 +25,7 @@ class JobSetup:
     """The resources of a running job.
 
     Args:
-        logs: Directory of the logs.
         place: This machine, with the network of the tasks.
-        notes: Notes for the user.
         lock: The lock on model_dir; None if model_dir is remote or unknown, or the job does not write there.
     """
 
@@ -38,17 +37,22 @@ class JobSetup:
 
     @property
     def is_private(self) -> bool:
-        """Whether the tasks have a network of their own."""
         return self.place.is_private
 
     @property
     def result_directories(self) -> list[str]:
-        """Directories for the result of the job, the preferred one first."""
         return [self.logs, fallback_directory(self.job.id)]
+
+    @property
+    def _is_nobodys(self) -> bool:
+        """Whether the session has ended and removed its temporary files, ``model_dir`` among them."""
+        pid, model_dir = self.job.parent_pid, self.job.local_model_dir
+        is_gone = model_dir is not None and not os.path.isdir(os.path.dirname(model_dir))
+        return is_gone and pid is not None and processes.start_time(pid) is None
 
     def keep(self, values: dict[str, Any], stops: StopRequests) -> dict[str, Any]:
         """Write the last state of a job where it stays, and return it; for remote storage, with the logs there."""
-        if values["ended"] is None:
+        if values["ended"] is None or self._is_nobodys:
             return values
         write_result(values, self.result_directories)
         moved = move_logs(self.job, self.logs, values, lambda: stops.count > 1)

@@ -105,11 +105,9 @@ class StateFile:
         self._news = True
 
     def mark_news(self) -> None:
-        """Record that the state has changed, so that it is written soon."""
         self._news = True
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to write."""
         return now - self._written_at >= (_NEWS_INTERVAL_S if self._news else _IDLE_INTERVAL_S)
 
     def write(self, values: dict[str, Any], now: float) -> None:
@@ -129,7 +127,6 @@ def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
 
 
 def result_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read the result of a job that has ended, given its handle."""
     fallback = fallback_directory(str(job["id"]))
     # While the job has its private directory, its logs are not remote.
     has_ended = not os.path.isdir(str(job.get("directory")))
@@ -163,9 +160,8 @@ def read_result(directory: str) -> dict[str, Any] | None:
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """Read one JSON object from a file; None if there is none."""
     try:
-        found = files.read_json(path)
+        found = files.parse_json(storage.read_own(path))
     except (OSError, ValueError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
@@ -177,16 +173,8 @@ def replace(path: str, values: dict[str, Any]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    new = f"{path}.{os.getpid()}.new"
-    try:
-        with open(new, "w", encoding="utf-8") as file:
-            # json.dump() would encode in Python, at many times the cost.
-            file.write(json.dumps(values))
-        os.replace(new, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
-        raise
+    # json.dump() would encode in Python, at many times the cost.
+    storage.of(path).write(path, json.dumps(values).encode())
 
 
 def _row(task: TaskProcess, now: float) -> dict[str, Any]:

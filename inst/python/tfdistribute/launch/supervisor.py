@@ -75,7 +75,6 @@ class Supervisor:
         allocation.resume(self.state, self.progress)
 
     def run(self) -> dict[str, Any]:
-        """Supervise until the end, write the result, and return the last state."""
         try:
             self._write(self._values())
             notes = self.tasks.prepare(self._is_over)

@@ -117,17 +117,14 @@ class TaskGroup:
 
     @property
     def views(self) -> list[TaskView]:
-        """The state of each task."""
         return [task.view for task in self.tasks]
 
     @property
     def tick_s(self) -> float:
-        """Interval between two looks at the tasks."""
         return _TICK_S * max(1.0, len(self.tasks) / _TASKS)
 
     @property
     def has_ended(self) -> bool:
-        """Whether all processes have ended."""
         return not any(task.view.is_running for task in self.tasks)
 
     def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
@@ -154,13 +151,11 @@ class TaskGroup:
                 ) from error
 
     def prepare_processes(self, at_once: bool) -> None:
-        """Prepare processes for the next starts of the tasks, see ``Place.prepare``."""
         for place in self._places:
             tasks = [task for task in self.tasks if task.place is place]
             place.prepare([self._start_options(task, {}) for task in tasks], at_once)
 
     def _variables(self, task: TaskProcess, restarts: int) -> dict[str, str]:
-        """Return the environment variables that tell a process its task."""
         return {
             "TF_CONFIG": to_tf_config(self._cluster, task.task),
             task_events.EVENTS: task.place.path(task.events_path, self.job.directory),
@@ -231,7 +226,6 @@ class TaskGroup:
         self._full = full
 
     def close(self) -> None:
-        """Wait until nothing is left of the job on any host."""
         for place in self._places:
             place.end()
         until = time.monotonic() + CLOSE_S
@@ -239,14 +233,12 @@ class TaskGroup:
             place.close(until - time.monotonic())
 
     def dump_stacks(self) -> None:
-        """Let the tasks write their stacks into their logs, if they can."""
         for task in self.tasks:
             # Without its handler the signal ends the process. Before a task is up, R's own handler would end R.
             if task.view.is_up:
                 task.signal(signal.SIGUSR1, whole_group=False, if_caught=True)
 
     def kill(self, tasks: Iterable[TaskProcess] | None = None) -> None:
-        """Kill tasks, or all of them, with their process groups, and wait for their ends."""
         killed = self.tasks if tasks is None else list(tasks)
         for task in killed:
             task.request_end(signal.SIGKILL)

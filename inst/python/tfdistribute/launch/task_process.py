@@ -23,9 +23,6 @@ class TaskProcess:
     """One task, over all its starts.
 
     Args:
-        task: The task.
-        place: Where it runs.
-        log: File to which its output is appended.
         events: Path of its events; each start appends its number and has a file of its own.
     """
 
@@ -47,7 +44,6 @@ class TaskProcess:
 
     @property
     def events_path(self) -> str:
-        """The event file of the next start."""
         return f"{self._events}-{self.starts}.jsonl"
 
     def start(self, options: StartOptions) -> None:
@@ -107,7 +103,6 @@ class TaskProcess:
         return found.is_progress_since(before, until - since)
 
     def is_suspended(self) -> bool:
-        """Return whether the process was stopped by a signal, so that it does nothing and still exists."""
         return self.view.is_running and self._activity().is_suspended
 
     def _activity(self) -> Activity:
@@ -119,7 +114,6 @@ class TaskProcess:
         return taken
 
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
-        """Send a signal to the process or its process group, see ``StartedProcess.signal``."""
         if self._process is not None:
             self._process.signal(number, whole_group, if_caught)
 
@@ -131,7 +125,6 @@ class TaskProcess:
             self.signal(number, whole_group)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of a killed process, at most this long."""
         if self._process is not None:
             self._process.wait(max(seconds, 0))
         self.poll(time.monotonic())

@@ -14,19 +14,15 @@ class TaskView:
     """One start of one task, known from its events and its exit code.
 
     Args:
-        host: Host on which it runs.
         started_at: Monotonic time of the start.
         state: "starting", "waiting", "training", "evaluating", "predicting", "serving", "stalled", "done", "failed" or
             "stopped".
-        is_up: Whether it has reported any event.
-        has_tensorflow: Whether it has loaded TensorFlow.
         step: The last step, or batch of an evaluation or a prediction, that it reported.
         speed: Its examples per second.
         stepped_at: Monotonic time of its last step; None before the first.
         heard_at: Monotonic time of its last event.
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
-        is_ended_by_us: Whether the supervisor ended it.
         loss: Why it is out of reach, if that is its end: the end of a sentence about its host.
         notes: Notes for the user that were not passed on yet.
     """
@@ -53,17 +49,14 @@ class TaskView:
 
     @property
     def trains(self) -> bool:
-        """Whether it computes gradients."""
         return self.task.trains
 
     @property
     def is_running(self) -> bool:
-        """Whether its process runs."""
         return self.pid is not None and self.exit is None
 
     @property
     def activity(self) -> str:
-        """What it is doing, in words."""
         if self.waiting_for is not None:
             return f"waiting for {self.waiting_for}"
         if self.state == "starting" and self.is_up:

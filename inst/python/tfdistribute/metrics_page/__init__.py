@@ -28,9 +28,7 @@ class Metrics:
     """What the page shows.
 
     Args:
-        title: Heading of the page.
         state: "starting", "training", "done", "failed", "stopped" or what else a job does.
-        model_dir: Directory of the checkpoints.
         message: Why the training ended, if it did not end by itself.
         step: The last step; None before the first.
         last_step: The step at which the training will end; None if it is not known.
@@ -88,7 +86,6 @@ class MetricsPage:
 
 
 def title_of(model_dir: str | None) -> str:
-    """Return the heading of a training's page."""
     name = os.path.basename((model_dir or "").rstrip("/"))
     return f"Training in {name}" if name else "Training"
 

@@ -25,11 +25,7 @@ def request_page(directory: str, page: str) -> None:
 
 
 class JobPages:
-    """The pages of one job, as its supervisor sees them.
-
-    Args:
-        directory: The private directory of the job.
-    """
+    """The pages of one job, as its supervisor sees them."""
 
     def __init__(self, directory: str) -> None:
         self._requests = os.path.join(directory, REQUESTS)

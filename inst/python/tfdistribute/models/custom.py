@@ -83,15 +83,12 @@ class Custom(Model, kind="custom"):
             )
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Set the function that makes session hooks for the model function."""
         # Not a field, since it is not part of the description.
         completed = copy.copy(self)
         object.__setattr__(completed, "_make_hooks", make)
         return completed
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator."""
-
         # Estimator requires these parameter names.
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             return self._call(features, labels, mode, config)
@@ -116,7 +113,6 @@ class Custom(Model, kind="custom"):
         return make_estimator_spec(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
 
     def check_micro_batches(self) -> None:
-        """Check that the loss is a mean."""
         check_mean_loss(self.loss_reduction)
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
@@ -124,7 +120,6 @@ class Custom(Model, kind="custom"):
         return set(factors) if self.codes_label() else set()
 
     def codes_label(self) -> bool:
-        """Return whether the function is R's."""
         return isinstance(self.model_fn, Callback)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:

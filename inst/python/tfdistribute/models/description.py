@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.callbacks import Callback
-from tfdistribute.columns import ColumnFacts, InputFacts
-from tfdistribute.descriptions import Description
+from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
+from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import absolute_path
 from tfdistribute.models.feature_columns.description import FeatureRequirement
@@ -30,6 +30,7 @@ class Model(Description):
     def __post_init__(self) -> None:
         # The working directory may change between two verbs.
         object.__setattr__(self, "model_dir", absolute_path(self.model_dir))
+        check_directory("model_dir", self.model_dir)
 
     def build(self, config: Any) -> Any:
         """Make the Estimator.
@@ -107,6 +108,20 @@ class Model(Description):
     def required_features(self) -> tuple[FeatureRequirement, ...]:
         """Return the features that the model reads, and what they must hold."""
         return ()
+
+    def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
+        """Return the values that the model can use.
+
+        Args:
+            facts: What is known about the input.
+            needs_label: Whether the verb uses labels; False for predict.
+        """
+        del facts, needs_label
+        return [
+            (each.feature, each.accepted)
+            for each in self.required_features()
+            if each.accepted is not None
+        ]
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
         """Return those factors whose codes the model reads instead of their labels.

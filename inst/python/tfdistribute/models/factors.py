@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.models.description import Model
 
@@ -29,13 +29,7 @@ class FactorCodes:
 
     @classmethod
     def of(cls, model: Model, facts: InputFacts, known: FactorCodes) -> FactorCodes:
-        """Choose the factors of an input whose codes a model reads.
-
-        Args:
-            model: The model.
-            facts: What is known about the input.
-            known: The codes of the trained model.
-        """
+        """Choose the factors of an input whose codes a model reads."""
         features = facts.features or {}
         factors = {
             name: known.features.get(name) or column.levels
@@ -52,29 +46,44 @@ class FactorCodes:
         )
 
     def applied(self, facts: InputFacts) -> InputFacts:
-        """Return the facts with whole numbers in place of these factors.
-
-        Raises:
-            InputError: a factor has a level that the model was not trained on.
-        """
+        """Return the facts with whole numbers in place of these factors."""
         features = facts.features and {
-            name: _coded(column, self.features[name]) if name in self.features else column
+            name: _coded(column) if name in self.features else column
             for name, column in facts.features.items()
         }
         label, label_range = facts.label, facts.label_range
         if label is not None and self.label is not None and label.type == "string":
-            label, label_range = _coded(label, self.label), (0.0, len(self.label) - 1.0)
+            label, label_range = _coded(label), (0.0, len(self.label) - 1.0)
         return replace(facts, features=features, label=label, label_range=label_range)
 
+    def accepted_values(
+        self, facts: InputFacts, by_model: AcceptedValues, needs_label: bool
+    ) -> AcceptedValues:
+        """Return what a model accepts, for columns of strings as labels: first those that have codes."""
+        given, levels = dict(facts.features or {}), dict(self.features)
+        if needs_label and facts.label is not None and self.label is not None:
+            given[facts.label.name] = facts.label
+            levels[facts.label.name] = self.label
+        coded = {
+            name: known
+            for name, known in levels.items()
+            if name in given and given[name].type == "string"
+        }
+        return [
+            *((name, _levels_accepted(name, known)) for name, known in coded.items()),
+            *(
+                (name, _by_label(each, coded[name]) if name in coded else each)
+                for name, each in by_model
+            ),
+        ]
+
     def notes(self, facts: InputFacts, known: FactorCodes) -> list[str]:
-        """Describe the codes that are not known yet, one sentence for each factor."""
         new = {name: levels for name, levels in self.features.items() if name not in known.features}
         if self.label is not None and known.label is None and facts.label is not None:
             new[facts.label.name] = self.label
         return [f"The factor `{name}` is read as codes: {_listed(new[name])}." for name in new]
 
     def as_values(self) -> dict[str, Any]:
-        """Return the levels as values for JSON."""
         label = None if self.label is None else list(self.label)
         return {"features": {k: list(v) for k, v in self.features.items()}, "label": label}
 
@@ -93,18 +102,30 @@ def _is_factor(column: ColumnFacts | None, known: Levels | None) -> bool:
     return column.levels is not None or known is not None
 
 
-def _coded(column: ColumnFacts, levels: Levels) -> ColumnFacts:
-    unknown = [level for level in column.levels or () if level not in levels]
-    if unknown:
-        raise InputError(
-            f'The factor "{column.name}" has the level "{unknown[0]}", which the model was not trained on: '
+def _coded(column: ColumnFacts) -> ColumnFacts:
+    return replace(column, type="integer", levels=None)
+
+
+def _by_label(accepted: Accepted, levels: Levels) -> Accepted:
+    labels = frozenset(label for code, label in enumerate(levels) if code in accepted.values)
+    return Accepted(
+        labels,
+        lambda found, place: accepted.error([levels.index(label) for label in found], place),
+    )
+
+
+def _levels_accepted(name: str, levels: Levels) -> Accepted:
+    def error(found: Sequence[Any], place: str) -> InputError:
+        return InputError(
+            f'The factor "{name}" has the level "{found[0]}" in {place}, which the model was not trained on: '
             f"its codes are {_listed(levels)}.",
             "Give the factor the levels of the training data, as in factor(x, levels = ), or use "
             '`factors = "labels"` with a model that reads strings.',
             argument="factors",
-            value=unknown[0],
+            value=str(found[0]),
         )
-    return replace(column, type="integer", levels=None)
+
+    return Accepted(frozenset(levels), error)
 
 
 def _listed(levels: Levels, most: int = 10) -> str:

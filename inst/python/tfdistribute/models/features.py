@@ -14,7 +14,6 @@ from tfdistribute.models.feature_columns.description import FeatureRequirement
 def check_features(
     required: Iterable[FeatureRequirement], features: Mapping[str, ColumnFacts]
 ) -> None:
-    """Check that every required feature exists and suits its column."""
     for each in required:
         if each.feature not in features:
             raise _missing(each, list(features))
@@ -22,7 +21,6 @@ def check_features(
 
 
 def check_weights(facts: InputFacts, weight_column: str | None) -> None:
-    """Check that the model uses the input's weights, if any."""
     if facts.weights is None or facts.weights.name == weight_column:
         return
     reads = "was trained without weights" if weight_column is None else f'reads "{weight_column}"'

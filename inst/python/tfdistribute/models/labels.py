@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError, ModelError
 
 
@@ -22,7 +24,6 @@ def require_label(facts: InputFacts) -> ColumnFacts | None:
 
 
 def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
-    """Check that the label is numeric with ``label_dimension`` values per row."""
     label = require_label(facts)
     if label is None:
         return
@@ -48,10 +49,11 @@ def check_class_label(
         return
     _check_width(label, 1, None)
     if label.type == "string":
-        _check_names(label, n_classes, vocabulary)
+        _check_named(label, vocabulary)
     elif vocabulary is not None:
         raise InputError(
-            f'The response "{label.name}" holds numbers, but the model\'s classes have names ({_listed(vocabulary)}).',
+            f'The response "{label.name}" holds numbers, but the model\'s classes have names '
+            f"({show_values(vocabulary)}).",
             "Give a factor or strings as response, or leave `label_vocabulary` out.",
             argument="response",
             value=label.name,
@@ -68,13 +70,12 @@ def check_class_label(
 
 
 def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
-    """Check that there is one distinct name per class."""
     if vocabulary is None:
         return
     if len(vocabulary) != n_classes:
         raise ModelError(
             f"`n_classes` is {n_classes}, but `label_vocabulary` names {len(vocabulary)} classes "
-            f"({_listed(vocabulary)}).",
+            f"({show_values(vocabulary)}).",
             f"Give n_classes = {len(vocabulary)}.",
             argument="n_classes",
             value=str(n_classes),
@@ -90,23 +91,26 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
         )
 
 
-def _check_names(label: ColumnFacts, n_classes: int, vocabulary: tuple[str, ...] | None) -> None:
+def class_names(response: str, vocabulary: tuple[str, ...]) -> Accepted:
+    def error(found: Sequence[Any], place: str) -> InputError:
+        return InputError(
+            f'The response "{response}" has the label "{found[0]}" in {place}, but the model\'s {len(vocabulary)} '
+            f"classes are {show_values(vocabulary)}.",
+            "Give the model all labels as `label_vocabulary`, or drop the rows.",
+            argument="response",
+            value=str(found[0]),
+        )
+
+    return Accepted(frozenset(vocabulary), error)
+
+
+def _check_named(label: ColumnFacts, vocabulary: tuple[str, ...] | None) -> None:
     if vocabulary is None:
         raise InputError(
             f'The response "{label.name}" holds strings, and the classifier does not know the names of its classes.',
             "Give their names as `label_vocabulary`; for data in R, make the response a factor.",
             argument="label_vocabulary",
             value="NULL",
-        )
-    known = frozenset(vocabulary)
-    unknown = [level for level in label.levels or () if level not in known]
-    if unknown:
-        raise InputError(
-            f'The response "{label.name}" has level "{unknown[0]}", but the model\'s {n_classes} classes are '
-            f"{_listed(vocabulary)}.",
-            "Give the model all levels as `label_vocabulary`, or drop the rows.",
-            argument="response",
-            value=unknown[0],
         )
 
 
@@ -156,8 +160,3 @@ def _check_width(label: ColumnFacts, width: int, argument: str | None) -> None:
         argument=argument,
         value=str(width),
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(f'"{name}"' for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown}, ..."

@@ -112,13 +112,11 @@ class NamedOptimizer(Optimizer, kind="named"):
             )
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return the function that makes an optimizer from the name and the settings."""
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
         settings = {**default, **self.settings}
         return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the name and the settings that add variables."""
         added = sorted(setting for setting in SLOT_SETTINGS if self.settings.get(setting))
         return {"name": self.name.lower(), "slots": added}
 
@@ -139,7 +137,6 @@ class OptimizerInstance(Optimizer, kind="object"):
         return engine.optimizers.factory_like(self.object)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the class and the settings that add variables."""
         if callable(self.object) or not hasattr(self.object, "get_config"):
             return {"name": "function", "slots": []}
         config = self.object.get_config()
@@ -165,7 +162,6 @@ class OptimizerFunction(Optimizer, kind="function"):
         object.__setattr__(self, "function", function)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return a function that calls the user's and checks its result."""
         del learning_rate
         return engine.optimizers.checked_factory(self.function)
 

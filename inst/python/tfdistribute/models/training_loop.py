@@ -20,7 +20,7 @@ _NEEDED = {
     "evaluate": "eval_step",
     "train_and_evaluate": "eval_step",
     "predict": "predict_step",
-    "export": "predict_step",
+    "export_savedmodel": "predict_step",
 }
 
 
@@ -66,10 +66,10 @@ class TrainingLoop(Model, kind="training_loop"):
     warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
 
     def check_verb(self, verb: str) -> None:
-        """Check that the step is there which a verb needs."""
         step = _NEEDED.get(verb)
         if step is not None and getattr(self, step) is None:
             raise ModelError(
@@ -80,7 +80,6 @@ class TrainingLoop(Model, kind="training_loop"):
             )
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator."""
         shared = ("model_dir", "model_class", "loss_reduction", "warm_start_from")
         fields = {name: getattr(self, name) for name in shared}
         return Custom(model_fn=self._model_fn, **fields).build(config)
@@ -105,7 +104,6 @@ class TrainingLoop(Model, kind="training_loop"):
         return _training(_named(values, "train_step"), parts)
 
     def check_micro_batches(self) -> None:
-        """Check that the loss is a mean."""
         check_mean_loss(self.loss_reduction)
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
@@ -113,7 +111,6 @@ class TrainingLoop(Model, kind="training_loop"):
         return set(factors) if self.codes_label() else set()
 
     def codes_label(self) -> bool:
-        """Return whether the steps are R's."""
         return isinstance(self.train_step, Callback)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:

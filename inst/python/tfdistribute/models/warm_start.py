@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine, storage
-from tfdistribute.descriptions import Description
+from tfdistribute.checkpoints.newest import listed_checkpoint
+from tfdistribute.checksums import checksum
+from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import absolute_path
 
@@ -32,7 +35,13 @@ class WarmStart(Description):
 
     def __post_init__(self) -> None:
         path = absolute_path(self.ckpt_to_initialize_from)
+        check_directory("warm_start_from", path)
         object.__setattr__(self, "ckpt_to_initialize_from", path)
+
+    def content(self) -> Mapping[str, Any]:
+        paths = (self.ckpt_to_initialize_from, self._saved_model())
+        found = (checkpoint_checksum(path) for path in paths)
+        return {"checkpoint": next((each for each in found if each is not None), None)}
 
     def check(self) -> None:
         """Check that the checkpoint exists.
@@ -51,7 +60,6 @@ class WarmStart(Description):
             )
 
     def build(self) -> Any:
-        """Make the ``tf.estimator.WarmStartSettings``."""
         several = not isinstance(self.vars_to_warm_start, str)
         saved_model = self._saved_model()
         return engine.tf.estimator.WarmStartSettings(
@@ -64,3 +72,15 @@ class WarmStart(Description):
 
     def _saved_model(self) -> str:
         return os.path.join(self.ckpt_to_initialize_from, "variables", "variables")
+
+
+def checkpoint_checksum(path: str) -> str | None:
+    """Return the checksum of a checkpoint's values, which its index lists; None if there is no checkpoint.
+
+    Args:
+        path: Prefix of a checkpoint, or a directory with checkpoints.
+    """
+    for prefix in (path, listed_checkpoint(path)):
+        if prefix is not None and storage.is_file(f"{prefix}.index"):
+            return checksum([storage.read_bytes(f"{prefix}.index")])
+    return None

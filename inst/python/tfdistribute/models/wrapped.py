@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,9 @@ class Wrapped(Model, kind="wrapped"):
                 value=shown,
             )
 
+    def content(self) -> Mapping[str, Any]:
+        return engine.existing_estimators.parts_of(self.estimator)
+
     def build(self, config: Any) -> Any:
         """Make an Estimator with the same model, and with its own configuration if it keeps that."""
         own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
@@ -66,11 +70,9 @@ class Wrapped(Model, kind="wrapped"):
         return {"kind": self.kind}
 
     def is_v1_canned(self) -> bool:
-        """Return whether it is a canned tf.compat.v1.estimator model."""
         return engine.existing_estimators.kind_of(self.estimator) == "v1_canned"
 
     def has_callbacks(self) -> bool:
-        """Return whether the model may call R functions."""
         return self.calls_r
 
     def has_functions(self) -> bool:

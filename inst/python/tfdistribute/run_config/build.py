@@ -36,7 +36,6 @@ class Devices:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All devices, without duplicates."""
         return flattened(self.train + self.evaluate)
 
     def replicas(self, verb: str) -> int:
@@ -45,7 +44,6 @@ class Devices:
 
 
 def flattened(rows: Rows) -> tuple[str, ...]:
-    """List the devices of all replicas, without duplicates."""
     return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -79,7 +77,6 @@ def build(
     default.
 
     Args:
-        settings: The run configuration.
         devices: Result of ``resolve_devices`` for these settings.
         model_dir: Overrides the settings' directory.
         member: This process as a task of a cluster; None outside a cluster.
@@ -134,9 +131,6 @@ def build(
 def build_run_config(settings: RunSettings) -> Any:
     """Check settings for any verb, and make TensorFlow's run configuration.
 
-    Args:
-        settings: The run configuration.
-
     Returns:
         A ``tf.estimator.RunConfig`` for the constructor of any Estimator.
 
@@ -168,8 +162,6 @@ def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[An
     """Return the hooks that a session needs under the settings' strategy.
 
     Args:
-        settings: The run configuration.
-        devices: Result of ``resolve_devices``.
         verb: "train" or "evaluate"; other verbs need no hooks.
 
     Returns:

@@ -40,7 +40,6 @@ def _blocking_setting(run: RunContext) -> str | None:
 CLUSTER_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="train_distribute",
-        trap=15,
         rule="A strategy of one machine is not used by a task of a cluster: its chief would train alone "
         "and all others wait for ever.",
         broken=lambda run: run.on_one_machine and (run.tasks > 1 or run.starts_tasks),
@@ -58,7 +57,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="session_config",
-        trap=5,
         rule="Tasks use the threads of their server, at least two with strategy_multi_worker(): otherwise an operation "
         "that waits for other tasks blocks those that they wait for.",
         broken=lambda run: (
@@ -76,7 +74,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="TF_CONFIG",
-        trap=5,
         rule="There is one evaluator, and its index is 0.",
         broken=lambda run: (
             run.tf_config is not None
@@ -91,7 +88,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="cluster",
-        trap=16,
         rule="A task of TF_CONFIG trains in the cluster of TF_CONFIG; a cluster with other addresses is another one.",
         broken=_has_other_addresses,
         message=lambda run: f"`cluster` has other addresses than {run.cluster_in_words}.",
@@ -100,7 +96,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="cluster",
-        trap=16,
         rule="A cluster is several processes, each of which knows its own task.",
         broken=lambda run: (
             run.settings.cluster is not None
@@ -116,7 +111,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=5,
         rule="strategy_multi_worker() and strategy_parameter_server() train in a cluster.",
         broken=lambda run: (
             _needs_cluster(run) and run.tf_config is None and run.settings.cluster is None
@@ -130,7 +124,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=5,
         rule="strategy_multi_worker() keeps the variables in the workers, and has no parameter servers.",
         broken=lambda run: run.trains and isinstance(run.strategy, MultiWorker) and run.servers > 0,
         message=lambda run: (
@@ -142,7 +135,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=5,
         rule="strategy_parameter_server() has parameter servers when several workers train.",
         broken=lambda run: (
             run.training_tasks > 1
@@ -159,7 +151,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=5,
         rule="Several workers train with a strategy, or with parameter servers; otherwise each would train its own "
         "model.",
         broken=lambda run: (
@@ -174,7 +165,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="TF_CONFIG",
-        trap=5,
         rule="With parameter servers there is one chief, which initialises the variables and writes the checkpoints.",
         broken=lambda run: (
             run.tf_config is not None
@@ -190,7 +180,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="cluster",
-        trap=5,
         rule="A worker of strategy_multi_worker() or strategy_parameter_server() has all GPUs of its machine, or one "
         "CPU device.",
         broken=lambda run: (
@@ -207,7 +196,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="cluster",
-        trap=5,
         rule="Only the memory of GPUs can be limited; TensorFlow has no limit for a CPU.",
         broken=lambda run: (
             run.settings.memory_limit_mb is not None

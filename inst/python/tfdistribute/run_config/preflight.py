@@ -14,9 +14,6 @@ from tfdistribute.strategies import Strategy
 def preflight(run: RunContext) -> None:
     """Refuse a run that breaks a rule, naming the most fundamental one.
 
-    Args:
-        run: The settings, and what is known.
-
     Raises:
         ClusterError: TF_CONFIG has an impossible cluster, or differs from the settings.
         RunConfigError: conflicting settings, or settings that conflict with the model.
@@ -41,7 +38,6 @@ def check_settings_of_tasks(
     Needs no TensorFlow.
 
     Args:
-        strategy: Strategy of training.
         cluster: The cluster; None for this process alone, which has no such rules.
         verb: The verb that starts the tasks, or "plan", which needs no strategy.
         devices: Canonical names of the devices that a task can have; empty if unknown.

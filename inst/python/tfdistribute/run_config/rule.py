@@ -28,8 +28,7 @@ class RunContext:
     evaluation input.
 
     Args:
-        settings: The run configuration.
-        verb: "train", "evaluate", "predict", "train_and_evaluate", "export", or "plan".
+        verb: "train", "evaluate", "predict", "train_and_evaluate", "export_savedmodel", or "plan".
         tf_config: This process's TF_CONFIG, if any.
         starts_tasks: Whether this process plans or starts the tasks of ``settings.cluster``, rather than being one.
         v1_canned: Whether the model is a canned tf.compat.v1.estimator model.
@@ -37,7 +36,6 @@ class RunContext:
         epochs: Passes over the rows; None also if the input repeats without end.
         strings: Names of the features and the label that are strings in the model.
         global_batch_size: Rows per step, summed over replicas.
-        replicas: Replicas in sync of this verb's strategy.
         devices: Canonical names of the strategies' devices.
     """
 
@@ -55,17 +53,14 @@ class RunContext:
 
     @property
     def strategy(self) -> Strategy | None:
-        """Strategy of training."""
         return self.settings.train_distribute
 
     @property
     def trains(self) -> bool:
-        """Whether the verb trains."""
         return self.verb in TRAINING
 
     @property
     def on_one_machine(self) -> bool:
-        """Whether training uses the devices of one machine."""
         return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage, ModelParallel, Tpu))
 
     @property
@@ -84,7 +79,6 @@ class RunContext:
 
     @property
     def servers(self) -> int:
-        """Parameter servers of the cluster."""
         if self.tf_config is not None:
             return self._listed("ps")
         return len(self._started.addresses.get("ps", ())) if self._started is not None else 0
@@ -96,7 +90,6 @@ class RunContext:
 
     @property
     def cluster_in_words(self) -> str:
-        """The cluster and this process's task, as users know them."""
         if self.tf_config is None:
             return "`cluster`"
         return f"the cluster of TF_CONFIG (this process is {self.task})"
@@ -115,16 +108,10 @@ class SettingsRule:
 
     Args:
         field: The setting as users write it.
-        trap: Number of the TensorFlow trap that the rule prevents.
-        rule: What must hold.
-        broken: Returns whether it does not hold.
-        message: What was found, with values.
         remedy: What the user can do; a function if it depends on the run.
-        refusal: Class of the error.
     """
 
     field: str
-    trap: int
     rule: str
     broken: Callable[[RunContext], bool]
     message: Callable[[RunContext], str]
@@ -132,13 +119,11 @@ class SettingsRule:
     refusal: type[TfdistributeError] = RunConfigError
 
     def find(self, run: RunContext) -> Iterator[Finding]:
-        """Yield the violation, if any."""
         if self.broken(run):
             remedy = self.remedy if isinstance(self.remedy, str) else self.remedy(run)
             yield Finding(self.field, self.message(run), remedy)
 
     def error(self, finding: Finding, run: RunContext) -> TfdistributeError:
-        """Return the error that refuses the run."""
         value = getattr(run.settings, self.field, run.task)
         shown = in_words(value) if isinstance(value, Strategy) else value
         return self.refusal(
@@ -150,5 +135,4 @@ class SettingsRule:
 
 
 def in_words(strategy: Strategy | None) -> str:
-    """Return a strategy as users write it."""
     return "NULL" if strategy is None else f"strategy_{strategy.kind}()"

@@ -20,7 +20,6 @@ def _loses_the_tail(run: RunContext) -> bool:
 
 
 def _has_replicas(run: RunContext) -> bool:
-    """Return whether evaluation is known to have several replicas."""
     strategy = run.settings.eval_distribute
     if strategy is None or isinstance(strategy, (OneDevice, ModelParallel)):
         return False
@@ -44,7 +43,6 @@ RULES: tuple[SettingsRule, ...] = (
     *TPU_RULES,
     SettingsRule(
         field="micro_batches",
-        trap=5,
         rule="A step on a whole batch needs a strategy whose devices take each step together.",
         broken=lambda run: (
             run.trains
@@ -59,7 +57,6 @@ RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="eval_distribute",
-        trap=20,
         rule="An estimator of tf.compat.v1.estimator is evaluated without a strategy.",
         broken=lambda run: (
             run.v1_canned
@@ -74,7 +71,6 @@ RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=11,
         rule="There is at least one row per replica; with fewer, TensorFlow trains 0 steps and only warns.",
         broken=lambda run: (
             run.trains
@@ -91,7 +87,6 @@ RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="eval_distribute",
-        trap=11,
         rule="Under eval_distribute the number of rows is known and a multiple of the batch size; TensorFlow counts "
         "an odd last batch in full, in half or not at all.",
         broken=_loses_the_tail,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.cluster.spec import Cluster, LocalCluster
-from tfdistribute.descriptions import Description, check_choice
+from tfdistribute.descriptions import Description, check_choice, check_directory
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
 from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 
@@ -110,9 +110,12 @@ class RunSettings(Description):
             _check_limit(name, getattr(self, name), limit, allowed)
         _check_together(self)
 
+    def content(self) -> Mapping[str, Any]:
+        """Return the part of `session_config` that changes results."""
+        return {"graph_options": (self.session_config or {}).get("graph_options")}
+
     @property
     def memory_limit_mb(self) -> float | None:
-        """Memory that each process uses on each GPU, in megabytes; None for no limit."""
         return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
 
     def for_verb(self, verb: str) -> RunSettings:
@@ -122,7 +125,7 @@ class RunSettings(Description):
         everything else by itself.
 
         Args:
-            verb: "train", "evaluate", "predict", "train_and_evaluate" or "export".
+            verb: "train", "evaluate", "predict", "train_and_evaluate" or "export_savedmodel".
 
         Returns:
             The settings with only what the verb uses.
@@ -139,7 +142,6 @@ class RunSettings(Description):
 
     @property
     def scales_loss(self) -> bool:
-        """Whether gradients need a scaled loss."""
         return self.precision == FLOAT_16
 
     def with_precision(self) -> RunSettings:
@@ -213,6 +215,8 @@ def _check_together(settings: RunSettings) -> None:
         raise ArgumentError(
             "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
         )
+    if settings.model_dir is not None:
+        check_directory("model_dir", settings.model_dir)
     check_choice("precision", settings.precision, PRECISIONS)
     if settings.protocol is not None:
         check_choice("protocol", settings.protocol, PROTOCOLS)

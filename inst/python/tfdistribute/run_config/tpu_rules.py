@@ -10,7 +10,6 @@ from tfdistribute.strategies import Tpu
 
 
 def _tpu(run: RunContext) -> Tpu | None:
-    """Return the TPU that a run trains on."""
     return run.strategy if run.trains and isinstance(run.strategy, Tpu) else None
 
 
@@ -64,7 +63,6 @@ def _without_odd_batch(run: RunContext) -> str:
 TPU_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="train_distribute",
-        trap=5,
         rule="strategy_tpu() trains on a machine with a TPU, its driver and a TensorFlow that was built for it.",
         broken=lambda run: _problem(run) is not None,
         message=lambda run: found.message if (found := _problem(run)) else "Nothing is missing.",
@@ -73,7 +71,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="eval_distribute",
-        trap=5,
         rule="Evaluation is on the host's CPU, where all metrics of TensorFlow can be computed.",
         broken=lambda run: isinstance(run.settings.eval_distribute, Tpu),
         message=lambda run: (
@@ -83,7 +80,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="micro_batches",
-        trap=5,
         rule="A TPU computes a replica's batch as a whole.",
         broken=lambda run: _tpu(run) is not None and run.settings.micro_batches > 1,
         message=lambda run: (
@@ -93,7 +89,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="precision",
-        trap=5,
         rule="A TPU chooses the precision of its products by itself.",
         broken=lambda run: _tpu(run) is not None and run.settings.precision != FLOAT_32,
         message=lambda run: (
@@ -103,7 +98,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="save_checkpoints_steps",
-        trap=5,
         rule="Checkpoints are written when the TPU has returned to the host.",
         broken=lambda run: (_saved(run) or 0) % _steps(run) != 0,
         message=lambda run: (
@@ -114,7 +108,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=11,
         rule="Features and labels on a TPU are numbers.",
         broken=lambda run: _tpu(run) is not None and bool(run.strings),
         message=lambda run: (
@@ -127,7 +120,6 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="train_distribute",
-        trap=11,
         rule="All batches on a TPU have one size.",
         broken=_has_odd_batch,
         message=_odd_batch,

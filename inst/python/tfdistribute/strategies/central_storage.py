@@ -31,15 +31,12 @@ class CentralStorage(Strategy, kind="central_storage"):
         object.__setattr__(self, "devices", check_devices(self.devices))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices that compute."""
         return choose_devices(self.devices, cpus, gpus)
 
     def described_rows(self) -> Rows | None:
-        """Return the devices, if they are named or counted."""
         return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.distribute.experimental.CentralStorageStrategy``."""
         return engine.tf.distribute.experimental.CentralStorageStrategy(list(devices))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:

@@ -25,7 +25,7 @@ def canonical_device(name: str, argument: str) -> str:
     match = _NAME.fullmatch(name.strip())
     if match is None:
         raise StrategyError(
-            f'`{argument}` names no CPU or GPU of this machine: "{name}".',
+            f'`{argument}` does not name a CPU or GPU of this machine: "{name}".',
             'Write a type and a number, such as "CPU:0" or "GPU:1".',
             argument=argument,
             value=name,
@@ -34,12 +34,10 @@ def canonical_device(name: str, argument: str) -> str:
 
 
 def device_type(device: str) -> str:
-    """Return the type of a canonical name: "CPU" or "GPU"."""
     return device.split(":")[1]
 
 
 def device_index(device: str) -> int:
-    """Return the index in a canonical name, from 0."""
     return int(device.split(":")[2])
 
 
@@ -67,7 +65,7 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
     counts = Counter(names)
     twice = next((name for name in names if counts[name] > 1), None)
     if not names or twice is not None:
-        problem = f"names {short_device(twice)} twice" if twice else "names no device"
+        problem = f"names {short_device(twice)} twice" if twice else "does not name a device"
         raise StrategyError(
             f"`devices` {problem}: {', '.join(devices) or 'it is empty'}.",
             "Name each device once.",
@@ -123,7 +121,6 @@ def choose_devices(
 
 
 def require_devices(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) -> None:
-    """Check that devices exist."""
     argument = asked.strip("`").split(" ")[0]
     wanted_gpus = max((device_index(d) + 1 for d in devices if device_type(d) == "GPU"), default=0)
     if wanted_gpus > gpus:

@@ -60,15 +60,12 @@ class Mirrored(Strategy, kind="mirrored"):
         return devices
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        """Divide the devices into replicas of equal size."""
         return grouped(devices, self.devices_per_replica)
 
     def described_rows(self) -> Rows | None:
-        """Return the devices of each replica, if they are named or counted."""
         return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.distribute.MirroredStrategy``."""
         distribute = engine.tf.distribute
         operations = {
             "auto": lambda: None,

@@ -34,15 +34,12 @@ class ModelParallel(Strategy, kind="model_parallel"):
         object.__setattr__(self, "devices", check_devices(self.devices))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices of the parts."""
         return choose_devices(self.devices, cpus, gpus)
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        """Return one replica."""
         return (devices,)
 
     def described_rows(self) -> Rows | None:
-        """Return the devices, if they are named or counted."""
         return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:

@@ -93,11 +93,9 @@ class MultiWorker(Strategy, kind="multi_worker"):
         return devices
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        """Divide the devices into replicas of equal size."""
         return grouped(devices, self.devices_per_replica)
 
     def described_rows(self) -> Rows:
-        """Return the devices of one replica."""
         return self.rows(short_names(self.devices_per_replica))
 
     def build(self, devices: tuple[str, ...]) -> Any:

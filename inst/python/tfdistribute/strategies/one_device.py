@@ -30,14 +30,11 @@ class OneDevice(Strategy, kind="one_device"):
         object.__setattr__(self, "device", canonical_device(self.device, "device"))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the one device."""
         require_devices((self.device,), cpus, gpus, "`device`")
         return (self.device,)
 
     def described_rows(self) -> Rows:
-        """Return the one device."""
         return ((short_device(self.device),),)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.distribute.OneDeviceStrategy``."""
         return engine.tf.distribute.OneDeviceStrategy(devices[0])

@@ -1,4 +1,4 @@
-"""TPU strategy: a copy of the model on each core of a TPU, or on a group of cores."""
+"""TPU strategy: a copy of the model on each core of a TPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfdistribute.descriptions import check_minimum
 from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
 from tfdistribute.rules import Finding
 from tfdistribute.strategies.description import Rows, Strategy
-from tfdistribute.strategies.device_names import check_per_replica, grouped
+from tfdistribute.strategies.device_names import grouped
 
 LOCAL = "local"
 AUTO = "auto"
@@ -34,10 +34,9 @@ class Tpu(Strategy, kind="tpu"):
         address: "local", the TPU of this TPU VM.
         steps_per_run: Steps that the TPU takes before it returns to the host, where hooks run and checkpoints are
             written; "auto" for at most 100, so that checkpoints fall on their steps.
-        devices_per_replica: Cores that share one copy of a model in parts; the TPU's cores are a multiple of it.
 
     Raises:
-        ArgumentError: steps_per_run or devices_per_replica is below 1, or the address is empty.
+        ArgumentError: steps_per_run is below 1, or the address is empty.
         UnsupportedError: another address.
 
     Source:
@@ -46,13 +45,11 @@ class Tpu(Strategy, kind="tpu"):
 
     address: str = LOCAL
     steps_per_run: int | str = AUTO
-    devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
         _check_address(self.address)
         if self.steps_per_run != AUTO:
             _check_steps(self.steps_per_run)
-        check_per_replica(None, self.devices_per_replica)
 
     def missing_parts(self) -> list[str]:
         """List what a TPU needs and this machine lacks, without TensorFlow."""
@@ -87,13 +84,10 @@ class Tpu(Strategy, kind="tpu"):
             raise StrategyError(
                 problem.message, problem.fix, argument=problem.field, value="strategy_tpu()"
             )
-        cores = engine.tpu.cores()
-        check_per_replica(cores, self.devices_per_replica)
-        return cores
+        return engine.tpu.cores()
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        """Divide the cores into replicas of equal size."""
-        return grouped(devices, self.devices_per_replica)
+        return grouped(devices, 1)
 
     def described_rows(self) -> Rows | None:
         """Return None: the number of cores depends on the machine."""
@@ -110,12 +104,12 @@ class Tpu(Strategy, kind="tpu"):
         if isinstance(steps, str):
             saved = save_checkpoints_steps or _MOST_STEPS
             steps = next(n for n in range(min(saved, _MOST_STEPS), 0, -1) if saved % n == 0)
-        return Tpu(self.address, steps, self.devices_per_replica)
+        return Tpu(self.address, steps)
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make a ``tf.compat.v1.distribute.experimental.TPUStrategy``; ``in_run`` chose its steps."""
         del devices
-        return engine.tpu.strategy(int(self.steps_per_run), self.devices_per_replica)
+        return engine.tpu.strategy(int(self.steps_per_run))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
         """Return the hook that saves optimizer slots once rather than per replica."""

@@ -25,7 +25,6 @@ class EvaluationShard:
     """The part of an evaluation that one task of a cluster performs.
 
     Args:
-        member: The task.
         exchange: Called with the states of this task's metrics after its last batch: arrays by the names of their
             variables. Returns their sums over all tasks, from which the metrics are then read; or None, and the result
             is that of this task's rows alone.
@@ -92,7 +91,7 @@ def evaluate(
     with translate_errors("evaluate", model.model_dir), source.serving(), _sharded(prepared, shard):
         if rows is not None:
             metrics = prepared.estimator.evaluate_rows(
-                rows, prepared.graph_key, checkpoint, name, progress.note_rows
+                rows, prepared.graph_key, checkpoint, name, progress.note_batch
             )
         else:
             metrics = prepared.estimator.evaluate(

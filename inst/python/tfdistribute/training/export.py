@@ -69,7 +69,7 @@ def export_savedmodel(
     target = absolute_path(export_dir_base).rstrip("/")
     _check_target(target, overwrite, versioned)
     assets = _read_assets(assets_extra or {})
-    prepared, checkpoint = prepare_use("export", model, settings, None, checkpoint_path)
+    prepared, checkpoint = prepare_use("export_savedmodel", model, settings, None, checkpoint_path)
     receiver = _receiver(prepared, request)
     parent = target if versioned else os.path.dirname(target)
     stage = tempfile.TemporaryDirectory() if is_remote(target) else _staging_directory(parent)
@@ -185,7 +185,6 @@ def _staging_directory(parent: str) -> Iterator[str]:
 
 
 def _first_missing(path: str) -> str | None:
-    """Find the topmost directory of a path that does not exist."""
     missing = None
     while not os.path.lexists(path):
         missing, path = path, os.path.dirname(path)
@@ -206,7 +205,6 @@ def _exists(path: str) -> bool:
 
 
 def _upload(written: str, target: str) -> str:
-    """Copy an export to remote storage, in place of an earlier one."""
     try:
         storage.of(target).remove_directory(target)
         storage.copy_directory(written, target, last=SAVED_MODEL)

@@ -45,10 +45,6 @@ class BatchProgress:
         self._began = self._reported = time.monotonic()
         self._every_s = FIRST_REPORT_S
 
-    def note_rows(self, rows: int) -> None:
-        """Note how many rows were read."""
-        self.note_batch(math.ceil(rows / (self._batch_size or 1)))
-
     def note_batch(self, batch: int) -> None:
         """Note that a batch was read; the first one is 1."""
         now = time.monotonic()
@@ -143,7 +139,6 @@ class History:
         return self.model_dir is not None and is_remote(self.model_dir)
 
     def checkpoint_saved(self, step: int) -> None:
-        """Save the losses up to a checkpoint."""
         self._save_losses()
 
     def _speed(self, since: tuple[float, int], now: float, step: int) -> float:
@@ -211,7 +206,6 @@ class History:
         self._saved = len(self.steps)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
-        """Note the metrics of one evaluation, ``global_step`` among them."""
         self.evaluations.append({name: float(value) for name, value in metrics.items()})
         if self.model_dir is not None:
             self._save_losses()

@@ -10,16 +10,19 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from tfdistribute import storage
+from tfdistribute import history_file, storage
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, parse_object
 from tfdistribute.models import FactorCodes
 from tfdistribute.training.remote.access import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
+# What a model is, what it was trained on, and its history.
+OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS)
 
 # How new_estimator() in R names the directory of a model that was not given one.
 _TEMPORARY = "tfdistribute-model-"
@@ -36,6 +39,7 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         ModelDirectoryError: there is none, or the chosen one is broken.
     """
     if checkpoint_path is not None:
+        check_directory("checkpoint_path", checkpoint_path)
         if not storage.is_file(checkpoint_path + ".index"):
             raise ModelDirectoryError(
                 f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: it has no file "{checkpoint_path}.index".',
@@ -57,24 +61,24 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
         raise refused
     if found is None and broken is not None:
         raise ModelDirectoryError(
-            f"{verb} needs a trained model. {broken}, and no other checkpoint is whole.",
+            f"{verb}() needs a trained model. {broken}, and no other checkpoint is whole.",
             "Restore `model_dir` from a copy, or train again.",
             argument="model_dir",
             value=model_dir,
         )
     if broken is not None and found is not None:
-        warnings.warn(f"{broken}: {verb} uses {os.path.basename(found)}.", stacklevel=2)
+        warnings.warn(f"{broken}: {verb}() uses {os.path.basename(found)}.", stacklevel=2)
     if found is None and was_temporary(model_dir):
         raise ModelDirectoryError(
-            f'{verb} needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
+            f'{verb}() needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
             "session ended.",
-            "Give the estimator a `model_dir`, and train it again.",
+            "Train it again, and keep it with save_model() or bundle::bundle(), or give the estimator a `model_dir`.",
             argument="model_dir",
             value=model_dir,
         )
     if found is None:
         raise ModelDirectoryError(
-            f'{verb} needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
+            f'{verb}() needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
             "Call train() first, or give the `model_dir` of a trained model.",
             argument="model_dir",
             value=model_dir,
@@ -96,7 +100,7 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
     columns = ModelDirectory(model_dir).trained_columns
     if columns is None:
         raise InputError(
-            f"{verb} was given data without a formula, and the training of this model did not name its columns.",
+            f"{verb}() was given data without a formula, and the training of this model did not name its columns.",
             "Give an input, such as input_fn(y ~ x, data).",
             argument="input_fn",
         )
@@ -117,6 +121,8 @@ class ModelDirectory:
         self.path = path
         # An error about the scheme names the directory.
         storage.of(path)
+        for name in OWN_FILES:
+            storage.check_own(os.path.join(path, name))
         self._signed = _read_signed(path)
 
     @property
@@ -146,7 +152,6 @@ class ModelDirectory:
 
     @property
     def codes(self) -> FactorCodes:
-        """The levels of the factors that the model reads as codes."""
         return FactorCodes.from_values(self._signed.get("codes"))
 
     def check_writable(self) -> None:
@@ -255,7 +260,7 @@ def _try_to_write(directory: str) -> None:
 
 def _read_signed(model_dir: str) -> dict[str, Any]:
     try:
-        content = storage.read_bytes(os.path.join(model_dir, SIGNATURE))
+        content = storage.read_own(os.path.join(model_dir, SIGNATURE))
     except OSError:
         return {}
     return parse_object(content) or {}

@@ -30,7 +30,6 @@ def predict(
     hidden_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
     listener: Listener | None = None,
-    ahead: bool = False,
     member: Member | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Predict in this process, batch by batch, in the order of the input.
@@ -44,8 +43,6 @@ def predict(
         hidden_keys: Names of outputs to leave out if predict_keys is None; None for none.
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
-        ahead: Whether batches may be computed before they are asked for, which is faster. A stream may be waiting for
-            what becomes of the predictions before it has more rows.
         member: This process as a task that predicts its shard of the rows; None to predict all rows.
 
     Returns:
@@ -63,23 +60,19 @@ def predict(
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)
     progress = BatchProgress("predict", listener, source.facts())
-    outputs = engine.passes.OutputChoice(
+    outputs = engine.inference.OutputChoice(
         None if predict_keys is None else tuple(predict_keys), tuple(hidden_keys or ())
     )
-    rows = prepared.rows(source, "predict") if not hooks and member is None else None
-    if rows is not None:
-        batches = prepared.estimator.predict_rows(
-            rows, prepared.graph_key, checkpoint, outputs, progress.note_rows
-        )
-    else:
-        input_fn = prepared.input_fn(source, "predict")
-        batches = prepared.estimator.predict_batches(
-            input_fn if member is None else for_task(input_fn, member),
-            checkpoint,
-            outputs,
-            [engine.hooks.ReportBatches(progress.note_batch), *as_hooks(hooks, context)],
-            ahead,
-        )
+    rows = prepared.rows(source, "predict") if member is None else None
+    input_fn = prepared.input_fn(source, "predict")
+    batches = prepared.estimator.predict_batches(
+        (input_fn if member is None else for_task(input_fn, member)) if rows is None else rows,
+        None if hooks else prepared.graph_key,
+        checkpoint,
+        outputs,
+        as_hooks(hooks, context),
+        progress.note_batch,
+    )
 
     def decoded_batches() -> Iterator[dict[str, Any]]:
         with translate_errors("predict"), source.serving():
@@ -116,6 +109,6 @@ def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _decoded(value: Any) -> Any:
-    if isinstance(value, engine.passes.CodedStrings):
+    if isinstance(value, engine.inference.CodedStrings):
         return value.decoded()
     return np.asarray(value)

@@ -30,6 +30,7 @@ from tfdistribute.run_config import (
     session_hooks,
 )
 from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
+from tfdistribute.training.checks import accepting
 from tfdistribute.training.history import REPORT_EVERY_S, History
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
 from tfdistribute.training.model_directory import (
@@ -42,7 +43,7 @@ RECORD_EVERY_N_STEPS = 10
 
 AFRESH = (
     '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
-    "Give the estimator a `model_dir` to keep its checkpoints."
+    "To keep the trained model, use save_model() or bundle::bundle(), or give the estimator a `model_dir`."
 )
 
 
@@ -52,10 +53,6 @@ class Prepared:
 
     Args:
         model: The model's description, completed from the input and the model directory.
-        directory: The model directory.
-        devices: The devices of the strategies.
-        model_hooks: Makes the hooks that the model itself describes.
-        codes: Levels of the factors that the model reads as codes.
         notes: What the data decided about the model, one sentence each.
     """
 
@@ -73,6 +70,7 @@ class Prepared:
     ) -> Callable[..., Any]:
         """Make the input function of the Estimator; the tasks of a job use the same seed."""
         seed = run_seed(self.settings, job)
+        source = accepting(source, self.model, self.codes, purpose != "predict")
         if purpose != "train" or not self.on_tpu:
             return source.input_fn(purpose, seed, packed=True)
         size = source.facts().global_batch_size
@@ -81,11 +79,7 @@ class Prepared:
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
     def rows(self, source: Input, purpose: Purpose) -> Any:
-        """Return the rows of an input in memory if the model needs no session hooks to use them; else None."""
-        model = self.model
-        # Model functions may add hooks, and functions in R must be called on R's thread.
-        if self.estimator.options.kind != "canned" or model.has_callbacks():
-            return None
+        """Return the rows of an input in memory; None for other inputs, or if replicas evaluate them."""
         # An existing Estimator may have a configuration of its own.
         if purpose == "evaluate" and self.estimator.config.eval_distribute is not None:
             return None
@@ -100,7 +94,6 @@ class Prepared:
 
     @property
     def on_tpu(self) -> bool:
-        """Whether the Estimator trains on a TPU."""
         return engine.tpu.is_tpu(self.estimator.config.train_distribute)
 
     def stop_step(self, max_steps: int | None, last_step: int | None) -> int | None:
@@ -113,7 +106,7 @@ class Prepared:
     def many_steps(self, note: Callable[[str], Any]) -> Any:
         """Return the context in which the Estimator takes many steps per run; ``note`` gets the reason if it cannot."""
         settings = self.settings
-        return engine.many_steps.many_steps_per_run(
+        return engine.step.runs.many_steps_per_run(
             self.estimator,
             settings.steps_per_run,
             settings.save_summary_steps,
@@ -130,13 +123,11 @@ class Prepared:
         return BatchPlan(facts.rows, facts.epochs, facts.global_batch_size, shard).steps
 
     def session_hooks(self, verb: str) -> list[Any]:
-        """Make the hooks that a session needs under the strategy; verb is "train" or "evaluate"."""
         return session_hooks(self.settings, self.devices, verb)
 
     def training_hooks(
         self, verb: str, history: History, stop: StopRequest, hooks: Sequence[Any]
     ) -> list[Any]:
-        """Make all hooks of a training: those of the session, the record, the stop on request and the user's."""
         self.model_hooks.history = history
         for text in self.notes:
             history.note(text)
@@ -201,6 +192,7 @@ def prepare_training(
     directory = ModelDirectory(model.model_dir)
     model, codes = _completed(model, directory, facts)
     model.check(codes.applied(facts))
+    accepting(source, model, codes, needs_label=True)
     writes = member is None or member.is_chief
     if writes:
         news = [AFRESH.format(model.model_dir)] if was_temporary(model.model_dir) else []
@@ -218,7 +210,6 @@ def prepare_training(
 
 
 def prepare_estimator(verb: str, model: Model, settings: RunSettings) -> Any:
-    """Make an Estimator for other code, and check what can be checked without data."""
     engine.check_process()
     directory = ModelDirectory(model.model_dir)
     return _build(verb, model, directory, settings, None, directory.codes, alone=False).estimator
@@ -242,14 +233,16 @@ def prepare_use(
     facts = source.facts() if source is not None else None
     directory = ModelDirectory(model.model_dir)
     model, codes = _completed(model, directory, facts)
-    if facts is not None:
+    if facts is not None and source is not None:
         model.check(codes.applied(facts), needs_label=verb == "evaluate")
+        accepting(source, model, codes, needs_label=verb == "evaluate")
     directory.check_owner(model.structure(), for_training=False)
     return _build(verb, model, directory, settings, facts, codes), checkpoint
 
 
-def check_evaluation(prepared: Prepared, facts: InputFacts) -> None:
-    """Check the evaluation of a train_and_evaluate, which has an input of its own."""
+def check_evaluation(prepared: Prepared, source: Input) -> None:
+    facts = source.facts()
+    accepting(source, prepared.model, prepared.codes, needs_label=True)
     prepared.model.check(prepared.codes.applied(facts))
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
@@ -314,7 +307,6 @@ def _build(
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
-    engine.estimator.evaluate_in_runs(estimator, settings.steps_per_run)
     if verb in TRAINING:
         engine.estimator.train_in_turns(estimator, settings.micro_batches, settings.scales_loss)
     engine.estimator.read_codes(estimator, codes.features, codes.label)

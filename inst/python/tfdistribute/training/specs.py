@@ -25,7 +25,6 @@ class TrainSpec(Description):
     hooks: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        """Read the hooks."""
         object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
@@ -52,5 +51,4 @@ class EvalSpec(Description):
     throttle_secs: int = 600
 
     def __post_init__(self) -> None:
-        """Read the hooks."""
         object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))

@@ -31,6 +31,12 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         "Choose the variables with `vars_to_warm_start`, or begin with a model of the same structure.",
     ),
     (
+        r"not a valid checkpoint|\.data-\d+-of-\d+; No such file",
+        ModelDirectoryError,
+        "The checkpoint was removed while it was in use, as a training does that saves newer ones.",
+        "Repeat the call to use the newest checkpoint; run_config(keep_checkpoint_max = ) keeps more of them.",
+    ),
+    (
         r"not found in checkpoint|Restoring from checkpoint failed|Assign requires shapes|doesn't match with shape",
         ModelDirectoryError,
         "`model_dir` holds another model: its checkpoint does not fit this one.",
@@ -75,10 +81,27 @@ def translated(error: Exception, verb: str, model_dir: str | None = None) -> Tfd
     found = None if model_dir is None else directory_error(text, model_dir)
     if found is not None:
         return found
+    found = _out_of_range(text)
+    if found is not None:
+        return found
     for pattern, kind, problem, remedy in _MEANINGS:
         if re.search(pattern, text):
             return kind(f"{problem} TensorFlow says: {_first_lines(text)}", remedy)
-    return TrainingError(f"{verb} stopped: {type(error).__name__}: {_first_lines(text)}")
+    return TrainingError(f"{verb}() stopped: {type(error).__name__}: {_first_lines(text)}")
+
+
+def _out_of_range(text: str) -> InputError | None:
+    found = re.search(r"indices\[[\d, ]+\] = (-?\d+) is not in \[0, (\d+)\)", text)
+    # Scopes of a weight per category, and of a vector.
+    column = re.search(r"/([^/{}]+?)(?:/weighted_sum|_embedding(?:_\d+)?)/", text)
+    if found is None or column is None:
+        return None
+    return InputError(
+        f"The column `{column[1]}` has {found[1]}, but its categories are 0 to {int(found[2]) - 1}.",
+        "Give column_categorical_with_identity() more `num_buckets`, or a `default_value` for numbers out of range.",
+        argument=column[1],
+        value=found[1],
+    )
 
 
 def _first_lines(text: str, most: int = 3) -> str:

@@ -65,7 +65,7 @@ def train_and_evaluate(
     check_specs(model, train_spec, eval_spec)
     with translate_errors("train_and_evaluate", model.model_dir):
         prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
-    check_evaluation(prepared, eval_spec.input.facts())
+    check_evaluation(prepared, eval_spec.input)
     steps = prepared.steps_of(train_spec.input)
     ends = (train_spec.max_steps, None if steps is None else global_step(model.model_dir) + steps)
     last_step = min((end for end in ends if end is not None), default=None)

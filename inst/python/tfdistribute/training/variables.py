@@ -20,13 +20,15 @@ def global_step(model_dir: str) -> int:
     return 0 if prefix is None else int(engine.tf.train.load_variable(prefix, "global_step"))
 
 
-def variable_names(model_dir: str) -> list[str]:
+def variable_names(model_dir: str, verb: str = "variable_names") -> list[str]:
     """List the variables of a trained model, including slots of optimizers and the global step.
+
+    An error is that of the verb.
 
     Raises:
         ModelDirectoryError: nothing was trained.
     """
-    checkpoint = require_checkpoint(model_dir, None, "variable_names")
+    checkpoint = require_checkpoint(model_dir, None, verb)
     return sorted(name for name, _ in engine.tf.train.list_variables(checkpoint))
 
 

@@ -60,8 +60,6 @@ class Facts:
         asynchronous: Whether workers train asynchronously, with parameter servers.
         repeats: Whether a second training with one process gives the same result as the first.
         reads_once: Whether the workers together read every row once; None if not known.
-        dropout: Whether the description has dropout.
-        differing: Variables that differ.
     """
 
     asynchronous: bool
@@ -75,8 +73,6 @@ def compare_variables(reference: str, other: str, mixed: bool = False) -> list[D
     """Compare all variables of two trained models, optimizers included; the largest difference comes first.
 
     Args:
-        reference: Directory of the one model.
-        other: Directory of the other.
         mixed: Whether one of them was trained in mixed precision, or with compressed gradients.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import socket
@@ -16,14 +17,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.job_fakes import open_files
 
-from tfdistribute.engine.collectives import connections
+from tfdistribute.engine.collectives import connections, shared_memory
 from tfdistribute.engine.collectives.connections import (
     BrokenExchangeError,
     Connections,
     Listener,
 )
-from tfdistribute.engine.collectives.shared_memory import Layout, SharedSums
+from tfdistribute.engine.collectives.shared_memory import (
+    Layout,
+    NoSharedMemoryError,
+    SharedSums,
+)
 from tfdistribute.errors import ClusterError
 
 TIMEOUT_S = 10.0
@@ -147,6 +153,41 @@ def test_workers_that_sum_other_tensors_are_named() -> None:
         connected([LAYOUTS, LAYOUTS[:1]])
 
 
+@pytest.mark.parametrize("refused", ["memfd_create", "ftruncate", "mmap"])
+def test_all_workers_do_without_shared_memory_where_one_may_not_have_it(
+    monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    module = shared_memory.mmap if refused == "mmap" else os
+    given = getattr(module, refused)
+    calls: list[int] = []
+
+    def refuse_one(*arguments: Any, **options: Any) -> Any:
+        """The first of three workers that comes."""
+        calls.append(len(calls))
+        if calls[-1] == 0:
+            raise OSError(errno.EFBIG, "File too large")
+        return given(*arguments, **options)
+
+    listeners = [Listener() for _ in range(3)]
+    names = [each.name for each in listeners]
+    made = [Connections(each, rank, names, TIMEOUT_S) for rank, each in enumerate(listeners)]
+
+    def why_not(rank: int) -> str | None:
+        with pytest.raises(NoSharedMemoryError) as caught:
+            SharedSums(made[rank], rank, LAYOUTS)
+        return caught.value.note
+
+    maps, files = shared_maps(), shared_files()
+    monkeypatch.setattr(module, refused, refuse_one)
+    notes = at_once([lambda rank=rank: why_not(rank) for rank in range(3)])
+    monkeypatch.undo()
+    (note,) = [each for each in notes if each is not None]
+    assert "512 bytes of memory to share cannot be allocated (File too large)" in note
+    assert (shared_maps(), shared_files()) == (maps, files)
+    for each in made:
+        each.close()
+
+
 def test_a_worker_that_does_not_come_is_named() -> None:
     listeners = [Listener(), Listener()]
     names = [each.name for each in listeners]
@@ -194,12 +235,11 @@ def shared_maps() -> int:
 
 
 def shared_files() -> int:
-    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-    return sum("memfd:tfdistribute" in str(os.path.realpath(link)) for link in links)
+    return sum("memfd:tfdistribute" in link for link in open_files(os.getpid()))
 
 
 def test_the_memory_of_a_killed_worker_is_freed() -> None:
-    named, maps, files = set(os.listdir("/dev/shm")), shared_maps(), shared_files()
+    maps, files = shared_maps(), shared_files()
     listener = Listener()
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -213,7 +253,8 @@ def test_the_memory_of_a_killed_worker_is_freed() -> None:
         made = Connections(listener, 0, names, TIMEOUT_S)
         sums = SharedSums(made, 0, [Layout("float32", (1_000_000,))])
         assert child.stdout.readline() == "connected\n"
-        assert set(os.listdir("/dev/shm")) == named
+        # Nothing has a name, which would outlive the processes.
+        assert "/dev/shm" not in " ".join(open_files(os.getpid()) + open_files(child.pid))
         assert shared_maps() == maps + 2
         child.kill()
         with pytest.raises(BrokenExchangeError, match=r"rank 1\."):

@@ -8,8 +8,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+from tfdistribute.engine.estimator.model_inputs import as_codes
 from tfdistribute.engine.features import named_matrix
-from tfdistribute.engine.model_inputs import as_codes
 
 v1 = tf.compat.v1
 ROWS = {"a": [1.0, 2.0], "b": [3.0, 4.0]}

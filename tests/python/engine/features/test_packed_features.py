@@ -26,7 +26,7 @@ ROWS = 48
 WORDS = ["a", "b"]
 # Sorting by name changes the data's order; two dtypes, with a categorical column in between.
 NUMBERS = {"x2": 1, "x10": 1, "x1": 1, "n1": 1, "y y": 1, "m": 2}
-# Functions of the same form with different numbers.
+# What is subtracted, and by what the rest is divided.
 SCALED = {"z1": (0.5, 2.0), "z2": (-1.0, 3.0), "z3": (0.25, 2.0)}
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.05}}
 FTRL = {"kind": "named", "name": "ftrl", "settings": {"learning_rate": 0.05}}
@@ -71,8 +71,9 @@ def model(model_dir: Path) -> Any:
         {"kind": "numeric", "key": key, "shape": [width]} for key, width in NUMBERS.items()
     ]
     numbers += [
-        {"kind": "numeric", "key": key, "normalizer_fn": scaling(*how)}
-        for key, how in SCALED.items()
+        {"kind": "numeric", "key": "z1", "center": [0.5], "scale": [2.0]},
+        {"kind": "numeric", "key": "z2", "center": [-1.0], "scale": [3.0]},
+        {"kind": "numeric", "key": "z3", "normalizer_fn": scaling(*SCALED["z3"])},
     ]
     word = {
         "kind": "categorical_with_vocabulary_list",
@@ -213,7 +214,7 @@ def operations_of_a_step(
         {"kind": "numeric", "key": name, "shape": [width]} for name, width in columns.items()
     ]
     for index, key in enumerate(keys if scaled else []):
-        key["normalizer_fn"] = scaling(index, index + 1)
+        key |= {"center": [index], "scale": [index + 1]}
     fields: dict[str, Any] = {"feature_columns": keys, "optimizer": SGD}
     if kind == "dnn_regressor":
         fields["hidden_units"] = [4]
@@ -244,29 +245,12 @@ def test_more_numeric_columns_add_no_operations(tensorflow: Any, tmp_path: Path)
     assert narrow <= wide + 1
 
 
-def test_functions_of_one_form_cost_twenty_columns_what_they_cost_one(
+def test_centers_and_scales_cost_twenty_columns_what_they_cost_one(
     tensorflow: Any, tmp_path: Path
 ) -> None:
     wide = operations_of_a_step(tensorflow, "dnn_regressor", WIDE, tmp_path / "w", scaled=True)
     narrow = operations_of_a_step(tensorflow, "dnn_regressor", NARROW, tmp_path / "n", scaled=True)
     assert narrow <= wide + 1
-
-
-def test_only_elementwise_functions_apply_to_packed_columns(tensorflow: Any) -> None:
-    tf = tensorflow
-    form = engine.features.normalizers.recognize
-    assert form(lambda x: x - tf.reduce_mean(x), (1,)) is None
-    assert form(lambda x: tf.matmul(x, [[2.0]]), (1,)) is None
-    assert form(lambda x: x * tf.constant([1.0, 2.0]), (2,)) is None
-    assert form(lambda x: tf.cast(x > 0, tf.int32), (1,)) is None
-    assert form(lambda x: tf.random.normal(tf.shape(x)), (1,)) is None
-    assert form(lambda x: x.no_such_method(), (1,)) is None
-    same = [form(lambda x, by=by: tf.math.log(x + by) / 2, (1,)) for by in (1.0, 3.0)]
-    assert same[0].structure == same[1].structure != form(lambda x: tf.math.log(x + 1), (1,))
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        values = tf.constant([[1.0, 2.0, 3.0]])
-        found = session.run(engine.features.normalizers.apply(values, same, [2, 1]))
-    np.testing.assert_allclose(found, np.log([[2, 3, 6]]) / 2, rtol=1e-6)
 
 
 def test_twenty_columns_cost_a_linear_model_what_their_variables_cost(

@@ -339,6 +339,14 @@ def test_words_are_looked_up_once():
     assert "LookupTableFindV2" in types(simplified(result))
 
 
+def test_looking_words_up_adds_nothing_to_the_graph_that_is_being_built():
+    result = built(looked_up)
+    with result.graph.as_default():
+        simplified_with_kept(result, vocabularies=vocabularies_of(result.graph))
+    initializers = result.graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS)
+    assert [each.type for each in initializers] == ["LookupTableImportV2"]
+
+
 def test_strings_are_hashed_once_each(monkeypatch: pytest.MonkeyPatch):
     sizes: list[int] = []
     compute = one_operation.compute

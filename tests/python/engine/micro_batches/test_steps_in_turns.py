@@ -13,7 +13,7 @@ from support.checkpoints import assert_alike
 
 from tfdistribute.engine import model_graphs, model_parts
 from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
-from tfdistribute.engine.model_parts import gradients
+from tfdistribute.engine.step import place_gradients
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -38,7 +38,7 @@ class Trained:
         self.calls = 0
         with tf.Graph().as_default() as graph, model_graphs.layer_seeds(3):
             v1.set_random_seed(3)
-            gradients.install()
+            place_gradients.install()
             spec = self._spec(function, SplitOptions(parts, **options), rows)
             self.graph = graph
             with v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})) as session:

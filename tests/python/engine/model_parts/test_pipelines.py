@@ -14,7 +14,7 @@ from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.engine import model_parts as parts
-from tfdistribute.engine.model_parts import gradients
+from tfdistribute.engine.step import place_gradients
 from tfdistribute.errors import ModelError, StrategyError
 
 v1 = tf.compat.v1
@@ -34,7 +34,7 @@ class Built:
         self.calls = 0
         with tf.Graph().as_default() as graph, engine.model_graphs.layer_seeds(3):
             v1.set_random_seed(3)
-            gradients.install()
+            place_gradients.install()
             strategy = parts.adopt(tf.distribute.OneDeviceStrategy("/device:CPU:0"), rows)
             with strategy.scope():
                 strategy.extended.call_for_each_replica(

@@ -11,7 +11,7 @@ from support.inputs import in_memory
 from support.models import line
 
 from tfdistribute.descriptions import read
-from tfdistribute.engine.passes.kept import _MOST
+from tfdistribute.engine.inference.graph_cache import _MOST
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train

@@ -13,7 +13,7 @@ import pytest
 from support.table_inputs import refusal, written
 
 from tfdistribute.errors import InputError
-from tfdistribute.inputs import Arrow, Csv, FixedLength, Input, Parquet, TFRecord
+from tfdistribute.inputs import Arrow, Csv, Input, Parquet, TFRecord
 from tfdistribute.inputs.files.files import File, file_at
 from tfdistribute.inputs.tables import csv_records
 
@@ -21,7 +21,6 @@ INPUTS: dict[str, Callable[[str], Input]] = {
     "csv": lambda path: Csv((path,)),
     "parquet": lambda path: Parquet((path,)),
     "arrow": lambda path: Arrow((path,)),
-    "fixed_length": lambda path: FixedLength((path,), columns={"x": "float32"}),
     "tfrecord": lambda path: TFRecord((path,), columns={"x": "float32"}),
 }
 
@@ -45,7 +44,7 @@ def test_pipes_and_devices_are_refused_at_once(input_of: Callable[[str], Input],
 
 def test_a_pipe_in_place_of_an_index_is_refused_at_once(tmp_path: Path):
     os.mkfifo(tmp_path / "index.json")
-    assert "is a pipe" in refusal(FixedLength((str(tmp_path),))).problem
+    assert "is a pipe" in refusal(TFRecord((str(tmp_path),))).problem
 
 
 @pytest.mark.parametrize("scheme", ["http", "s3", "zzz"])

@@ -13,7 +13,8 @@ import pytest
 _PASSES = """
 import json, sys
 from tfdistribute import engine
-from tfdistribute.inputs import FixedLength
+from tfdistribute.inputs import Arrow
+import numpy as np, os, pyarrow, pyarrow.ipc
 
 tf = engine.tf
 WIDTH, MEGABYTE = 1024, 2**20
@@ -23,10 +24,13 @@ def peak():
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 def read_all(megabytes):
-    path = f"{sys.argv[0]}.bin"
-    with open(path, "wb") as file:
-        file.truncate(megabytes * MEGABYTE)  # Holes: the disk need not have them.
-    source = FixedLength((path,), columns={"x": f"float32[{WIDTH}]"}, batch_size=128)
+    path = f"{sys.argv[0]}.arrow"
+    zeros = np.zeros(MEGABYTE // 4, np.float32)
+    batch = pyarrow.record_batch([pyarrow.FixedSizeListArray.from_arrays(zeros, WIDTH)], ["x"])
+    with pyarrow.ipc.new_file(path, batch.schema) as file:
+        for _ in range(megabytes):
+            file.write_batch(batch)
+    source = Arrow((path,), batch_size=128)
     with tf.Graph().as_default():
         dataset = source.input_fn("train", 1)()
         iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
@@ -39,6 +43,7 @@ def read_all(megabytes):
                     read += session.run(rows)
             except tf.errors.OutOfRangeError:
                 assert read * 4 * WIDTH == megabytes * MEGABYTE
+    os.remove(path)
     return peak()
 
 print(json.dumps([read_all(megabytes) for megabytes in (4, 200, 800)]))

@@ -57,7 +57,11 @@ def test_numbers_are_read_where_r_keeps_them(monkeypatch):
 def test_what_cannot_be_read_in_place_is_copied(monkeypatch, r):
     monkeypatch.setattr(r_memory, "_r", lambda: r)
     assert r_memory.numbers_at("0x2a", None) is None
-    column = Column("x", "float", lambda: {"address": "0x2a", "array": lambda: np.full(5, 7.0)})
+    column = Column(
+        "x",
+        "float",
+        lambda: {"address": "0x2a", "array": {"call": lambda: {"value": np.full(5, 7.0)}}},
+    )
     assert pack([column]).gather(np.array([[4]]))[0].tolist() == [[[7.0]]]
 
 

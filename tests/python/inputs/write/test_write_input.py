@@ -12,7 +12,7 @@ import pytest
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError
-from tfdistribute.inputs import FixedLength, Input, TFRecord, write_input
+from tfdistribute.inputs import Arrow, Input, TFRecord, write_input
 from tfdistribute.inputs.write import disk_cache
 
 ROWS = 50
@@ -61,13 +61,13 @@ def everything(source: Input) -> tuple[dict[str, Any], Any]:
     return features, np.concatenate([label for _, label in found])
 
 
-@pytest.mark.parametrize("format", ["fixed_length", "tfrecord"])
+@pytest.mark.parametrize("format", ["arrow", "tfrecord"])
 def test_files_functions_and_generators_are_written_in_their_order(
     format: str,  # noqa: A002
     tmp_path: Path,
     tensorflow: Any,
 ):
-    reader: Any = FixedLength if format == "fixed_length" else TFRecord
+    reader: Any = Arrow if format == "arrow" else TFRecord
     sources = {"csv": csv(tmp_path), "generator": generator(), "dataset": dataset(tensorflow)}
     for name, source in sources.items():
         index = write_input(source, format, str(tmp_path / name), 3)
@@ -92,7 +92,7 @@ def test_writing_from_files_continues_after_an_interruption(
     replace, finished = os.replace, [0]
 
     def failing(here: str, there: str) -> None:
-        if there.endswith(".bin"):
+        if there.endswith(".arrow"):
             finished[0] += 1
             if finished[0] == 3:
                 raise OSError("full")
@@ -100,17 +100,17 @@ def test_writing_from_files_continues_after_an_interruption(
 
     monkeypatch.setattr(os, "replace", failing)
     with pytest.raises(ArgumentError, match="cannot be written: full"):
-        write_input(source, "fixed_length", str(directory), 4)
+        write_input(source, "arrow", str(directory), 4)
     with pytest.raises(InputError, match="are not finished"):
-        FixedLength((str(directory),)).facts()
-    kept = directory / "part-00000-of-00004.bin"
+        Arrow((str(directory),)).facts()
+    kept = directory / "part-00000-of-00004.arrow"
     before = kept.stat()
     monkeypatch.undo()
-    write_input(source, "fixed_length", str(directory), 4)
+    write_input(source, "arrow", str(directory), 4)
     assert kept.stat().st_mtime_ns == before.st_mtime_ns
     assert sorted(path.name for path in directory.iterdir())[0] == "index.json"
     assert len(list(directory.iterdir())) == 5
-    read_again = FixedLength((str(directory),), response="y", batch_size=10)
+    read_again = Arrow((str(directory),), response="y", batch_size=10)
     assert everything(read_again)[0]["n"].tolist() == list(range(ROWS))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.job_fakes import open_files
 from support.remote_hosts import mark, marked, remote_place, soon
 
 from tfdistribute.launch.places import agent, probe
@@ -162,8 +163,7 @@ def test_only_named_variables_travel_and_those_of_the_login_stay(
 def test_the_agent_and_the_guard_have_no_sockets(tmp_path: Path):
     with remote_place(tmp_path) as place:
         for pid in (place.hello["pid"], place.pid_of_connection):
-            files = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
-            assert [file for file in files if file.startswith("socket:")] == []
+            assert [file for file in open_files(pid) if file.startswith("socket:")] == []
 
 
 def test_events_arrive_whole_although_their_file_is_replaced_when_it_has_grown(tmp_path: Path):

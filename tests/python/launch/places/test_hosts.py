@@ -74,11 +74,21 @@ def kill_connection(job: dict[str, Any], mark: Path) -> None:
     os.killpg(fake, signal.SIGKILL)
 
 
-def kill_agents(job: dict[str, Any], mark: Path) -> None:
+def agents_and_guards(mark: Path) -> list[int]:
     # The shells that stand for ssh name the same command.
     command = f"{sys.executable} -I -S -c import sys;i=sys.stdin.buffer"
-    agents = [pid for pid, line in marked(mark).items() if line.startswith(command)]
-    assert len(agents) == 4
+    found = [pid for pid, line in marked(mark).items() if line.startswith(command)]
+    assert len(found) == 4
+    return found
+
+
+def kill_agents_and_guards(job: dict[str, Any], mark: Path) -> None:
+    for pid in agents_and_guards(mark):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_agents(job: dict[str, Any], mark: Path) -> None:
+    agents = agents_and_guards(mark)
     for pid in agents:
         # The agent is the guard's child.
         if int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) in agents:
@@ -112,13 +122,16 @@ def test_tasks_of_two_hosts_train_with_the_files_and_variables_that_were_sent(ma
         (kill_task, "was ended by SIGKILL"),
         (kill_connection, "was lost with its host node-b: the connection to it ended"),
         (kill_agents, "was lost with its host"),
+        (kill_agents_and_guards, "was lost with its host"),
     ],
 )
 def test_lost_tasks_start_again_whatever_was_killed(
     mark: Path, kill: Callable[[dict[str, Any], Path], None], words: str
 ):
     acts = {"worker-0@0": (("child", True), *LONG), "chief-0@0": LONG}
-    with running(job_on_hosts(mark, acts), mark) as job:
+    # Nothing is waited for until the lease ends.
+    cluster = {"lease_s": 5 if kill is kill_connection else 60}
+    with running(job_on_hosts(mark, acts, cluster=cluster), mark) as job:
         state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
         kill(job, mark)
         state = result(job, 40)
@@ -159,8 +172,9 @@ def test_a_full_disk_for_temporary_files_is_named_with_its_host_and_folder(mark:
         with running(job_on_hosts(mark, acts, cluster=cluster), mark) as job:
             state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
             disk.fill()
-            state = state_when(job, lambda state: any("is full" in each for each in state["notes"]))
-            (note,) = [each for each in state["notes"] if "on node-b is full" in each]
+            full = "on node-b is full"
+            state = state_when(job, lambda state: any(full in each for each in state["notes"]))
+            (note,) = [each for each in state["notes"] if full in each]
             assert note.startswith(f'worker 0: The disk with "{disk.path}/tfdistribute-job-')
             assert note.endswith("what tasks there report is lost. Free space there.")
             disk.empty()

@@ -18,7 +18,7 @@ from support.platform_jobs import as_handle, kubernetes, platform_job
 
 from tfdistribute import errors
 from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.errors import BackendError, ClusterError, ModelError
+from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import submitted
@@ -52,6 +52,12 @@ def objects(tmp_path: Path, verb: str = "train", **fields: Any) -> list[dict[str
         tmp_path, cluster, verb, model_dir="/models/cars" if cluster.volumes else "gs://b/m"
     )
     return job_objects(cluster, job, pack(job.directory))
+
+
+def test_a_command_with_a_line_break_is_not_written_to_a_manifest(tmp_path: Path):
+    job = platform_job(tmp_path, kubernetes(), command=["Rscript", "-e", "a\nb"])
+    with pytest.raises(ArgumentError, match="`command` must be text without line breaks"):
+        job_objects(kubernetes(), job, pack(job.directory))
 
 
 def pod(server: KubernetesServer, job: Job, role: str, index: int, **status: Any) -> None:

@@ -95,6 +95,10 @@ def has_ended(pid: int) -> bool:
     return soon(lambda: processes.start_time(pid) is None)
 
 
+def is_lost(pid: int) -> bool:
+    return processes.start_time(pid) is None or processes.activity(pid).is_suspended
+
+
 def test_the_next_job_gets_the_processes_that_were_prepared_after_the_last(
     tmp_path: Path, own_temporary_directory: Path
 ):
@@ -114,17 +118,19 @@ def test_the_processes_of_the_first_job_start_before_it_is_written(tmp_path: Pat
     assert result(handle)["state"] == "done"
 
 
-def test_a_process_that_was_killed_while_idle_is_replaced(tmp_path: Path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_process_that_was_killed_or_suspended_while_idle_is_replaced(tmp_path: Path, number: int):
     (tmp_path / "go").touch()
     job = described(tmp_path, waits(tmp_path))
     run(job)
-    killed, kept = idle()
-    os.kill(killed, signal.SIGKILL)
-    assert has_ended(killed)
+    lost, kept = idle()
+    os.kill(lost, number)
+    assert soon(lambda: is_lost(lost))
     (tmp_path / "go").unlink()
     found = pids_of_next(job)
-    assert killed not in found
+    assert lost not in found
     assert kept in found
+    assert has_ended(lost)
 
 
 def test_a_supervisor_that_was_killed_while_idle_is_replaced(tmp_path: Path):
@@ -135,6 +141,22 @@ def test_a_supervisor_that_was_killed_while_idle_is_replaced(tmp_path: Path):
     waiting.process.kill()
     assert all(has_ended(pid) for pid in prepared)
     run(job)
+
+
+def test_a_supervisor_that_was_suspended_while_idle_is_ended_and_replaced(
+    tmp_path: Path, own_temporary_directory: Path
+):
+    job = described(tmp_path, {})
+    run(job)
+    prepared = idle()
+    (waiting,) = session._waiting.values()
+    waiting.process.send_signal(signal.SIGSTOP)
+    assert soon(lambda: is_lost(waiting.process.pid))
+    handle = start(job)
+    assert waiting.process.returncode == -signal.SIGKILL
+    assert all(has_ended(pid) for pid in prepared)
+    assert result(handle)["state"] == "done"
+    assert list(own_temporary_directory.iterdir()) == []
 
 
 def test_a_supervisor_that_is_killed_while_its_job_is_written_is_replaced(tmp_path: Path):

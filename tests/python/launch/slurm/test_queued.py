@@ -13,7 +13,7 @@ from support.fake_slurm import FakeSlurm
 from support.slurm_jobs import submit
 
 from tfdistribute.cluster.slurm import SlurmCluster
-from tfdistribute.errors import BackendError, ClusterError, ModelDirectoryError
+from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.places import srun
@@ -190,6 +190,16 @@ def test_the_script_quotes_what_sbatch_would_split():
     assert "#SBATCH --job-name=tfdistribute-a-b" in script
     assert script[-2] == "module load R"
     assert script[-1].endswith("'/a b/.jobs/x'")
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028"])
+def test_no_path_begins_a_line_of_the_script(place: int, end: str):
+    paths = ["/jobs/x", "/model/logs", "/home"]
+    paths[place] += f"{end}touch PWNED{end}#"
+    with pytest.raises(ArgumentError, match="line breaks") as caught:
+        job_script(SlurmCluster(nodes=1, workers=1), *paths, "name")
+    assert caught.value.argument == ("model_dir", "model_dir", "working_directory")[place]
 
 
 @pytest.mark.parametrize(

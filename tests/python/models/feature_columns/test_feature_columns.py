@@ -224,3 +224,13 @@ def test_unknown_initializers_and_settings_are_named(tensorflow: Any) -> None:
         strange.build()
     with pytest.raises(ArgumentError, match="`initializer` must be a function"):
         read(Initializer, {"kind": "function", "function": 3}).build()
+
+
+def test_ignored_and_refused_labels_are_the_same_model():
+    listed = {"kind": "categorical_with_vocabulary_list", "key": "w", "vocabulary_list": ["a"]}
+    refuses, ignores = column(listed), column({**listed, "default_value": -1})
+    assert refuses.structure() == ignores.structure()
+    assert ignores.requirements()[0].accepted is None
+    found = refuses.requirements()[0].accepted
+    assert found is not None
+    assert set(found.values) == {"a", ""}

@@ -186,7 +186,7 @@ def test_a_broken_newest_checkpoint_in_a_bucket_is_set_aside(bucket: Store) -> N
     train(model, SETTINGS, hooks.source(), steps=20)
     bucket.path("broken/model.ckpt-20.data-00000-of-00001").write_bytes(b"short")
     with pytest.warns(
-        UserWarning, match=r"model.ckpt-20 .* is broken: evaluate uses model.ckpt-10"
+        UserWarning, match=r"model.ckpt-20 .* is broken: evaluate\(\) uses model.ckpt-10"
     ):
         assert evaluate(model, SETTINGS, hooks.source(1))["global_step"] == 10
     with pytest.warns(UserWarning, match="continues from model.ckpt-10"):

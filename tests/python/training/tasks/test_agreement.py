@@ -51,14 +51,16 @@ def agreement_of(peers: Peers, start_timeout_s: float = 5.0) -> Agreement:
 
 def facts_of(peers: Peers, **known: Any) -> TaskFacts:
     host = {"a:1": "host-a", "b:1": "host-b"}.get(peers.member.address, "host-c")
-    common = {"strategy": "multi_worker", "step": 0, "last_step": 100, "model_dir": "/shared/model"}
+    common = {"step": 0, "last_step": 100, "model_dir": "/shared/model"}
     return dataclasses.replace(peers.facts(**{**common, **known}), host=host)
 
 
-def conclude(peers: Peers, **known: Any) -> TfdistributeError | None:
+def conclude(
+    peers: Peers, work: dict[str, Any] | None = None, **known: Any
+) -> TfdistributeError | None:
     """Agree as one task; return its error."""
     own = agreement_of(peers)
-    own.announce(facts_of(peers, **known))
+    own.announce(facts_of(peers, **known), work)
     try:
         own.conclude(SHAPES)
     except TfdistributeError as error:
@@ -170,6 +172,20 @@ def test_every_task_gets_the_same_error_for_a_difference(servers: FakeServers) -
         assert "do not agree on the last step" in each.problem
         assert each.argument == "max_steps"
         assert not each.is_transient
+
+
+def test_every_task_gets_the_field_in_which_two_descriptions_differ(servers: FakeServers) -> None:
+    chief, one, two = everyone(servers)
+    same = {"object$optimizer$settings$learning_rate": 0.01, "input$values": "checksum 1"}
+    other = {**same, "object$optimizer$settings$learning_rate": 0.02}
+    found = at_once(
+        lambda: conclude(chief, same), lambda: conclude(one, same), lambda: conclude(two, other)
+    )
+    for each in found:
+        assert isinstance(each, ClusterError), found
+        assert each.argument == "learning_rate"
+        assert "worker 1 (on host-c)" in each.problem
+        assert "0.01 and 0.02" in each.problem or "0.02 and 0.01" in each.problem
 
 
 def test_two_processes_that_are_the_same_task_are_named(servers: FakeServers) -> None:

@@ -52,6 +52,21 @@ def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host
         assert "no sign of life" in found or "no longer answers" in found
 
 
+def test_a_worker_that_is_killed_between_two_sums_is_named(
+    tmp_path: Path, hosts: list[Host]
+) -> None:
+    with job(tmp_path, options(), hosts=hosts) as running:
+        # The chief begins to wait when the worker is gone: TensorFlow waits for it to be back.
+        running.start_all(TEST_STEP_S="0.5")
+        running.await_event("worker-0", "step", step=2)
+        running.kill("worker-0")
+        assert running.wait("chief-0", timeout_s=SOON_S) == {"chief-0": 1}
+        found = problem(running, "chief-0", "lost_peer")
+        address = running.cluster["worker"][0]
+        assert f"chief 0 lost worker 0 ({address}) after step" in found
+        assert found.endswith("it no longer answers.")
+
+
 def test_a_directory_that_is_not_shared_is_named_by_both_tasks(
     tmp_path: Path, hosts: list[Host]
 ) -> None:

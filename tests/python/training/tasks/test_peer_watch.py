@@ -14,7 +14,7 @@ from support.fake_peers import FakeServers, fake_servers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TrainingError
-from tfdistribute.training.tasks import peer_watch
+from tfdistribute.training.tasks import peer_watch, peers
 from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.tasks.peers import FACTS, Peers
@@ -67,6 +67,52 @@ def test_a_frozen_task_is_named(servers: FakeServers, tmp_path: Path) -> None:
     assert watch.verdict.value == "worker 0 (b:1)"
 
 
+def test_a_task_whose_host_refuses_connections_is_named_at_once(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    for last_step, is_lost in ((8, False), (9, True), (None, True)):
+        watch = watch_of(servers.peers(CHIEF), tmp_path, last_step=last_step)
+        watch.after_step(7)
+        servers.away.clear()
+        assert not watch.is_lost()
+        servers.away.add("b:1")
+        assert not watch.is_lost()
+        # In its last step, a task may be the last one there.
+        assert watch.is_lost() == is_lost
+    assert str(watch.verdict).startswith(
+        "chief 0 lost worker 0 (b:1) after step 7: it no longer answers."
+    )
+
+
+def test_a_task_that_ends_while_it_is_asked_is_not_waited_for(
+    servers: FakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "_LOOK_S", 0.01)
+    errors = iter([None])
+    refused = ConnectionRefusedError()
+    monkeypatch.setattr(peers, "connection_error", lambda address: next(errors, refused))
+    # Its connection is accepted, and then nothing answers.
+    servers.frozen.add("b:1")
+    servers.answer_s = 3
+    asked = servers.peers(CHIEF)
+    assert asked.unanswering(CHIEF.needed) == [(Task("worker"), "b:1")]
+    assert asked.has_ended(Task("worker"))
+
+
+def test_a_chief_that_has_ended_as_it_should_is_not_lost(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    file = ProgressFile(str(tmp_path), CHIEF)
+    watch = watch_of(servers.peers(WORKER), tmp_path)
+    watch.after_step(7)
+    servers.away.add("a:1")
+    record = file.start(0)
+    file.finish(record, 8)
+    assert not any(watch.is_lost() for _ in range(5))
+    file.start(8)
+    assert watch.is_lost()
+
+
 def test_a_server_that_freezes_during_the_last_checkpoint_is_named(
     servers: FakeServers, tmp_path: Path
 ) -> None:
@@ -97,13 +143,13 @@ def test_a_chief_whose_model_dir_another_job_has_taken_ends(
 def test_a_suspended_task_does_not_accuse_the_others(
     servers: FakeServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peers = servers.peers(CHIEF)
-    assert peers.silent(CHIEF.needed) == {Task("worker"): 0}
+    asked = servers.peers(CHIEF)
+    assert asked.silent(CHIEF.needed) == {Task("worker"): 0}
     servers.frozen.add("b:1")
     now = time.monotonic() + 3600
     monkeypatch.setattr(time, "monotonic", lambda: now)
     # It was not asked for an hour; ten seconds are the most that one question may take.
-    assert peers.silent(CHIEF.needed)[Task("worker")] <= 10
+    assert asked.silent(CHIEF.needed)[Task("worker")] <= 10
 
 
 def test_every_task_learns_what_the_chief_has_found(servers: FakeServers, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
-"""Sums over the workers of a cluster, made in another way than TensorFlow makes them."""
+"""Exchange of gradients between workers: sockets, and memory that workers of one machine share."""
 
 from tfdistribute.engine.collectives.connections import BROKEN, BrokenExchangeError
-from tfdistribute.engine.collectives.worker_sums import WorkerSums
 
-__all__ = ["BROKEN", "BrokenExchangeError", "WorkerSums"]
+__all__ = ["BROKEN", "BrokenExchangeError"]

@@ -77,28 +77,29 @@ class Connections:
         """Ranks of the other workers."""
         return [peer for peer in range(len(self._names)) if peer != self._rank]
 
-    def exchange(self, descriptor: int, digest: bytes) -> dict[int, int]:
+    def exchange(self, descriptor: int | None, digest: bytes) -> dict[int, int | None]:
         """Connect to all other workers, and exchange file descriptors with them.
 
         Args:
-            descriptor: This worker's.
+            descriptor: This worker's; None if it has none.
             digest: What all workers must have in common.
 
         Returns:
-            The others' descriptors, by rank. The caller closes them.
+            The others' descriptors, by rank; None for a worker that has none. The caller closes them.
 
         Raises:
             BrokenExchangeError: another worker has ended or does not come.
             ClusterError: another worker has another digest.
         """
-        found: dict[int, int] = {}
+        found: dict[int, int | None] = {}
+        own = [] if descriptor is None else [descriptor]
         hello = _NUMBER.pack(self._rank) + digest
         try:
             for peer in range(self._rank):
                 connection = self._sockets[peer] = socket.socket(socket.AF_UNIX)
                 connection.settimeout(self._timeout_s)
                 connection.connect(_address(self._names[peer]))
-                socket.send_fds(connection, [hello], [descriptor])
+                socket.send_fds(connection, [hello], own)
             self._listener.socket.settimeout(self._timeout_s)
             while len(self._sockets) < len(self.peers):
                 connection = self._listener.socket.accept()[0]
@@ -107,7 +108,7 @@ class Connections:
                     connection.close()
                     continue
                 self._sockets[self._receive(connection, digest, found)] = connection
-                socket.send_fds(connection, [hello], [descriptor])
+                socket.send_fds(connection, [hello], own)
             for peer in range(self._rank):
                 self._receive(self._sockets[peer], digest, found)
         except OSError as error:
@@ -117,13 +118,17 @@ class Connections:
             connection.settimeout(None)
         return found
 
-    def _receive(self, connection: socket.socket, digest: bytes, found: dict[int, int]) -> int:
+    def _receive(
+        self, connection: socket.socket, digest: bytes, found: dict[int, int | None]
+    ) -> int:
         """Receive the rank of a worker, and its descriptor."""
-        text, descriptors, _, _ = socket.recv_fds(connection, _READ_BYTES, 1)
-        if len(text) < _NUMBER.size or not descriptors:
+        # No more than that: a first number may follow at once.
+        size = _NUMBER.size + len(digest)
+        text, descriptors, _, _ = socket.recv_fds(connection, size, 1)
+        if len(text) < _NUMBER.size:
             raise ConnectionResetError
         (peer,) = _NUMBER.unpack_from(text)
-        found[peer] = descriptors[0]
+        found[peer] = descriptors[0] if descriptors else None
         if text[_NUMBER.size :] != digest:
             raise ClusterError(
                 f"The workers of rank {self._rank} and {peer} sum different tensors in a step.",

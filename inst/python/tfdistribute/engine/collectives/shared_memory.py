@@ -65,6 +65,24 @@ class Layout:
         return -(-size // unit) * unit
 
 
+class NoSharedMemoryError(RuntimeError):
+    """Memory cannot be shared.
+
+    Args:
+        size: Bytes that each worker needs.
+        error: Why this worker cannot have them; None if another one cannot.
+    """
+
+    def __init__(self, size: int, error: OSError | None) -> None:
+        self.note = None
+        if error is not None:
+            self.note = (
+                f"The workers send their gradients as messages: {size:,} bytes of memory to share cannot be allocated "
+                f'({error.strerror}). "ulimit -a" shows the limits.'
+            )
+        super().__init__(self.note)
+
+
 class SharedSums:
     """Sums over the workers of one machine.
 
@@ -76,6 +94,7 @@ class SharedSums:
     Raises:
         BrokenExchangeError: another worker has ended or does not come.
         ClusterError: another worker has other layouts.
+        NoSharedMemoryError: this worker or another one cannot have the memory; all workers raise it.
     """
 
     def __init__(self, connections: Connections, rank: int, layouts: Sequence[Layout]) -> None:
@@ -83,21 +102,48 @@ class SharedSums:
         self._layouts = list(layouts)
         self._ranges = [layout.ranges for layout in layouts]
         self._size = max(1, 2 * sum(layout.size_bytes for layout in layouts))
-        digest = hashlib.sha256(repr(self._layouts).encode()).digest()
-        with contextlib.ExitStack() as opened:
-            own = _memory(self._size)
-            opened.callback(os.close, own)
-            others = connections.exchange(own, digest)
-            for descriptor in others.values():
-                opened.callback(os.close, descriptor)
-            parts = {rank: self._mapped(own, mmap.PROT_READ | mmap.PROT_WRITE)}
-            parts |= {peer: self._mapped(each, mmap.PROT_READ) for peer, each in others.items()}
-        self._own = parts[rank]
-        self._parts = [part for _, part in sorted(parts.items())]
-        self._totals = [_private(layout) for layout in layouts]
         # How often each sum was written and read, and how often each of the others has written it.
         self._written, self._read = [0] * len(layouts), [0] * len(layouts)
-        self._heard = {peer: [0] * len(layouts) for peer in others}
+        self._heard = {peer: [0] * len(layouts) for peer in connections.peers}
+        error = self._share(rank)
+        # Either all workers sum in shared memory, or none does.
+        if not self._agree(error is None):
+            raise NoSharedMemoryError(self._size, error) from error
+
+    def _share(self, rank: int) -> OSError | None:
+        """Share memory with the other workers; return why this worker cannot."""
+        own, error = None, None
+        digest = hashlib.sha256(repr(self._layouts).encode()).digest()
+        with contextlib.ExitStack() as opened:
+            try:
+                own = _memory(self._size, opened)
+            except OSError as refused:
+                error = refused
+            found = self._connections.exchange(own, digest)
+            others = {peer: each for peer, each in found.items() if each is not None}
+            for descriptor in others.values():
+                opened.callback(os.close, descriptor)
+            if own is None or len(others) < len(found):
+                return error
+            try:
+                parts = {rank: self._mapped(own, mmap.PROT_READ | mmap.PROT_WRITE)}
+                parts |= {peer: self._mapped(each, mmap.PROT_READ) for peer, each in others.items()}
+                self._totals = [_private(layout) for layout in self._layouts]
+            except OSError as refused:
+                return refused
+        self._own = parts[rank]
+        self._parts = [part for _, part in sorted(parts.items())]
+        return None
+
+    def _agree(self, can_share: bool) -> bool:
+        """Return whether all workers can share memory."""
+        self._connections.tell(int(can_share))
+        for peer, heard in self._heard.items():
+            answer, *written = self._connections.hear(peer)
+            can_share &= bool(answer)
+            for number in written:
+                heard[number] += 1
+        return can_share
 
     def write(self, number: int, arrays: Iterable[Any]) -> None:
         """Write this worker's part of a sum, and tell the others."""
@@ -141,9 +187,10 @@ class SharedSums:
         return found
 
 
-def _memory(size: int) -> int:
-    """Make memory without a name; return its descriptor."""
+def _memory(size: int, opened: contextlib.ExitStack) -> int:
+    """Make memory without a name; return its descriptor, which is closed with the stack."""
     descriptor = os.memfd_create("tfdistribute")
+    opened.callback(os.close, descriptor)
     os.ftruncate(descriptor, size)
     return descriptor
 

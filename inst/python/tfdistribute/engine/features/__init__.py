@@ -9,10 +9,12 @@ from tfdistribute.engine.features.packed_features import (
     pack,
     slice_columns,
 )
+from tfdistribute.engine.features.standardizer import Standardizer
 
 __all__ = [
     "ColumnSlice",
     "PackedFeatures",
+    "Standardizer",
     "describe_column",
     "join_numeric_columns",
     "named_matrix",

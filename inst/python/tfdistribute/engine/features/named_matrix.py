@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import patches
+
 
 def named_matrix(features: Mapping[str, Any]) -> Any:
     """Combine the features of a batch into one tensor that also answers by name.
@@ -34,7 +36,7 @@ def named_matrix(features: Mapping[str, Any]) -> Any:
     matrix = _joined(tensors)
     if matrix is None:
         return None
-    matrix.__class__ = _class(type(matrix))
+    patches.put("named_matrix", matrix, "__class__", _class(type(matrix)))
     matrix.columns = dict(features)
     return matrix
 

@@ -16,8 +16,8 @@ from tensorflow.python.feature_column import feature_column_v2
 from tensorflow.python.ops import variable_scope
 from tensorflow_estimator.python.estimator.canned import linear
 
-from tfdistribute.engine.features.normalizers import Normalizer, apply, recognize
 from tfdistribute.engine.features.packed_features import Features
+from tfdistribute.engine.features.standardizer import Standardizer, join_standardizers
 
 # As Any: type checkers do not know its private parts.
 columns_lib: Any = feature_column_v2
@@ -25,8 +25,8 @@ columns_lib: Any = feature_column_v2
 
 class _Members(NamedTuple):
     members: tuple[Any, ...]
-    # One for each member; empty if the members have no normalizer functions.
-    normalizers: tuple[Normalizer, ...]
+    # None if the members have no centers and scales.
+    standardizer: Standardizer | None
 
 
 class JointNumericColumn(columns_lib.DenseColumn, _Members):
@@ -69,8 +69,7 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
         """Return the matrix of the members if the features have one, else concatenate the members."""
         if self.key in transformation_cache._features:
             whole = transformation_cache.get(self.key, state_manager)
-            widths = [_size(member) for member in self.members]
-            return apply(whole, self.normalizers, widths) if self.normalizers else whole
+            return self.standardizer(whole) if self.standardizer else whole
         values: list[Any] = []
         for member in self.members:
             value = member.get_dense_tensor(transformation_cache, state_manager)
@@ -100,17 +99,18 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
 
 
 def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
-    """Join adjacent numeric columns with no normalizers or normalizers of one structure; sort all columns by name."""
+    """Join adjacent numeric columns, those with centers and scales separately; sort all columns by name."""
     ordered = sorted(columns, key=lambda column: column.name)
-    joined: list[Any] = []
-    normalizers = [_normalizer(column) for column in ordered]
-    for form, run in groupby(zip(ordered, normalizers, strict=True), lambda pair: _form(*pair)):
-        members, found = zip(*run, strict=True)
+    columns_of_layer: list[Any] = []
+    for form, run in groupby(ordered, _form):
+        members = tuple(run)
         if form is None or len(members) == 1:
-            joined += members
+            columns_of_layer += members
         else:
-            joined.append(JointNumericColumn(members, tuple(each for each in found if each)))
-    return joined
+            functions = [each.normalizer_fn for each in members if each.normalizer_fn]
+            joint = join_standardizers(functions) if functions else None
+            columns_of_layer.append(JointNumericColumn(members, joint))
+    return columns_of_layer
 
 
 def add_joint_columns(
@@ -124,8 +124,8 @@ def add_joint_columns(
     found = {
         key: features.as_matrix(
             [names[member.key] for member in each.members],
-            # Normalizers get numbers of the data's own type.
-            only_float32=bool(each.normalizers),
+            # Standardizers get numbers of the data's own type.
+            only_float32=each.standardizer is not None,
         )
         for key, each in wanted.items()
     }
@@ -170,18 +170,12 @@ def _scope(member: Any) -> Any:
     return scope
 
 
-def _normalizer(column: Any) -> Normalizer | None:
-    function = getattr(column, "normalizer_fn", None)
-    return None if function is None else recognize(function, column.shape)
-
-
-def _form(column: Any, normalizer: Normalizer | None) -> bytes | None:
-    """Return what neighbouring columns must have in common to be joined; None for columns that cannot be joined."""
+def _form(column: Any) -> type | None:
+    """Return what neighboring columns must have in common to be joined; None for columns that cannot be joined."""
     if not isinstance(column, columns_lib.NumericColumn):
         return None
-    if column.normalizer_fn is None:
-        return b""
-    return None if normalizer is None else normalizer.structure
+    form = type(column.normalizer_fn)
+    return form if form in (type(None), Standardizer) else None
 
 
 def _size(member: Any) -> int:

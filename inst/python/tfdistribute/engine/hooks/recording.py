@@ -53,17 +53,13 @@ class ReportBatches(tf.estimator.SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Report the batch."""
         del run_context, run_values
-        self._add(1)
+        self.note_batch()
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        """Return no steps: skipped batches are reported afterwards."""
-        del loss
-        return StepRequirements(note_skipped_steps=lambda step, losses: self._add(len(losses)))
-
-    def _add(self, batches: int) -> None:
+    def note_batch(self) -> None:
+        """Report a batch that no session hook has seen."""
         if self._requested():
             raise KeyboardInterrupt
-        self._batches += batches
+        self._batches += 1
         self._report(self._batches)
 
 

@@ -13,7 +13,6 @@ from tfdistribute.engine.keras import (
 )
 from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_fn
 from tfdistribute.engine.keras.parts import KerasParts
-from tfdistribute.engine.repairs import all_reduce
 
 __all__ = [
     "KerasParts",
@@ -46,8 +45,6 @@ def describe(model: Any) -> KerasFacts:
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
     """Make the Estimator of a model of Keras 2 or Keras 3; see the functions of the same name."""
-    # Synchronised batch normalisation sums over replicas.
-    all_reduce.install()
     library = keras3_estimator if parts.known.is_keras_3 else estimator
     return library.make_estimator(parts, config)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import patches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras.models import KerasFacts
 from tfdistribute.engine.keras.parts import (
@@ -157,30 +158,16 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
     # Otherwise layers would check the phase at every step, in branches where replicas cannot make merge calls.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
-    with layer_seeds(seed or 1), objects, _complete_configurations():
+    complete = patches.patched("layer_configurations", _complete_configuration)
+    with layer_seeds(seed or 1), objects, complete:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
 
 
-@contextlib.contextmanager
-def _complete_configurations() -> Iterator[None]:
-    """Let clones of batch normalisation keep ``synchronized``, which Keras leaves out of a layer's configuration."""
-    layer = tf.keras.layers.BatchNormalization
-    original = layer.get_config
-
-    def get_config(self: Any) -> dict[str, Any]:
-        config = original(self)
-        # A subclass may not take the argument.
-        return (
-            {**config, "synchronized": True}
-            if type(self) is layer and self.synchronized
-            else config
-        )
-
-    layer.get_config = get_config
-    try:
-        yield
-    finally:
-        layer.get_config = original
+def _complete_configuration(get_config: Any, layer: Any) -> dict[str, Any]:
+    config = get_config(layer)
+    # A subclass may not take the argument.
+    is_own = type(layer) is tf.keras.layers.BatchNormalization and layer.synchronized
+    return {**config, "synchronized": True} if is_own else config
 
 
 @contextlib.contextmanager

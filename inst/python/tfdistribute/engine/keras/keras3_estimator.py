@@ -80,14 +80,15 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
 
 
 def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
-    """Put trained weights into the model.
+    """Put trained weights into the model, and the state of the training into its optimizer.
 
     Args:
         known: The model, which changes.
         read: Returns the value of a variable of the checkpoint by its name.
     """
     model = known.model
-    start = _Values(model, FunctionalOptimizer(model.optimizer, model.trainable_variables))
+    optimizer = FunctionalOptimizer(model.optimizer, model.trainable_variables)
+    start = _Values(model, optimizer)
     sources = {id(each): each for each in model.weights}
     if start.averages is not None:
         # Keras ends a training with the averages.
@@ -96,6 +97,10 @@ def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
             for weight, average in zip(start.weights, start.averages, strict=True)
         )
     model.set_weights([read(start.names[id(sources[id(each)])]) for each in model.weights])
+    model.optimizer.build(model.trainable_variables)
+    for variable, own in zip(optimizer.state_of(model.optimizer), start.state, strict=True):
+        variable.assign(read(start.names[id(own)]))
+    model.optimizer.iterations.assign(read(tf.compat.v1.GraphKeys.GLOBAL_STEP))
     return model
 
 

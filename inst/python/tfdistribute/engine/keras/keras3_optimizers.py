@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import patches
 from tfdistribute.errors import ModelError
 
 
@@ -30,15 +31,20 @@ class FunctionalOptimizer:
 
     def __init__(self, optimizer: Any, variables: Sequence[Any]) -> None:
         self._optimizer = type(optimizer).from_config(optimizer.get_config())
-        self._optimizer.__class__ = _functional_class(type(optimizer))
+        functional = _functional_class(type(optimizer))
+        patches.put("functional_optimizers", self._optimizer, "__class__", functional)
         self._optimizer.build(list(variables))
         rate = self._optimizer._learning_rate
         # A schedule, or a function, is evaluated in the graph.
         self._rate = rate.numpy() if hasattr(rate, "numpy") else None
-        fixed = (self._optimizer._iterations, *((rate,) if self._rate is not None else ()))
-        self.state = [
-            each for each in self._optimizer.variables if all(each is not one for one in fixed)
-        ]
+        self.state = self.state_of(self._optimizer)
+
+    def state_of(self, optimizer: Any) -> list[Any]:
+        """Return the variables of ``state`` of an optimizer of the same class, which is built."""
+        fixed = [optimizer._iterations]
+        if self._rate is not None:
+            fixed.append(optimizer._learning_rate)
+        return [each for each in optimizer.variables if all(each is not one for one in fixed)]
 
     def apply(
         self, state: Sequence[Any], gradients: Sequence[Any], weights: Sequence[Any], step: Any

@@ -13,7 +13,7 @@ import tensorflow as tf
 from absl import logging
 from tensorflow.python.eager import context
 
-from tfdistribute.engine.keras2 import backend
+from tfdistribute.engine import patches
 from tfdistribute.engine.model_graphs import layer_seeds
 from tfdistribute.errors import ModelError, TfdistributeError
 
@@ -146,19 +146,13 @@ def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
     return receive
 
 
-@contextlib.contextmanager
-def _fresh_names() -> Iterator[None]:
+def _fresh_names() -> Any:
     """Restart Keras's numbering of unnamed layers inside the block.
 
     Keras numbers layers per process: a second call of a function would name a layer "dense_1" that the first call named
     "dense", and its variables would not be found in a checkpoint.
     """
-    counters, observed = backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES
-    backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES = weakref.WeakKeyDictionary(), set()
-    try:
-        yield
-    finally:
-        backend.PER_GRAPH_OBJECT_NAME_UIDS, backend.OBSERVED_NAMES = counters, observed
+    return patches.patched("keras_names", weakref.WeakKeyDictionary(), set())
 
 
 @contextlib.contextmanager

@@ -9,18 +9,19 @@ stay the same to the bit. Hashes of rows are computed, and their words looked up
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tfdistribute.engine.graph import copies, effects, walk
 from tfdistribute.engine.many_steps import row_checks as checks
-from tfdistribute.engine.many_steps import step_graph
 from tfdistribute.engine.many_steps.by_row import Rows
 from tfdistribute.engine.many_steps.step_facts import Facts
-from tfdistribute.engine.many_steps.step_graph import Given
 
-v1 = tf.compat.v1
+# Data type and shape of the tensors that a step is given, by name.
+Given = Mapping[str, tuple[Any, Sequence[int]]]
 
 # Operations that return the elements of their first input, in order, if the result has as many.
 _RESHAPING = frozenset({"Reshape", "ExpandDims", "Squeeze", "Sum", "Tile", "BroadcastTo"})
@@ -56,7 +57,7 @@ def simplified(
     kept: dict[str, Any] = {}
     for _ in range(_MOST_ROUNDS):
         now = {**given, **{name: _given(each, _rows_of(given)) for name, each in kept.items()}}
-        step = _Step(step_graph.imported(definition, now), now, rows, kept)
+        step = _Step(_imported(definition, now), now, rows, kept)
         made = step.remaining(definition, fetches)
         if made is None:
             break
@@ -64,8 +65,26 @@ def simplified(
         definition, kept = made, {**kept, **step.kept}
         if is_last:
             break
-    read = {name for node in definition.node for name in node.input}
-    return definition, {name: each for name, each in kept.items() if step_graph.is_read(name, read)}
+    read = copies.read_names(definition)
+    return definition, {name: each for name, each in kept.items() if name in read}
+
+
+def _imported(definition: Any, given: Given) -> Any:
+    """Return a graph of a step's ``GraphDef``, with placeholders for what the step is given, on any device."""
+    placed = copies.choose(definition, {each.name: each.input for each in definition.node})
+    for node in placed.node:
+        node.device = ""
+    with tf.Graph().as_default() as graph:
+        inputs = {
+            name: tf.compat.v1.placeholder(dtype, shape, _placeholder(index))
+            for index, (name, (dtype, shape)) in enumerate(given.items())
+        }
+        copies.insert(placed, inputs)
+    return graph
+
+
+def _placeholder(index: int) -> str:
+    return f"given_{index}"
 
 
 def _rows_of(given: Given) -> int:
@@ -81,10 +100,10 @@ class _Step:
     """The operations of a step, with what is known about their results."""
 
     def __init__(self, graph: Any, given: Given, rows: Rows, kept: Mapping[str, Any]) -> None:
-        self._given = step_graph.names_of(given)
+        self._given = {f"{_placeholder(index)}:0": name for index, name in enumerate(given)}
         self._operations = {each.name: each for each in graph.get_operations()}
-        effects = self._with_effects()
-        others = [each for name, each in self._operations.items() if name not in effects]
+        affected = self._with_effects()
+        others = [each for name, each in self._operations.items() if name not in affected]
         self._facts = Facts(others, self._given, _rows_of(given), rows, kept)
         self._values, self.kept = self._facts.values, self._facts.kept
         self._adds_to_layers = any(map(_adds_to_layer, self._operations.values()))
@@ -92,22 +111,19 @@ class _Step:
 
     def remaining(self, definition: Any, fetches: Sequence[str]) -> Any:
         """Return a GraphDef of what is left; None if an operation with side effects would be lost."""
-        made = v1.GraphDef(versions=definition.versions, library=definition.library)
-        nodes = {node.name: node for node in definition.node}
+        names = {node.name for node in definition.node}
         given = set(self._given.values())
-        waiting, kept = list(fetches), set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in kept or name not in nodes:
-                continue
-            kept.add(name)
-            node = made.node.add()
-            node.CopyFrom(nodes[name])
-            del node.input[:]
-            node.input.extend(self.inputs(name))
+        inputs: dict[str, list[str]] = {}
+
+        def follow(name: str) -> list[str]:
+            inputs[name] = self.inputs(name)
+            read = (each for each in inputs[name] if each not in given)
+            return [each for each in map(copies.node_name, read) if each in names]
+
+        kept = set(walk.reach(fetches, follow))
+        made = copies.choose(definition, inputs)
+        for node in made.node:
             self._count_segments(node)
-            read = [each for each in node.input if each not in given]
-            waiting += [each.lstrip("^").partition(":")[0] for each in read]
         for name, value in self.constants.items():
             _add_constant(made, name, value)
         return made if self.needed() <= kept else None
@@ -147,8 +163,8 @@ class _Step:
         """Return the names of operations that change something, and of those that must run after one."""
         found = set[str]()
         for name, operation in self._operations.items():
-            before = [*operation.control_inputs, *(each.op for each in operation.inputs)]
-            if _has_effect(operation) or any(each.name in found for each in before):
+            before = (each.name for each in walk.sources(operation))
+            if _has_effect(operation) or not found.isdisjoint(before):
                 found.add(name)
         return found
 
@@ -225,8 +241,7 @@ class _Step:
 
     def _counts(self, count: Any, values: Any) -> bool:
         """Return whether a number is that of the elements of a vector."""
-        while count.op.type in ("Identity", "StridedSlice"):
-            count = count.op.inputs[0]
+        count = walk.behind(count, ("Identity", "StridedSlice"))
         counted = count.op.type in ("Shape", "Size") and self._first(count.op.inputs[0])
         return counted is not False and counted.name == self._first(values).name
 
@@ -244,7 +259,7 @@ class _Step:
 def _has_effect(operation: Any) -> bool:
     if operation.type in _READING or not (operation.inputs or operation.control_inputs):
         return False
-    return operation.op_def.is_stateful and not checks.only_checks(operation)
+    return effects.is_stateful(operation) and not checks.only_checks(operation)
 
 
 def _adds_to_layer(operation: Any) -> bool:
@@ -275,12 +290,9 @@ def _reshaped(tensor: Any) -> Any:
     """Return the tensor of the same shape of which this one has the elements, if there is one."""
     if tensor.op.type == "Reshape" and _same_but_one(tensor.op.inputs[0], tensor):
         return tensor.op.inputs[0]
-    before = tensor
-    while before.op.type in _RESHAPING:
-        first = before.op.inputs[0]
-        if not _as_many(first, before):
+    for after, before in pairwise(walk.chain(tensor, _RESHAPING)):
+        if not _as_many(before, after):
             return None
-        before = first
         if _same_shape(before, tensor):
             return before
     return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfdistribute.engine.graph import effects, walk
 from tfdistribute.engine.many_steps import by_row, one_operation, row_checks, row_rules
 from tfdistribute.engine.many_steps.by_row import ByRow, Rows
 
@@ -18,6 +19,9 @@ from tfdistribute.engine.many_steps.by_row import ByRow, Rows
 _OF_SHAPE = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
 # Operations whose results may be much larger than their inputs.
 _GROWING = frozenset({"Fill", "Tile", "BroadcastTo", "Range", "OneHot", "SparseToDense"})
+
+# Operations that end when others have ended.
+_JOINING = frozenset({"NoOp", "Identity"})
 
 # A larger constant would take more memory than computing it takes time.
 _MOST_VALUES = 2**16
@@ -62,18 +66,16 @@ class Facts:
 
     def waits_for(self, operation: Any) -> set[str]:
         """Return the names of operations that must run before another one, which does not read their results."""
-        found, seen = set[str](), set[str]()
-        waiting = list(operation.control_inputs)
-        while waiting:
-            before = waiting.pop()
-            if before.name in seen or before.name in self.passing or self._is_known(before):
-                continue
-            seen.add(before.name)
-            if before.type in ("NoOp", "Identity"):
-                waiting += [*before.control_inputs, *(each.op for each in before.inputs)]
-            else:
-                found.add(before.name)
-        return found
+
+        def waits(operations: Iterable[Any]) -> list[Any]:
+            named = (each for each in operations if each.name not in self.passing)
+            return [each for each in named if not self._is_known(each)]
+
+        def follow(before: Any) -> list[Any]:
+            return waits(walk.sources(before)) if before.type in _JOINING else []
+
+        found = walk.reach(waits(operation.control_inputs), follow)
+        return {before.name for before in found if before.type not in _JOINING}
 
     def same_elements(self, tensor: Any) -> Any:
         """Return the first tensor with the elements and the shape of this one, if it is computed row by row."""
@@ -108,7 +110,7 @@ class Facts:
             self._note_values(operation, sizes)
             return
         known = [self._known(tensor) for tensor in operation.inputs]
-        stateful = operation.op_def.is_stateful and operation.type not in row_rules.HASHING
+        stateful = effects.is_stateful(operation) and operation.type not in row_rules.HASHING
         if any(each is None for each in known) or stateful:
             return
         if not any(isinstance(each, ByRow) for each in known):

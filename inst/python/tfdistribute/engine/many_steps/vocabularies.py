@@ -27,9 +27,16 @@ class Vocabulary:
     def find(self, words: npt.NDArray[Any], default: Any) -> npt.NDArray[Any]:
         """Look up words, as the operation of TensorFlow does."""
         with context.eager_mode(), tf.device("/cpu:0"):
-            filled = tf.lookup.KeyValueTensorInitializer(self.keys, self.values)
-            table = tf.lookup.StaticHashTable(filled, tf.constant(default, filled.value_dtype))
-            return table.lookup(tf.constant(words, filled.key_dtype)).numpy()
+            keys, values = tf.constant(self.keys), tf.constant(self.values)
+            # tf.lookup.StaticHashTable adds its initializer to the graph that is being built. Here that is None, with
+            # which TensorFlow could not write the initializers into the meta graph of a checkpoint.
+            table = tf.raw_ops.AnonymousHashTable(key_dtype=keys.dtype, value_dtype=values.dtype)
+            tf.raw_ops.LookupTableImportV2(table_handle=table, keys=keys, values=values)
+            return tf.raw_ops.LookupTableFindV2(
+                table_handle=table,
+                keys=tf.constant(words, keys.dtype),
+                default_value=tf.constant(default, values.dtype),
+            ).numpy()
 
 
 def vocabularies_of(graph: Any) -> dict[str, Vocabulary]:

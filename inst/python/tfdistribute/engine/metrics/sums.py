@@ -7,11 +7,12 @@ show that every state of a metric is only added to, and that what is added does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.graph import effects, walk
 from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
@@ -19,13 +20,7 @@ v1 = tf.compat.v1
 _ADDITIONS = frozenset({"AssignAddVariableOp", "AssignAdd", "ResourceScatterAdd", "ScatterAdd"})
 _ASSIGNMENTS = frozenset({"AssignVariableOp", "Assign"})
 _SUMS = frozenset({"Add", "AddV2"})
-_READS = frozenset(
-    {
-        *("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "IsVariableInitialized"),
-        *("ResourceGather", "ResourceGatherNd", "Identity"),
-    }
-)
-_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+_PASSING = frozenset({"Identity"})
 
 
 def sum_states(values: Mapping[str, Any]) -> list[Any]:
@@ -49,7 +44,7 @@ def sum_states(values: Mapping[str, Any]) -> list[Any]:
     }
     found: dict[str, Any] = {}
     for name, value in values.items():
-        for operation in _ancestors([tf.convert_to_tensor(value)]):
+        for operation in walk.ancestors([tf.convert_to_tensor(value)], control=False):
             variable = local.get(operation.name)
             if variable is not None:
                 if not _is_sum(variable, local):
@@ -62,18 +57,9 @@ def sum_states(values: Mapping[str, Any]) -> list[Any]:
 
 def _is_sum(variable: Any, local: Mapping[str, Any]) -> bool:
     own = _operation(variable)
-    users = [user for tensor in own.outputs for user in tensor.consumers()]
-    writers = [user for user in users if user is not variable.initializer and _may_write(user)]
+    users = (user for user in walk.users(own) if user is not variable.initializer)
+    writers = [user for user in users if effects.may_write(user)]
     return all(_adds(writer, own, local) for writer in writers)
-
-
-def _may_write(operation: Any) -> bool:
-    if operation.type in _READS:
-        return False
-    # A resource may be changed by any operation that gets it. A reference is changed by those that return it.
-    return any(tensor.dtype == tf.resource for tensor in operation.inputs) or any(
-        tensor.dtype._is_ref_dtype for tensor in operation.outputs
-    )
 
 
 def _adds(writer: Any, own: Any, local: Mapping[str, Any]) -> bool:
@@ -83,7 +69,7 @@ def _adds(writer: Any, own: Any, local: Mapping[str, Any]) -> bool:
     if writer.type not in _ASSIGNMENTS:
         return False
     # Keras 3 writes the sum of a state and a value.
-    addition = _behind(writer.inputs[1])
+    addition = walk.behind(writer.inputs[1], _PASSING).op
     if addition.type not in _SUMS:
         return False
     terms = list(addition.inputs)
@@ -92,44 +78,25 @@ def _adds(writer: Any, own: Any, local: Mapping[str, Any]) -> bool:
 
 
 def _is_value_of(tensor: Any, own: Any) -> bool:
-    operation = _behind(tensor)
+    operation = walk.behind(tensor, _PASSING).op
     return operation is own or (
         operation.type == "ReadVariableOp" and operation.inputs[0].op is own
     )
 
 
-def _behind(tensor: Any) -> Any:
-    operation = tensor.op
-    while operation.type == "Identity":
-        operation = operation.inputs[0].op
-    return operation
-
-
-def _reads_state(tensors: list[Any], local: Mapping[str, Any]) -> bool:
-    return any(operation.name in local for operation in _ancestors(tensors))
+def _reads_state(tensors: Iterable[Any], local: Mapping[str, Any]) -> bool:
+    return any(operation.name in local for operation in walk.ancestors(tensors, control=False))
 
 
 def _keeps_other_state(operation: Any) -> bool:
     """Return whether an operation keeps something between batches that is not a variable, as a Python function can."""
-    definition = operation.op_def
-    is_stateful = definition is not None and definition.is_stateful
-    return is_stateful and operation.type not in _READS | _VARIABLES
+    is_state = operation.type in effects.VARIABLES or effects.reads_variable(operation)
+    return effects.is_stateful(operation) and not is_state
 
 
 def _operation(variable: Any) -> Any:
     """Return the operation that makes a variable."""
     return variable.handle.op if hasattr(variable, "handle") else variable.op
-
-
-def _ancestors(tensors: list[Any]) -> Iterator[Any]:
-    """Iterate over the operations that tensors are computed by."""
-    waiting, seen = [tensor.op for tensor in tensors], set[str]()
-    while waiting:
-        operation = waiting.pop()
-        if operation.name not in seen:
-            seen.add(operation.name)
-            yield operation
-            waiting.extend(tensor.op for tensor in operation.inputs)
 
 
 def _refusal(metric: str, state: str) -> UnsupportedError:

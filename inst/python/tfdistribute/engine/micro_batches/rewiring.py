@@ -8,9 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine.micro_batches.copied_operations import CopiedOperations
+from tfdistribute.engine.graph import edit, walk
+from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.micro_batches.turns import Inputs, Loop, Wanted
 from tfdistribute.engine.repairs import replicated_variables
+from tfdistribute.engine.tpu.program import PROGRAM_MARKS
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -79,61 +81,53 @@ class Rewiring:
             return loss
         operations = self._body(wanted, effects)
         self._check(operations)
-        copied = CopiedOperations(self._graph, list(operations.values()))
+        copied = Subgraph(list(operations.values()), PROGRAM_MARKS)
         self._check_outside(copied, later)
-        before = [each for each in copied.before.values() if each.name not in self._data]
+        before = [each for each in copied.before if each.name not in self._data]
         with tf.name_scope("micro_batches"), tf.control_dependencies(before):
             results, after = Loop(self._inputs, copied, wanted, effects).run()
         for each, result in zip(wanted, results, strict=True):
             if each.user is None:
                 loss = tf.reshape(result, loss.shape) if loss.shape.rank is not None else result
             else:
-                each.user._update_input(each.position, result)
+                edit.set_input(each.user, each.position, result)
         names = {effect.name for effect in effects}
         for operation, control in self._edges:
-            kept = [each for each in operation.control_inputs if each.name != control.name]
-            operation._remove_all_control_inputs()
-            operation._add_control_inputs([*kept, after] if control.name in names else kept)
+            edit.replace_control(operation, control, after if control.name in names else None)
         self._edges = [(one, control) for one, control in self._edges if control.name not in names]
         return loss
 
     def _walk(self, train_op: Any) -> None:
         """Find updates and checks of values of the first part, and what waits for its other operations."""
-        waiting, seen = [train_op], set[str]()
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in seen:
-                continue
-            seen.add(operation.name)
-            for control in operation.control_inputs:
-                if control.name in self._data and control.type not in _ASSIGNMENTS:
-                    self._edges.append((operation, control))
-                    self._note_effect(control)
-                else:
-                    waiting.append(control)
-            if operation.name in self._joints:
-                continue
-            if operation.name in self._data:
+        for operation in walk.reach([train_op], self._outside):
+            edges = [(operation, each) for each in operation.control_inputs if self._is_value(each)]
+            self._edges += edges
+            for _, control in edges:
+                self._note_effect(control)
+            if operation.name not in self._joints and operation.name in self._data:
                 if operation.type not in _ASSIGNMENTS:
                     raise self._refusal(operation)
                 self._updates[operation.name] = operation
-                waiting.append(operation.inputs[0].op)
-            else:
-                waiting += [tensor.op for tensor in operation.inputs]
+
+    def _outside(self, operation: Any) -> list[Any]:
+        """Return what an operation needs besides values of the first part."""
+        controls = [each for each in operation.control_inputs if not self._is_value(each)]
+        if operation.name in self._joints:
+            return controls
+        needed = walk.sources(operation, control=False)
+        return [*controls, *(needed[:1] if self._is_update(operation) else needed)]
+
+    def _is_value(self, operation: Any) -> bool:
+        return operation.name in self._data and operation.type not in _ASSIGNMENTS
 
     def _note_effect(self, control: Any) -> None:
         """Keep what others wait for if it is more than a value."""
-        waiting, seen = [control], set[str]()
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in seen or operation.name not in self._data:
-                continue
-            seen.add(operation.name)
+        data = self._data
+        for operation in walk.ancestors([control], False, lambda each: each.name not in data):
             if operation.type in _EFFECTS:
                 self._effects[control.name] = control
             elif not operation.outputs:
                 raise self._refusal(operation)
-            waiting += [tensor.op for tensor in operation.inputs]
 
     def _update(self, operation: Any) -> Wanted:
         handle, value = operation.inputs
@@ -178,37 +172,31 @@ class Rewiring:
             levels[call] = 1 + max((levels[each] for each in earlier if each in levels), default=0)
         return levels
 
-    def _before(self, operations: list[Any]) -> Iterator[Any]:
+    def _before(self, operations: Iterable[Any]) -> Iterator[Any]:
         """Iterate over operations and everything before them, except updates by values of the first part."""
-        waiting, seen = list(operations), set[str]()
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in seen:
-                continue
-            seen.add(operation.name)
-            yield operation
-            waiting += [tensor.op for tensor in operation.inputs]
-            waiting += [each for each in operation.control_inputs if not self._is_update(each)]
+        return walk.reach(operations, self._needed)
+
+    def _needed(self, operation: Any, without: Collection[str] = ()) -> list[Any]:
+        controls = (each for each in operation.control_inputs if not self._is_update(each))
+        return [
+            *walk.sources(operation, control=False),
+            *(each for each in controls if each.name not in without),
+        ]
 
     def _is_update(self, operation: Any) -> bool:
         return operation.name in self._data and operation.type in _ASSIGNMENTS
 
     def _body(self, wanted: Collection[Wanted], effects: Collection[Any]) -> dict[str, Any]:
         """Return the operations that follow from the examples and lead to these values, by name."""
-        waiting = [each.tensor.op for each in wanted] + list(effects)
-        found: dict[str, Any] = {}
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in found or operation.name not in self._after_data:
-                continue
-            found[operation.name] = operation
-            waiting += [tensor.op for tensor in operation.inputs]
-            waiting += [
-                each
-                for each in operation.control_inputs
-                if not self._is_update(each) and each.name not in self._after_gradients
-            ]
-        return dict(sorted(found.items(), key=lambda item: item[1]._id))
+
+        def inside(operations: Iterable[Any]) -> list[Any]:
+            return [each for each in operations if each.name in self._after_data]
+
+        found = walk.reach(
+            inside([*(each.tensor.op for each in wanted), *effects]),
+            lambda each: inside(self._needed(each, self._after_gradients)),
+        )
+        return {each.name: each for each in walk.in_order(found)}
 
     def _check(self, body: dict[str, Any]) -> None:
         for operation in body.values():
@@ -217,7 +205,7 @@ class Rewiring:
             if "Collective" in operation.type or "Nccl" in operation.type:
                 raise _between_devices()
 
-    def _check_outside(self, copied: CopiedOperations, later: Collection[str]) -> None:
+    def _check_outside(self, copied: Subgraph, later: Collection[str]) -> None:
         taken = list(self._before([tensor.op for tensor in copied.outside.values()]))
         if any(each.name in later for each in taken):
             raise ModelError(
@@ -241,16 +229,8 @@ class Rewiring:
 
 def _following(begin: Sequence[Any], end: Collection[str], control: bool) -> set[str]:
     """Return the names of operations that follow from others, which are left out."""
-    first = {operation.name for operation in begin}
-    waiting, found = list(begin), set[str]()
-    while waiting:
-        operation = waiting.pop()
-        after = [user for tensor in operation.outputs for user in tensor.consumers()]
-        for each in [*after, *(operation._control_outputs if control else ())]:
-            if each.name not in found and each.name not in first and each.name not in end:
-                found.add(each.name)
-                waiting.append(each)
-    return found
+    found = walk.descendants(begin, control, until=lambda each: each.name in end)
+    return {each.name for each in found} - {each.name for each in begin}
 
 
 def _host(bodies: Sequence[Collection[str]], operation: Any) -> int:

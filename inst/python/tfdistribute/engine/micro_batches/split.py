@@ -8,7 +8,6 @@ first part itself do not run, unless something else asks for them.
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import ops
-from tensorflow.python.ops import gradients_util
 
+from tfdistribute.engine import patches
+from tfdistribute.engine.graph import walk
 from tfdistribute.engine.micro_batches.batch import Batch
 from tfdistribute.engine.micro_batches.rewiring import Rewiring
 from tfdistribute.engine.micro_batches.turns import Inputs, Wanted
@@ -75,7 +75,7 @@ class SplitStep:
     """
 
     def __init__(self, options: SplitOptions, features: Any, labels: Any) -> None:
-        _install()
+        patches.install("micro_batch_gradients", _gradients)
         self._graph = ops.get_default_graph()
         self._gradients: list[Wanted] = []
         self._calls = 0
@@ -124,16 +124,8 @@ class SplitStep:
 
     def _are_weights(self, sources: list[Any]) -> bool:
         replaced = {tensor.op.name for tensor in self._inputs.tensors()}
-        waiting = [each.op for each in sources if isinstance(each, tf.Tensor)]
-        seen: set[str] = set()
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in replaced:
-                return False
-            if operation.name not in seen:
-                seen.add(operation.name)
-                waiting += [tensor.op for tensor in operation.inputs]
-        return True
+        tensors = (each for each in sources if isinstance(each, tf.Tensor))
+        return all(each.name not in replaced for each in walk.ancestors(tensors, control=False))
 
     def _scaled(self, losses: list[Any], given: Any) -> Any:
         if self._scale is None:
@@ -177,21 +169,11 @@ def _of_any_length(tensor: Any) -> Any:
         return tf.compat.v1.placeholder_with_default(tensor, [None, *tensor.shape[1:]])
 
 
-@functools.cache
-def _install() -> None:
-    """Note the gradients of a step's model function, whatever computes them.
-
-    Source:
-        ``_GradientsHelper`` in tensorflow/python/ops/gradients_util.py, which tf.gradients, and so the optimizers of
-        TensorFlow 1 and Keras, and here also tapes, call.
-    """
-    helper = gradients_util._GradientsHelper
-
-    @functools.wraps(helper)
-    def of_step(ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any) -> Any:
-        step = current()
-        if step is None:
-            return helper(ys, xs, grad_ys, *args, **kwargs)
-        return step.gradients(helper, ys, xs, grad_ys, *args, **kwargs)
-
-    gradients_util._GradientsHelper = of_step
+def _gradients(
+    helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """Note the gradients of a step's model function, whatever computes them."""
+    step = current()
+    if step is None:
+        return helper(ys, xs, grad_ys, *args, **kwargs)
+    return step.gradients(helper, ys, xs, grad_ys, *args, **kwargs)

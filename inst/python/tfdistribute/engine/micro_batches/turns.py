@@ -9,9 +9,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
+from tfdistribute.engine.graph import functions, walk
+from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.micro_batches import loss_scale
 from tfdistribute.engine.micro_batches.batch import Batch
-from tfdistribute.engine.micro_batches.copied_operations import CopiedOperations
 
 # The ways to join the values of the parts; these hold rows, which are joined one after another.
 _ROWS = ("rows", "indices")
@@ -107,7 +108,7 @@ class Loop:
     def __init__(
         self,
         inputs: Inputs,
-        copied: CopiedOperations,
+        copied: Subgraph,
         wanted: Sequence[Wanted],
         effects: Sequence[Any],
     ) -> None:
@@ -158,14 +159,13 @@ class Loop:
 
     def _turn(self, turn: Any, scale: Any) -> tuple[list[Any], list[Any]]:
         here = ops.get_default_graph()
-        for function in self._graph._functions.values():
-            here._add_function_recursive(function)
+        functions.provide(self._graph, here)
         given = self._inputs.given(turn, scale)
         for name, tensor in self._copied.outside.items():
             if name not in given:
                 given[name] = here.capture(tensor)
         sources = [each.tensor for each in self._wanted]
-        found = self._copied.make(given, [*sources, *self._effects], "turn")
+        found = self._copied.copy(given, [*sources, *self._effects], "turn")
         values = found[: len(sources)]
         if self._inputs.scale is not None:
             values = [
@@ -212,6 +212,5 @@ class Loop:
 
 
 def _are_unique(indices: Any) -> bool:
-    while indices.op.type in ("Identity", "Reshape", "Cast"):
-        indices = indices.op.inputs[0]
+    indices = walk.behind(indices, ("Identity", "Reshape", "Cast"))
     return (indices.op.type, indices.value_index) in _UNIQUE

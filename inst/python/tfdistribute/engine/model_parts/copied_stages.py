@@ -10,7 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine.micro_batches.copied_operations import CopiedOperations
+from tfdistribute.engine.graph import effects, walk
+from tfdistribute.engine.graph.copies import Subgraph
+from tfdistribute.engine.tpu.program import PROGRAM_MARKS
 
 # Operations that call functions: TensorFlow rewrites those when it makes gradients, and copies would share them.
 _CALLS = {
@@ -44,10 +46,9 @@ class StageCopies:
     def __init__(self, inputs: Any, outputs: Any) -> None:
         self._inputs = tf.nest.flatten(inputs)
         self._outputs = outputs
-        graph = self._inputs[0].graph
         operations = self._operations()
         self.possible = not any(map(_is_unique, operations))
-        self._copied = CopiedOperations(graph, operations)
+        self._copied = Subgraph(operations, PROGRAM_MARKS)
 
     def copy(self, part: Any, number: int) -> Any:
         """Make the operations again, for another micro-batch; return its outputs."""
@@ -60,27 +61,17 @@ class StageCopies:
                 node.attr["seed2"].i += _SEED_STRIDE
         # A stage may return what it was given, or something that does not depend on it.
         wanted = tf.nest.flatten(self._outputs)
-        results = self._copied.make(given, wanted, f"micro_batch_{number}")
+        results = self._copied.copy(given, wanted, f"micro_batch_{number}")
         return tf.nest.pack_sequence_as(self._outputs, results)
 
     def _operations(self) -> list[Any]:
         begin = max(tensor.op._id for tensor in self._inputs)
-        found: dict[str, Any] = {}
-        waiting = [tensor.op for tensor in tf.nest.flatten(self._outputs)]
-        while waiting:
-            operation = waiting.pop()
-            if operation.name in found or operation._id <= begin or _names_resource(operation):
-                continue
-            found[operation.name] = operation
-            waiting += [tensor.op for tensor in operation.inputs]
-            waiting += operation.control_inputs
-        return sorted(found.values(), key=lambda each: each._id)
-
-
-def _names_resource(operation: Any) -> bool:
-    # The replicas of a TPU share the second.
-    named = not operation.inputs or operation.type == "TPUReplicatedInput"
-    return named and any(output.dtype == tf.resource for output in operation.outputs)
+        return walk.in_order(
+            walk.ancestors(
+                tf.nest.flatten(self._outputs),
+                until=lambda each: each._id <= begin or effects.names_resource(each),
+            )
+        )
 
 
 def _is_unique(operation: Any) -> bool:

@@ -15,6 +15,7 @@ from tensorflow.python.distribute import (
 )
 from tensorflow.python.framework import ops
 
+from tfdistribute.engine import patches
 from tfdistribute.engine.model_parts import assignment
 from tfdistribute.engine.model_parts.assignment import Rows
 
@@ -45,7 +46,7 @@ def adopt(strategy: Any, rows: Rows) -> Any:
     if not isinstance(extended, (_ONE_DEVICE, _MIRRORED)):
         return strategy
     assignment.set_rows(extended, rows)
-    extended.__class__ = _placing_class(type(extended))
+    patches.put("placed_variables", extended, "__class__", _placing_class(type(extended)))
     if isinstance(extended, _COLLECTIVE) and len(rows[0]) > 1:
         _initialize_again(extended)
     return strategy

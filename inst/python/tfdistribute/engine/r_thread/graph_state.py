@@ -90,20 +90,5 @@ class GraphState:
             store.__dict__.update(contents)
 
 
-def missing_parts() -> list[str]:
-    """List the private parts of TensorFlow that this module needs and the installed version lacks."""
-    graph = ops.Graph()
-    needed = {
-        "Graph._thread_local": hasattr(graph, "_thread_local"),
-        "Graph.switch_to_thread_local": hasattr(graph, "switch_to_thread_local"),
-        "variable_scope.get_variable_scope_store": hasattr(
-            variable_scope, "get_variable_scope_store"
-        ),
-        "summary_ops_v2._summary_state": hasattr(summary_ops_v2, "_summary_state"),
-        "distribute_utils.caching_scope_local": hasattr(distribute_utils, "caching_scope_local"),
-    }
-    return [name for name, present in needed.items() if not present]
-
-
 def _inherited_locals() -> list[threading.local]:
     return [summary_ops_v2._summary_state, distribute_utils.caching_scope_local]

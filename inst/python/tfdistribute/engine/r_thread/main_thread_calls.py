@@ -23,7 +23,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.client import session
+
+from tfdistribute.engine import patches
 
 # On some platforms a wait without a timeout can miss a signal.
 _POLL_S = 0.1
@@ -200,8 +201,7 @@ class _Worker(threading.Thread):
 _lock = threading.Lock()
 _channels: list[_Channel] = []
 _of_this_thread = threading.local()
-_run_in_tensorflow = session.BaseSession._call_tf_sessionrun
-_close_in_tensorflow = session.BaseSession.close
+_patched = contextlib.ExitStack()
 
 
 def _open(channel: _Channel, function: Callable[..., Any]) -> None:
@@ -217,9 +217,11 @@ def _open(channel: _Channel, function: Callable[..., Any]) -> None:
             None,
         )
         channel.accept()
+        if not _channels:
+            _patched.enter_context(
+                patches.patched("served_sessions", _run_and_serve, _refuse_and_close)
+            )
         _channels.append(channel)
-        session.BaseSession._call_tf_sessionrun = _run_and_serve
-        session.BaseSession.close = _refuse_and_close
 
 
 def _close(channel: _Channel) -> None:
@@ -235,28 +237,33 @@ def _close(channel: _Channel) -> None:
         ):
             dispatcher.stop_workers()
         if not _channels:
-            session.BaseSession._call_tf_sessionrun = _run_in_tensorflow
-            session.BaseSession.close = _close_in_tensorflow
+            _patched.close()
+
+
+def serves(graph: Any) -> bool:
+    """Return whether a graph holds a function that is served."""
+    return bool(_channels_of(graph))
 
 
 def _channels_of(graph: Any) -> list[_Channel]:
     return [channel for channel in _channels if graph in channel.graphs]
 
 
-def _run_and_serve(self: Any, *arguments: Any) -> Any:
-    """Run a step; see ``BaseSession._call_tf_sessionrun`` in tensorflow/python/client/session.py."""
+def _run_and_serve(run: Any, session: Any, *arguments: Any) -> Any:
     dispatcher: _Dispatcher | None = getattr(_of_this_thread, "dispatcher", None)
-    channels = [channel for channel in _channels_of(self.graph) if channel.dispatcher is dispatcher]
+    channels = [
+        channel for channel in _channels_of(session.graph) if channel.dispatcher is dispatcher
+    ]
     if dispatcher is None or not channels:
-        return _run_in_tensorflow(self, *arguments)
+        return run(session, *arguments)
     for channel in channels:
         channel.accept()
-    return dispatcher.serve_during(lambda: _run_in_tensorflow(self, *arguments))
+    return dispatcher.serve_during(lambda: run(session, *arguments))
 
 
-def _refuse_and_close(self: Any) -> None:
+def _refuse_and_close(close: Any, session: Any) -> None:
     """Close a session. Threads of its inputs end only after their calls, so these are refused first."""
-    if not getattr(self, "_closed", True):
-        for channel in _channels_of(self.graph):
+    if not getattr(session, "_closed", True):
+        for channel in _channels_of(session.graph):
             channel.refuse()
-    _close_in_tensorflow(self)
+    close(session)

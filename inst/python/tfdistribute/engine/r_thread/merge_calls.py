@@ -24,6 +24,7 @@ from tensorflow.python.framework import tensor as tensor_lib
 from tensorflow.python.ops import array_ops, control_flow_ops, variable_scope
 from tensorflow.python.util import nest
 
+from tfdistribute.engine.graph import edit
 from tfdistribute.engine.r_thread.graph_state import GraphState
 from tfdistribute.errors import ModelError
 
@@ -168,7 +169,8 @@ class MergeCalls:
         for first, leaf, stand_ins in zip(firsts, leaves, expected, strict=True):
             self._join_leaf(first, leaf, stand_ins)
         dependencies = self._graph._current_control_dependencies()
-        call.gates[self._replica]._add_control_inputs([getattr(d, "op", d) for d in dependencies])
+        before = (getattr(each, "op", each) for each in dependencies)
+        edit.add_controls(call.gates[self._replica], before)
 
     def _join_leaf(self, first: Any, leaf: Any, stand_ins: list[tensor_lib.Tensor]) -> None:
         tensors = _tensors(leaf)
@@ -184,17 +186,7 @@ class MergeCalls:
                     f"{self._here()} passes a tensor of {tensor.dtype.name} and shape {tensor.shape} "
                     f"where replica 0 passes {stand_in.dtype.name} and shape {stand_in.shape}."
                 )
-            stand_in.op._update_input(0, tensor)
-
-
-def missing_parts() -> list[str]:
-    """List the private parts of TensorFlow that this module needs and the installed version lacks."""
-    needed = {
-        "Graph._current_control_dependencies": hasattr(ops.Graph, "_current_control_dependencies"),
-        "Operation._update_input": hasattr(ops.Operation, "_update_input"),
-        "Operation._add_control_inputs": hasattr(ops.Operation, "_add_control_inputs"),
-    }
-    return [name for name, present in needed.items() if not present]
+            edit.set_input(stand_in.op, 0, tensor)
 
 
 def _reentrant(name_scope: str) -> str:

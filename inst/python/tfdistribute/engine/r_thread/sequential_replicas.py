@@ -29,7 +29,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.ops import variable_scope
 
 from tfdistribute import versions
-from tfdistribute.engine.r_thread import graph_state, merge_calls
+from tfdistribute.engine import patches
 from tfdistribute.engine.r_thread.graph_state import GraphState
 from tfdistribute.engine.r_thread.merge_calls import MergeCalls
 from tfdistribute.errors import ModelError, UnsupportedError
@@ -77,15 +77,15 @@ def adopt(strategy: Any) -> Any:
             argument="strategy",
             value=name,
         )
-    missing = [*graph_state.missing_parts(), *merge_calls.missing_parts()]
-    if missing:
+    if missing := patches.missing("sequential_replicas"):
         raise UnsupportedError(
             f"{name} cannot run a function of R: TensorFlow has no {', '.join(missing)} here.",
             f"Use a version of TensorFlow that tfdistribute is tested with: {', '.join(versions.TESTED)}.",
             argument="strategy",
             value=name,
         )
-    strategy.extended.__class__ = _sequential_class(type(strategy.extended))
+    extended = strategy.extended
+    patches.put("sequential_replicas", extended, "__class__", _sequential_class(type(extended)))
     return strategy
 
 

@@ -6,39 +6,30 @@ because these are undeclared variables of a custom gradient, or cannot be found 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import distribute_lib
+
+from tfdistribute.engine import patches
 
 
-@functools.cache
 def install() -> None:
     """Allow ``all_reduce`` of values that depend on variables.
 
     Gradients are stopped at the result. They are not needed there: the gradient of a sum over replicas is the sum of
     the replicas' gradients, which TensorFlow declares separately.
-
-    Source:
-        ``ReplicaContextBase.all_reduce`` in tensorflow/python/distribute/distribute_lib.py;
-        ``_get_dependent_variables`` in tensorflow/python/ops/custom_gradient.py.
     """
-    base = distribute_lib.ReplicaContextBase
-    all_reduce = base.all_reduce
+    patches.install("all_reduce", _without_gradient)
 
-    @functools.wraps(all_reduce)
-    def without_gradient(self: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        sparse = any(isinstance(leaf, tf.IndexedSlices) for leaf in tf.nest.flatten(value))
-        merges = self._strategy.extended._use_merge_call()
-        context = (
-            _StoppedGradients(self)
-            if merges and not sparse and not tf.executing_eagerly()
-            else self
-        )
-        return all_reduce(context, reduce_op, value, options)
 
-    base.all_reduce = without_gradient
+def _without_gradient(
+    all_reduce: Any, context: Any, reduce_op: Any, value: Any, options: Any = None
+) -> Any:
+    sparse = any(isinstance(leaf, tf.IndexedSlices) for leaf in tf.nest.flatten(value))
+    merges = context._strategy.extended._use_merge_call()
+    if merges and not sparse and not tf.executing_eagerly():
+        context = _StoppedGradients(context)
+    return all_reduce(context, reduce_op, value, options)
 
 
 class _StoppedGradients:

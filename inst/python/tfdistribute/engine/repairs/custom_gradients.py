@@ -14,17 +14,14 @@ from collections.abc import Iterator
 
 from tensorflow.python.framework import ops
 
+from tfdistribute.engine import patches
+
 _PREFIX = "CustomGradient-"
 
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """Forget custom gradients that were registered inside the block, when its graph is complete and will not change.
-
-    Source:
-        ``_graph_mode_decorator`` in tensorflow/python/ops/custom_gradient.py;
-        ``Registry`` in tensorflow/python/framework/registry.py.
-    """
+    """Forget custom gradients that were registered inside the block, when its graph is complete and will not change."""
     # A dictionary keeps the order in which names were added.
     registered = ops.gradient_registry._registry
     before = len(registered)
@@ -32,5 +29,5 @@ def released() -> Iterator[None]:
         yield
     finally:
         for name in list(itertools.islice(registered, before, None)):
-            if name.startswith(_PREFIX):
+            if name.startswith(_PREFIX) and patches.is_on("custom_gradients"):
                 del registered[name]

@@ -9,20 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.data.ops import multi_device_iterator_ops
 
-_create: Any = getattr(multi_device_iterator_ops, "_create_device_dataset", None)
+from tfdistribute.engine import patches
 
 
 def install() -> None:
-    """Keep TensorFlow from tuning the datasets that pass batches on to devices. A second call changes nothing.
-
-    Source:
-        ``_create_device_dataset`` in tensorflow/python/data/ops/multi_device_iterator_ops.py.
-    """
-    # Other versions of TensorFlow may make them in another way.
-    if _create is not None:
-        multi_device_iterator_ops._create_device_dataset = _create_untuned
+    """Keep TensorFlow from tuning the datasets that pass batches on to devices."""
+    patches.install("dataset_tuning", _create_untuned)
 
 
 def without_autotuning(dataset: Any) -> Any:
@@ -37,5 +30,5 @@ def without_autotuning(dataset: Any) -> Any:
     return dataset.with_options(options)
 
 
-def _create_untuned(*args: Any, **kwargs: Any) -> Any:
-    return without_autotuning(_create(*args, **kwargs))
+def _create_untuned(create: Any, *args: Any, **kwargs: Any) -> Any:
+    return without_autotuning(create(*args, **kwargs))

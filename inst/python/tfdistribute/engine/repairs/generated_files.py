@@ -14,7 +14,7 @@ import sys
 import tempfile
 from typing import Any
 
-from tensorflow.python.autograph.pyct import loader
+from tfdistribute.engine import patches
 
 NAME = "tfdistribute-generated"
 # R's own temporary directory, which R deletes when it ends. A child process of R inherits the variable.
@@ -25,14 +25,8 @@ _made: list[str] = []
 
 
 def install() -> None:
-    """Let AutoGraph write into the directory. A second call changes nothing.
-
-    Source:
-        ``load_source`` in tensorflow/python/autograph/pyct/loader.py.
-    """
-    # Other versions of TensorFlow may write its files in another way.
-    if getattr(loader, "tempfile", None) is tempfile:
-        loader.tempfile = _InDirectory
+    """Let AutoGraph write into the directory."""
+    patches.install("generated_files", _InDirectory)
 
 
 class _InDirectory:

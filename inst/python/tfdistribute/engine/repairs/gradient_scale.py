@@ -7,11 +7,11 @@ device it silently takes steps that are n times too large on n replicas.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine import patches
 from tfdistribute.engine.keras2 import optimizer_utils
 from tfdistribute.errors import ModelError
 
@@ -28,42 +28,33 @@ def average_gradients(graph: Any) -> None:
     install()
 
 
-@functools.cache
 def install() -> None:
-    """Patch Keras's optimizers. Only graphs given to ``average_gradients`` change.
+    """Patch Keras's optimizers. Only graphs given to ``average_gradients`` change."""
+    patches.install("gradient_scale", _average, _refuse)
 
-    Source:
-        ``Optimizer._scale_loss`` in tensorflow/python/training/optimizer.py, whose rule this follows.
-    """
-    legacy, new = tf.keras.optimizers.legacy.Optimizer, tf.keras.optimizers.Optimizer
-    aggregate, apply_gradients = legacy._aggregate_gradients, new.apply_gradients
 
-    @functools.wraps(aggregate)
-    def averaging(self: Any, grads_and_vars: Any) -> Any:
-        if (
-            _averages()
-            and self.gradient_aggregator is optimizer_utils.all_reduce_sum_gradients
-            and tf.compat.v1.distribute.get_loss_reduction() == tf.distribute.ReduceOp.MEAN
-        ):
-            share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync
-            if share < 1:
-                grads_and_vars = [(_scaled(gradient, share), v) for gradient, v in grads_and_vars]
-        return aggregate(self, grads_and_vars)
+def _average(aggregate: Any, optimizer: Any, grads_and_vars: Any) -> Any:
+    if (
+        _averages()
+        and optimizer.gradient_aggregator is optimizer_utils.all_reduce_sum_gradients
+        and tf.compat.v1.distribute.get_loss_reduction() == tf.distribute.ReduceOp.MEAN
+    ):
+        share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync
+        if share < 1:
+            grads_and_vars = [(_scaled(gradient, share), v) for gradient, v in grads_and_vars]
+    return aggregate(optimizer, grads_and_vars)
 
-    @functools.wraps(apply_gradients)
-    def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _averages():
-            name = type(self).__name__
-            raise ModelError(
-                f"model_fn uses tf.keras.optimizers.{name}, whose updates never run in a graph: nothing is learnt.",
-                f"Use tf.keras.optimizers.legacy.{name}, or let model_fn return the optimizer beside the loss.",
-                argument="optimizer",
-                value=name,
-            )
-        return apply_gradients(self, *args, **kwargs)
 
-    legacy._aggregate_gradients = averaging
-    new.apply_gradients = refusing
+def _refuse(apply_gradients: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    if _averages():
+        name = type(optimizer).__name__
+        raise ModelError(
+            f"model_fn uses tf.keras.optimizers.{name}, whose updates never run in a graph: nothing is learnt.",
+            f"Use tf.keras.optimizers.legacy.{name}, or let model_fn return the optimizer beside the loss.",
+            argument="optimizer",
+            value=name,
+        )
+    return apply_gradients(optimizer, *args, **kwargs)
 
 
 def _averages() -> bool:

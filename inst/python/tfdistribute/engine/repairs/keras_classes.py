@@ -10,23 +10,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from tfdistribute.engine import patches
 from tfdistribute.engine.keras2 import base_layer
 
 
 @contextlib.contextmanager
 def preserved() -> Iterator[None]:
-    """Restore the base classes of all Keras layers and models at the end of the block.
-
-    Source:
-        ``swap_class`` in keras/src/utils/version_utils.py.
-    """
+    """Restore the base classes of all Keras layers and models at the end of the block."""
     bases = {cls: cls.__bases__ for cls in _classes(base_layer.Layer)}
     try:
         yield
     finally:
         for cls, before in bases.items():
             if cls.__bases__ != before:
-                cls.__bases__ = before
+                patches.put("keras_classes", cls, "__bases__", before)
 
 
 def _classes(root: type) -> set[type]:

@@ -7,38 +7,30 @@ rows fails ("Shape mismatch in the collective instance").
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.distribute import cross_device_utils
+
+from tfdistribute.engine import patches
 
 
-@functools.cache
 def install() -> None:
     """Sum sparse gradients with operations of constant shape.
 
     All rows are summed, as zeros if they were not read, with a column that counts the reads. The result has the rows
     that at least one task has read, as optimizers expect.
-
-    Source:
-        ``CollectiveReplicaLauncher.all_reduce_indexed_slices`` in tensorflow/python/distribute/cross_device_utils.py;
-        ``InstanceRec`` in tensorflow/core/common_runtime/collective_param_resolver_local.h.
     """
-    launcher = cross_device_utils.CollectiveReplicaLauncher
-    gathered = launcher.all_reduce_indexed_slices
+    patches.install("sparse_all_reduce", _all_reduce)
 
-    @functools.wraps(gathered)
-    def summed(self: Any, input_slices: Any, options: Any = None) -> Any:
-        shape = None
-        if input_slices.dense_shape is not None:
-            shape = tf.get_static_value(input_slices.dense_shape)
-        if shape is None or tf.executing_eagerly() or not _spans_processes(self._device):
-            return gathered(self, input_slices, options)
-        with tf.device(self._device):
-            return _summed(self, input_slices, [int(size) for size in shape], options)
 
-    launcher.all_reduce_indexed_slices = summed
+def _all_reduce(gather: Any, launcher: Any, slices: Any, options: Any = None) -> Any:
+    shape = None
+    if slices.dense_shape is not None:
+        shape = tf.get_static_value(slices.dense_shape)
+    if shape is None or tf.executing_eagerly() or not _spans_processes(launcher._device):
+        return gather(launcher, slices, options)
+    with tf.device(launcher._device):
+        return _summed(launcher, slices, [int(size) for size in shape], options)
 
 
 def _spans_processes(device: str) -> bool:

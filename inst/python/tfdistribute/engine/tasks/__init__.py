@@ -5,7 +5,6 @@ from tfdistribute.engine.tasks.records import Records
 from tfdistribute.engine.tasks.server import (
     MultiWorkerMirroredStrategy,
     assign_task,
-    cores,
     start_server,
 )
 from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
@@ -16,7 +15,6 @@ __all__ = [
     "ReportSaves",
     "TaskSession",
     "assign_task",
-    "cores",
     "start_server",
     "variable_shapes",
 ]

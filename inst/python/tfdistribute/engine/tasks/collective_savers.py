@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import basic_session_run_hooks
 
+from tfdistribute.engine.graph import walk
 from tfdistribute.engine.hooks import savers, step_requirements
 
 # Tasks that must save together cannot use their own clocks. TensorFlow uses the same number.
@@ -93,18 +94,8 @@ def silence(hooks: Sequence[Any]) -> list[Any]:
 
 def saves_collectively(graph: Any) -> bool:
     """Return whether saving the variables of a graph needs the other tasks."""
-    seen: set[Any] = set()
-    waiting = _saved_operations(graph)
-    while waiting:
-        operation = waiting.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
-        if operation.type.startswith("Collective"):
-            return True
-        waiting += [each.op for each in operation.inputs]
-        waiting += operation.control_inputs
-    return False
+    needed = walk.ancestors(_saved_operations(graph))
+    return any(operation.type.startswith("Collective") for operation in needed)
 
 
 def _saved_operations(graph: Any) -> list[Any]:

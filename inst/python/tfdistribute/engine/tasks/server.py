@@ -11,7 +11,6 @@ from tensorflow.python.distribute import distribute_coordinator
 from tensorflow.python.distribute import multi_worker_util as util
 
 from tfdistribute.cluster.member import Member
-from tfdistribute.engine.repairs import sparse_all_reduce
 
 # Servers of this process by their arguments. TensorFlow cannot stop a server or start a second one on its port.
 _servers: dict[str, Any] = {}
@@ -39,7 +38,6 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         # Servers remember what each key was used for, so a second training in the same processes needs new keys. All
         # tasks create the same number of strategies, so they agree on the keys.
         self._collective_key_base = next(_strategies) * _KEYS
-        sparse_all_reduce.install()
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
 

@@ -17,9 +17,11 @@ import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
 from tfdistribute.cluster.member import Member
-from tfdistribute.engine.collectives import WorkerSums
-from tfdistribute.engine.many_steps.consensus import CollectiveConsensus
-from tfdistribute.engine.many_steps.runs import StepRuns, StepsPerRun
+from tfdistribute.engine import patches
+from tfdistribute.engine.step.all_reduce import AllReduce
+from tfdistribute.engine.step.consensus import CollectiveConsensus
+from tfdistribute.engine.step.program import StepProgram
+from tfdistribute.engine.step.runs import StepRuns, StepsPerRun
 from tfdistribute.engine.tasks import collective_savers
 from tfdistribute.engine.tasks.hooks import (
     AbortOnLostPeer,
@@ -77,7 +79,7 @@ class TrainingObserver(Protocol):
         """Report a checkpoint; only the chief writes any."""
 
     def note(self, text: str) -> None:
-        """Report, in one sentence, why the training takes one step per run after all."""
+        """Report, in one sentence, why the training takes one step per run, or shares no memory, after all."""
 
 
 class TaskSession:
@@ -99,7 +101,7 @@ class TaskSession:
         peers: PeerMonitor,
         observer: TrainingObserver,
         steps_per_run: StepsPerRun = 1,
-        sums: WorkerSums | None = None,
+        sums: AllReduce | None = None,
     ) -> None:
         self._estimator = estimator
         self._member = member
@@ -207,7 +209,9 @@ class TaskSession:
     def _before_session(self, spec: Any) -> None:
         self._peers.before_session()
         if self._sums is not None:
-            self._sums.prepare([spec.train_op, spec.loss], self._peers.sockets)
+            note = self._sums.run(StepProgram(spec.train_op, spec.loss), self._peers.sockets)
+            if note is not None:
+                self._observer.note(note)
 
     def _session_creator(self, spec: Any) -> Any:
         make: Any = (
@@ -240,21 +244,15 @@ class _PeerAwareCreator:
         return session
 
 
-@contextlib.contextmanager
-def _observe_sessions(note: Callable[[Any], None]) -> Iterator[None]:
+def _observe_sessions(note: Callable[[Any], None]) -> Any:
     """Call ``note`` with each session that TensorFlow's session manager makes inside the block."""
-    module = session_manager.session
 
-    class Observed(module.Session):
+    class Observed(tf.compat.v1.Session):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             note(self)
 
-    session_manager.session = types.SimpleNamespace(Session=Observed)
-    try:
-        yield
-    finally:
-        session_manager.session = module
+    return patches.patched("observed_sessions", types.SimpleNamespace(Session=Observed))
 
 
 def _close(session: Any) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -86,6 +87,13 @@ class FileInput(RowInput):
             global_batch_size=self.batch_size,
             label_range=None if label is None else self._label_range(source),
         )
+
+    def content(self) -> Mapping[str, Any]:
+        """Return what is known about the files, and their sizes; a single file may have any name."""
+        files = self._source.files
+        named = [{"name": os.path.basename(file.path), "bytes": file.size} for file in files]
+        shown = named if len(named) > 1 else [{"bytes": file.size} for file in files]
+        return {**super().content(), "files": shown}
 
     def shard_order(self) -> ShardOrder:
         """Return that each pipeline reads a range of the rows."""

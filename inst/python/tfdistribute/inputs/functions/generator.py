@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
@@ -56,6 +56,11 @@ class Generator(Input, kind="generator"):
         columns = self._batches.first.layout.facts
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(features=columns, label=label, epochs=self.num_epochs)
+
+    def accepting(self, accepted: AcceptedValues) -> Generator:
+        """Check each batch, the first one now."""
+        self._batches.accept(accepted)
+        return self
 
     def shard_order(self) -> ShardOrder:
         """Return that pipelines take turns with batches; each calls the functions for all of them."""
@@ -109,6 +114,7 @@ class _Batches:
         self._restarts = False
         self._ahead: PackedColumns | None = None
         self._passes_left: int | None = 0
+        self._accepted: AcceptedValues = ()
         self.interrupted = False
 
     @cached_property
@@ -123,6 +129,10 @@ class _Batches:
             )
         self._ahead = batch
         return batch
+
+    def accept(self, accepted: AcceptedValues) -> None:
+        self._accepted = accepted
+        self._check(self.first)
 
     def next_for(self, epochs: int | None, replicas: int) -> PackedColumns | None:
         try:
@@ -184,7 +194,15 @@ class _Batches:
         if "first" in self.__dict__:
             columns = self._as_in_first(columns)
         try:
-            return pack(columns)
+            batch = pack(columns)
+        except InputError as error:
+            raise self._refusal(error.problem, error.remedy, error.argument) from None
+        self._check(batch)
+        return batch
+
+    def _check(self, batch: PackedColumns) -> None:
+        try:
+            batch.check(self._accepted)
         except InputError as error:
             raise self._refusal(error.problem, error.remedy, error.argument) from None
 

@@ -10,7 +10,13 @@ from typing import Any, cast
 
 from tfdistribute import engine
 from tfdistribute.callbacks import takes
-from tfdistribute.columns import ColumnFacts, InputFacts, list_columns, lossless_type
+from tfdistribute.columns import (
+    AcceptedValues,
+    ColumnFacts,
+    InputFacts,
+    list_columns,
+    lossless_type,
+)
 from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 
@@ -68,6 +74,12 @@ class Transformed(Input, kind="transformed"):
             InputError: the weights are not a numeric feature, or the function did not return features.
         """
         return self._facts
+
+    def accepting(self, accepted: AcceptedValues) -> Transformed:
+        """Check the source's rows, unless a function changes them."""
+        if self.transform is not None:
+            return self
+        return replace(self, source=self.source.accepting(accepted))
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.inputs.description import (
     InputFunction,
     Purpose,
@@ -51,6 +51,15 @@ class PackedInput(RowInput):
             label_range=None if label is None else self.packed.range(label.name),
         )
 
+    def content(self) -> Mapping[str, Any]:
+        """Return what is known about the data, and a checksum of the values."""
+        return {**super().content(), "values": self.packed.checksum()}
+
+    def accepting(self, accepted: AcceptedValues) -> PackedInput:
+        """Check all rows."""
+        self.packed.check(accepted)
+        return self
+
     def shard_order(self) -> ShardOrder:
         """Return that pipelines take turns with batches."""
         return "turns"
@@ -86,7 +95,7 @@ def _resident_rows(
     layout = columns.layout
     plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context))
     unpack = make_unpack(layout, order.label, order.dropped, packed)
-    return engine.many_steps.ResidentRows(
+    return engine.step.resident_rows.ResidentRows(
         columns.matrices,
         tuple(layout.tables.values()),
         unpack,

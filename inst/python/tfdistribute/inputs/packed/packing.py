@@ -9,9 +9,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.callbacks import as_callable
+from tfdistribute.checksums import checksum
+from tfdistribute.columns import AcceptedValues, ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
+from tfdistribute.inputs.accepted import check_codes, check_values
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.r_memory import numbers_at
 
@@ -82,12 +85,38 @@ class PackedColumns:
         """
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
+    def checksum(self) -> str:
+        """Return the checksum of all values."""
+        texts = ("\0".join(map(str, table)) for table in self.layout.tables.values())
+        encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+        return checksum([*(matrix.data for matrix in self.matrices), *encoded])
+
+    def check(self, accepted: AcceptedValues) -> None:
+        """Check that the rows have no other values.
+
+        Raises:
+            InputError: one has.
+        """
+        for name, each in accepted:
+            if name not in self.layout.slots:
+                continue
+            values = self.layout.slots[name].of(self.matrices)
+            table = self.layout.tables.get(name)
+            if table is None:
+                check_values(values, each, _row)
+            else:
+                check_codes(values, table, each, _row)
+
     def range(self, name: str) -> tuple[float, float] | None:
         """Return the minimum and maximum of a column; None for strings."""
         if name in self.layout.tables:
             return None
         values = self.layout.slots[name].of(self.matrices)
         return float(values.min()), float(values.max())
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1}"
 
 
 def check_names(columns: Sequence[Column], response: str | None) -> None:
@@ -186,7 +215,8 @@ def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | N
 
 
 def _vector(given: Mapping[str, Any]) -> npt.NDArray[Any]:
-    copy = given["array"]
+    copy = as_callable(given["array"])
+    assert copy is not None
     values = numbers_at(given["address"], copy)
     return np.asarray(copy()) if values is None else values
 

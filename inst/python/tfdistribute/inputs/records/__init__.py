@@ -1,1 +1,1 @@
-"""Inputs from record files: TFRecord and fixed-length records."""
+"""Inputs from TFRecord files."""

@@ -29,14 +29,9 @@ from tfdistribute.inputs.records.infinite_responses import (
     refuse_infinite,
 )
 from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
-from tfdistribute.inputs.records.shard_index import (
-    ShardIndex,
-    Shards,
-    expand_shards,
-    indexed_columns,
-)
-from tfdistribute.inputs.records.shard_writing import write_shards
 from tfdistribute.inputs.records.tfrecord_errors import first_fault, floats_of
+from tfdistribute.inputs.shards.shard_index import ShardIndex, Shards, expand_shards
+from tfdistribute.inputs.shards.shard_writing import write_shards
 
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
@@ -84,14 +79,13 @@ class TFRecord(FileInput, kind="tfrecord"):
 
     @cached_property
     def _chosen(self) -> dict[str, ColumnFacts]:
-        index = self._shards.index
-        if not self.columns and index is None:
+        if not self.columns and self._shards.index is None:
             raise InputError(
                 f'There is no index beside "{self.paths[0]}", so `columns` is needed.',
                 'List the columns of a message, for example columns = c(y = "int64", x = "float32[20]").',
                 argument="columns",
             )
-        known = [column.facts for column in index.columns] if index else []
+        known = list(self._shards.facts.values())
         if self.columns:
             known = [parse_column(name, text, _DTYPES)[1] for name, text in self.columns.items()]
         return {each.name: each for each in choose_columns(known, self.features, self.response)}
@@ -308,21 +302,16 @@ def write_tfrecord(
         if facts.type == "datetime":
             raise InputError(
                 f"The column `{name}` holds date-times, which a message cannot hold exactly.",
-                "Turn it into a number, or use write_fixed_length().",
+                "Turn it into a number, or use write_arrow().",
                 argument=name,
             )
-    columns = tuple(
-        replace(column, dtype=column.facts.dtype, labels=None) for column in indexed_columns(packed)
-    )
 
     def write(path: str, first: int, last: int) -> None:
         with engine.tf.io.TFRecordWriter(path) as writer:
             for row in range(first, last):
                 writer.write(_message(packed, row))
 
-    return write_shards(
-        packed, directory, shards, ShardIndex("tfrecord", columns, {}), write, listener
-    )
+    return write_shards(packed, directory, shards, "tfrecord", write, listener)
 
 
 def _message(packed: PackedColumns, row: int) -> bytes:

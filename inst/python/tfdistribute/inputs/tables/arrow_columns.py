@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ARROW_TYPES, ColumnFacts
+from tfdistribute.columns import ARROW_TYPES, AcceptedValues, ColumnFacts
 from tfdistribute.errors import InputError
+from tfdistribute.inputs.accepted import check_codes, check_values
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
 BATCH_BYTES = 2 * 2**20
+
+# Values of a dictionary that is kept as codes. A reader loads the dictionaries of a file anew for every record batch:
+# longer ones cost more than they save.
+LONGEST_DICTIONARY = 10_000
 
 # Approximate overhead of a string besides its pointer.
 _STRING_BYTES = 60
@@ -36,7 +41,7 @@ def column_facts(name: str, arrow_type: Any) -> ColumnFacts | None:
         return column_facts(name, arrow_type.value_type)
     if types.is_fixed_size_list(arrow_type):
         inner = column_facts(name, arrow_type.value_type)
-        if inner is None or inner.shape or inner.type not in ("float", "integer", "integer64"):
+        if inner is None or inner.shape:
             return None
         return ColumnFacts(name, inner.type, (arrow_type.list_size,))
     for is_type, column_type in (
@@ -69,11 +74,13 @@ class TableColumns:
         layout: Layout of the target matrices.
         response: Name of the label, if any.
         fill_values: Replacements for missing values, by name: a string, or a number (of days, of seconds).
+        accepted: The only values that some columns may have.
     """
 
     layout: Layout
     response: str | None = None
     fill_values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    accepted: AcceptedValues = ()
 
     @property
     def names(self) -> list[str]:
@@ -118,26 +125,36 @@ class TableColumns:
             One array of shape [rows, columns] per matrix of the layout.
 
         Raises:
-            InputError: a value is missing without a replacement, or does not fit its type.
+            InputError: a value is missing without a replacement, does not fit its type, or is not accepted.
         """
         matrices = self.layout.empty(table.num_rows)
-        for name, slot in self.layout.slots.items():
-            values, missing = self._values(table.column(name), slot.facts, locate)
-            if missing is not None:
-                values = self._filled(values, missing, slot.facts, locate)
-            target = slot.of(matrices)
-            try:
-                with np.errstate(over="raise"):
+        with np.errstate(over="raise"):
+            for name, slot in self.layout.slots.items():
+                values, missing = self._values(table.column(name), slot.facts, locate)
+                if missing is not None:
+                    values = self._filled(values, missing, slot.facts, locate)
+                target = slot.of(matrices)
+                try:
                     target[...] = values.reshape(target.shape)
-            except FloatingPointError:
-                raise _too_large(name, values, locate) from None
-            if name == self.response and slot.facts.type == "float":
-                _check_finite(name, target, locate)
+                except FloatingPointError:
+                    raise _too_large(name, values, locate) from None
+                if name == self.response and slot.facts.type == "float":
+                    _check_finite(name, target, locate)
+        for name, each in self.accepted:
+            if name not in self.layout.slots:
+                continue
+            values = self.layout.slots[name].of(matrices)
+            if name in self.layout.tables:
+                check_codes(values, self.layout.tables[name], each, locate)
+            else:
+                check_values(values, each, locate)
         return matrices
 
     def _values(
         self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        if facts.name in self.layout.tables:
+            return _codes_of(column, len(self.layout.tables[facts.name]), locate)
         try:
             return values_of(column, facts)
         except arrow_module("pyarrow").ArrowException as error:
@@ -161,7 +178,9 @@ class TableColumns:
                 argument=facts.name,
             )
         fill_value = self.fill_values[facts.name]
-        if isinstance(fill_value, str):
+        if facts.name in self.layout.tables:
+            fill_value = self.layout.tables[facts.name].tolist().index(fill_value)
+        elif isinstance(fill_value, str):
             fill_value = fill_value.encode()
         filled = np.array(values)
         filled[missing] = fill_value
@@ -183,14 +202,27 @@ def values_of(
             column = column.cast(pyarrow.string())
         return column.cast(pyarrow.large_binary()).to_numpy(), missing
     values = _numbers(column, facts.type, missing is not None)
-    # NaN counts as missing, as in R; summing is the fastest way to find it.
-    with np.errstate(invalid="ignore", over="ignore"):
-        may_have_nan = values.dtype.kind == "f" and np.isnan(values.sum())
-    if may_have_nan:
+    # NaN counts as missing, as in R; a minimum is the fastest way to find it.
+    if values.dtype.kind == "f" and np.isnan(values.min(initial=0)):
         nan = np.isnan(values)
-        if nan.any():
-            missing = nan if missing is None else nan | missing
+        missing = nan if missing is None else nan | missing
     return values, missing
+
+
+def _codes_of(
+    column: Any, labels: int, locate: Callable[[int], str]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_] | None]:
+    missing = column.is_null().to_numpy() if column.null_count else None
+    chunks = [chunk.indices.fill_null(0).to_numpy() for chunk in column.chunks]
+    codes = np.concatenate(chunks).astype(np.int32, copy=False)
+    unknown = (codes < 0) | (codes >= labels)
+    if unknown.any():
+        raise InputError(
+            f"A dictionary has no value for its code in {locate(int(unknown.argmax()))}.",
+            "Write the file again.",
+            argument="paths",
+        )
+    return codes, missing
 
 
 def _numbers(column: Any, column_type: str, has_nulls: bool) -> npt.NDArray[Any]:
@@ -237,11 +269,11 @@ def _lists(
     column: Any, facts: ColumnFacts, missing: npt.NDArray[np.bool_] | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     pyarrow = arrow_module("pyarrow")
-    width = facts.shape[0]
-    if missing is not None:
-        column = pyarrow.chunked_array([column.fill_null([0] * width).combine_chunks()])
-    # flatten() respects the table's slice, .values does not.
-    chunks = [chunk.flatten() for chunk in column.chunks]
+    width = facts.width
+    # flatten() would leave out missing lists; .values ignores the slice of the table.
+    chunks = [
+        chunk.values.slice(chunk.offset * width, len(chunk) * width) for chunk in column.chunks
+    ]
     inner = pyarrow.chunked_array(chunks, column.type.value_type)
     values, inner_missing = values_of(inner, ColumnFacts(facts.name, facts.type))
     if inner_missing is not None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.files import File, find_files
+from tfdistribute.inputs.packed.layout import Tables
+from tfdistribute.inputs.shards.shard_index import Shards, expand_shards
+from tfdistribute.inputs.tables.arrow_columns import LONGEST_DICTIONARY
 from tfdistribute.inputs.tables.pyarrow_import import (
     arrow_module,
     explain_arrow_errors,
     open_for_arrow,
 )
-from tfdistribute.inputs.tables.table_files import TableFiles
+from tfdistribute.inputs.tables.table_files import TableFiles, number_blocks
 from tfdistribute.inputs.tables.table_input import TableInput
 
 _KIND = "an Arrow file"
@@ -22,33 +29,87 @@ _REMEDY = "Write it in Arrow's file format (Feather 2), not as a stream."
 
 @dataclass(frozen=True, eq=False)
 class Arrow(TableInput, kind="arrow"):
-    """Tables in Arrow's file format. Each record batch is a block, so the largest one determines memory use."""
+    """Tables in Arrow's file format, with or without an index of ``write_arrow``.
+
+    Each record batch is a block, so the largest one determines memory use.
+    """
 
     def _open(self) -> Source:
-        files = find_files(self.paths, directories=True)
-        scans = [_scan(number, file) for number, file in enumerate(files)]
-        schemas = tuple(schema for schema, _ in scans)
-        columns = self._choose_columns(files, schemas)
-        positions = {block: index for _, blocks in scans for index, block in blocks}
-        return self._without_bad_rows(_ArrowFiles(files, columns, positions, schemas=schemas))
+        shards = self._shards
+        files = find_files(shards.paths, directories=True)
+        scans = [_scan(file) for file in files]
+        schemas = tuple(scan.schema for scan in scans)
+        columns = self._choose_columns(files, schemas, shards.facts, _common_tables(scans))
+        positions = number_blocks(scan.rows for scan in scans)
+        found = _ArrowFiles(files, columns, positions, schemas=schemas)
+        shards.check_rows(found)
+        return self._without_bad_rows(found)
+
+    @cached_property
+    def _shards(self) -> Shards:
+        return expand_shards(self.paths, "arrow")
+
+    def _label_range(self, source: Source) -> tuple[float, float] | None:
+        # Ranges may differ between indexes.
+        index = self._shards.index if len(self.paths) == 1 else None
+        columns = index.columns if index else ()
+        return next((each.range for each in columns if each.facts.name == self.response), None)
 
 
-def _scan(number: int, file: File) -> tuple[Any, list[tuple[int, Block]]]:
-    """Read a file's schema and the row counts of its record batches."""
+@dataclass(frozen=True)
+class _Scan:
+    """Schema of a file, rows of its record batches, and the strings behind codes by column."""
+
+    schema: Any
+    rows: list[int]
+    tables: Tables
+
+
+def _scan(file: File) -> _Scan:
     ipc = arrow_module("pyarrow.ipc")
-    blocks: list[tuple[int, Block]] = []
-    first = 0
-    with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
-        schema = ipc.open_file(opened).schema
-        opened.seek(0)
-        # One column is enough to count the rows.
-        reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0]))
-        for index in range(reader.num_record_batches):
-            rows = reader.get_batch(index).num_rows
-            if rows:
-                blocks.append((index, Block(number, first, rows)))
-            first += rows
-    return schema, blocks
+    with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file, mapped=True) as opened:
+        reader = ipc.open_file(opened)
+        if reader.num_record_batches == 0:
+            return _Scan(reader.schema, [], {})
+        schema, first = reader.schema, reader.get_batch(0)
+        if not _is_in_place(first, opened):
+            # Read one column, which is enough to count the rows.
+            opened.seek(0)
+            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0]))
+        rows = [reader.get_batch(index).num_rows for index in range(reader.num_record_batches)]
+        return _Scan(schema, rows, dict(_tables(first)))
+
+
+def _is_in_place(batch: Any, opened: Any) -> bool:
+    """Return whether a record batch lies in a mapped file, so that getting it reads nothing."""
+    if not isinstance(opened, arrow_module("pyarrow").MemoryMappedFile):
+        return False
+    opened.seek(0)
+    content = opened.read_buffer()
+    buffers = (each for column in batch.columns for each in column.buffers() if each is not None)
+    return all(0 <= each.address - content.address <= content.size for each in buffers if each.size)
+
+
+def _tables(batch: Any) -> Iterator[tuple[str, npt.NDArray[np.object_]]]:
+    pyarrow = arrow_module("pyarrow")
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not pyarrow.types.is_dictionary(column.type):
+            continue
+        labels = column.dictionary
+        labels.validate(full=True)
+        is_text = labels.type in (pyarrow.string(), pyarrow.large_string())
+        if is_text and not labels.null_count and len(labels) <= LONGEST_DICTIONARY:
+            yield name, labels.to_numpy(zero_copy_only=False)
+
+
+def _common_tables(scans: list[_Scan]) -> Tables:
+    """Return the tables that are the same in all files with rows."""
+    first, *others = [scan.tables for scan in scans if scan.rows] or [{}]
+    return {
+        name: table
+        for name, table in first.items()
+        if all(name in other and np.array_equal(other[name], table) for other in others)
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from tfdistribute.inputs.tables.pyarrow_import import (
     explain_arrow_errors,
     open_for_arrow,
 )
-from tfdistribute.inputs.tables.table_files import TableFiles
+from tfdistribute.inputs.tables.table_files import TableFiles, number_blocks
 from tfdistribute.inputs.tables.table_input import TableInput
 
 _KIND = "a Parquet file"
@@ -28,11 +28,11 @@ class Parquet(TableInput, kind="parquet"):
         files = find_files(self.paths, directories=True)
         metadata = tuple(_metadata(file) for file in files)
         columns = self._choose_columns(files, [each.schema.to_arrow_schema() for each in metadata])
-        positions = {
-            block: group
-            for number, each in enumerate(metadata)
-            for group, block in _blocks(number, each)
-        }
+        groups = (
+            [each.row_group(group).num_rows for group in range(each.num_row_groups)]
+            for each in metadata
+        )
+        positions = number_blocks(groups)
         return self._without_bad_rows(_ParquetFiles(files, columns, positions, metadata=metadata))
 
 
@@ -50,17 +50,6 @@ def _remedy(file: File) -> str:
     if begin and not begin.startswith(b"PAR1") and b"\x00" not in begin:
         return "Use input_csv() if it is a CSV file; otherwise write it again, or leave it out."
     return _REMEDY
-
-
-def _blocks(number: int, metadata: Any) -> list[tuple[int, Block]]:
-    blocks: list[tuple[int, Block]] = []
-    first = 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if rows:
-            blocks.append((group, Block(number, first, rows)))
-        first += rows
-    return blocks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,12 +24,18 @@ def arrow_module(name: str) -> Any:
 
 
 @contextlib.contextmanager
-def open_for_arrow(file: File) -> Iterator[Any]:
-    """Open a file for pyarrow without memory-mapping it: if a mapped file shrinks, the process crashes."""
+def open_for_arrow(file: File, mapped: bool = False) -> Iterator[Any]:
+    """Open a file for pyarrow.
+
+    Args:
+        file: The file.
+        mapped: Whether to map a local file into memory. Rows are read without it: if a file shrinks while its pages
+            are read, the process crashes, and reading the pages is no faster.
+    """
     pyarrow = arrow_module("pyarrow")
     if is_local(file.path):
         try:
-            opened = pyarrow.OSFile(file.path)
+            opened = (pyarrow.memory_map if mapped else pyarrow.OSFile)(file.path)
         except OSError:
             # The file was readable when it was found.
             check_unchanged([file])

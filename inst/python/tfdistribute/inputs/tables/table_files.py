@@ -81,6 +81,18 @@ class TableFiles:
         return replace(self, positions=positions, skips=True), SkippedRows(count, places)
 
 
+def number_blocks(files: Iterable[Iterable[int]]) -> dict[Block, int]:
+    """Make a block of every row group or record batch that has rows, from their numbers of rows by file."""
+    positions: dict[Block, int] = {}
+    for number, rows_of_groups in enumerate(files):
+        first = 0
+        for position, rows in enumerate(rows_of_groups):
+            if rows:
+                positions[Block(number, first, rows)] = position
+            first += rows
+    return positions
+
+
 def _as_table(batch: Any) -> Any:
     return arrow_module("pyarrow").Table.from_batches([batch])
 

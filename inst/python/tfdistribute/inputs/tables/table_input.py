@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tfdistribute.columns import TYPES, ColumnFacts, list_columns
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import TYPES, AcceptedValues, ColumnFacts, list_columns
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.blocks import Source
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File
-from tfdistribute.inputs.packed.layout import Layout
+from tfdistribute.inputs.packed.layout import Layout, Tables
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
 from tfdistribute.inputs.tables.bad_rows import SkippedRows
 from tfdistribute.inputs.tables.table_files import TableFiles
@@ -45,6 +49,15 @@ class TableInput(FileInput):
         """Whether bad rows are skipped."""
         return self.on_bad_row == "skip"
 
+    def accepting(self, accepted: AcceptedValues) -> TableInput:
+        """Check rows as they are read."""
+        source: Any = self._source
+        columns = replace(source.columns, accepted=accepted)
+        checked = copy.copy(self)
+        # Readers of both keep their errors in one place.
+        checked.__dict__.update(_source=replace(source, columns=columns), _failure=self._failure)
+        return checked
+
     def _without_bad_rows(self, files: TableFiles) -> Source:
         if not self.skips:
             return files
@@ -61,8 +74,21 @@ class TableInput(FileInput):
             message = f"Skipped {skipped.count} rows: {'; '.join(skipped.places)}"
             warnings.warn(message, stacklevel=2)
 
-    def _choose_columns(self, files: Sequence[File], schemas: Sequence[Any]) -> TableColumns:
-        """Select the columns, and check that every file has them."""
+    def _choose_columns(
+        self,
+        files: Sequence[File],
+        schemas: Sequence[Any],
+        indexed: Mapping[str, ColumnFacts] | None = None,
+        tables: Tables | None = None,
+    ) -> TableColumns:
+        """Select the columns, and check that every file has them.
+
+        Args:
+            files: The files.
+            schemas: Their schemas.
+            indexed: The columns as an index describes them, with their levels and shapes.
+            tables: The strings of columns that every file stores as codes, by name.
+        """
         self._check_types()
         found = [_columns_of(schema) for schema in schemas]
         first, columns = files[0], found[0]
@@ -76,11 +102,14 @@ class TableInput(FileInput):
             for facts in chosen:
                 self._check_same(first, file, facts, others)
         fill_values = {facts.name: _fill_value(facts, self.impute) for facts in chosen}
-        return TableColumns(
-            Layout.of(chosen),
-            self.response,
-            {name: value for name, value in fill_values.items() if value is not None},
-        )
+        fill_values = {name: value for name, value in fill_values.items() if value is not None}
+        coded = {
+            facts.name: _with_label(tables[facts.name], fill_values.get(facts.name))
+            for facts in chosen
+            if tables and facts.name in tables and facts.type == "string"
+        }
+        described = [_described(facts, (indexed or {}).get(facts.name)) for facts in chosen]
+        return TableColumns(Layout.of(described, coded), self.response, fill_values)
 
     def _check_types(self) -> None:
         for name, given in self.types.items():
@@ -106,7 +135,7 @@ class TableInput(FileInput):
         if len(features) > MOST_FEATURES:
             raise InputError(
                 f"The input has {len(features):,} features, and can have at most {MOST_FEATURES:,}.",
-                "Choose fewer in `features`, or write each row as one column with write_fixed_length().",
+                "Choose fewer in `features`, or write each row as one column with write_arrow().",
                 argument="features",
             )
         return [*features, *response]
@@ -136,6 +165,15 @@ class TableInput(FileInput):
                 argument="paths",
                 value=file.path,
             )
+
+
+def _described(facts: ColumnFacts, indexed: ColumnFacts | None) -> ColumnFacts:
+    fits = indexed is not None and (indexed.type, indexed.width) == (facts.type, facts.width)
+    return indexed if indexed is not None and fits else facts
+
+
+def _with_label(table: npt.NDArray[np.object_], label: str | None) -> npt.NDArray[np.object_]:
+    return table if label is None or label in table else np.append(table, label)
 
 
 def _columns_of(schema: Any) -> _FileColumns:

@@ -10,14 +10,14 @@ from typing import Any
 
 from tfdistribute.inputs.description import Input
 from tfdistribute.inputs.memory.in_memory import InMemory
-from tfdistribute.inputs.records.fixed_length import write_fixed_length
-from tfdistribute.inputs.records.shard_index import ShardIndex
-from tfdistribute.inputs.records.shard_writing import CACHE, check_target, write_error
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
+from tfdistribute.inputs.shards.shard_index import ShardIndex
+from tfdistribute.inputs.shards.shard_writing import CACHE, check_target, write_error
+from tfdistribute.inputs.tables.arrow_writing import write_arrow
 from tfdistribute.inputs.write.disk_cache import cache_on_disk
 
 WRITERS: Mapping[str, Callable[..., ShardIndex]] = {
-    "fixed_length": write_fixed_length,
+    "arrow": write_arrow,
     "tfrecord": write_tfrecord,
 }
 

@@ -8,12 +8,12 @@ import getpass
 import os
 import re
 import socket
-import stat
 import sys
 import time
 from pathlib import Path
 
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.files import NotRegularError, open_own
 
 if sys.platform != "win32":
     import fcntl
@@ -23,8 +23,6 @@ NAME = ".lock"
 _MAX_OWNER_BYTES = 200
 # What ``_write_owner`` writes. Only a file with such a line, or an empty one, is overwritten.
 _OWNER = re.compile(r"(\S*, pid \d+, user .*, since [\d :-]+\n)?")
-# Whoever can write to model_dir could leave a link to another file, or a FIFO.
-_SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if sys.platform != "win32" else 0
 
 
 class ModelDirectoryLock:
@@ -74,16 +72,11 @@ class ModelDirectoryLock:
 
     def _open(self) -> int:
         try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | _SAFE, 0o644)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-                raise self._foreign("is not a file") from error
-            raise
-        found = os.fstat(descriptor)
+            descriptor = open_own(self.path, os.O_RDWR | os.O_CREAT)
+        except NotRegularError as error:
+            raise self._foreign("is not a file") from error
         why = None
-        if not stat.S_ISREG(found.st_mode):
-            why = "is not a file"
-        elif found.st_nlink > 1:
+        if os.fstat(descriptor).st_nlink > 1:
             why = "is also the file of another name"
         elif _OWNER.fullmatch(_read_owner(descriptor)) is None:
             why = "has content that is not a lock's"
@@ -126,9 +119,8 @@ class ModelDirectoryLock:
 
 
 def owner_pid(model_dir: str) -> int | None:
-    """Return the process on this host that holds the lock of model_dir; None if none does."""
     try:
-        descriptor = os.open(os.path.join(model_dir, NAME), os.O_RDONLY | _SAFE)
+        descriptor = open_own(os.path.join(model_dir, NAME))
     except OSError:
         return None
     try:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from tfdistribute import storage
 from tfdistribute.errors import ArgumentError
+from tfdistribute.files import open_own
 from tfdistribute.launch.host.private_directory import check_private
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -20,6 +21,7 @@ LEVELS = ("debug", "info", "warning", "error")
 _MAX_READ_BYTES = 1 << 20
 
 _FALLBACK = "tfdistribute-logs-"
+_ENDINGS = (".log", ".json", ".out")
 
 # Prefixes of a line by level: TensorFlow's C++, Python's logging and absl, and R.
 _LEVEL_PATTERNS = (
@@ -44,7 +46,6 @@ def fallback_directory(id: str) -> str:  # noqa: A002
 
 
 def remove_fallback(id: str) -> None:  # noqa: A002
-    """Remove the temporary directory of a job's logs."""
     directory = fallback_directory(id)
     with contextlib.suppress(ArgumentError):
         check_private(directory)
@@ -57,12 +58,16 @@ def first_usable(directories: Sequence[str]) -> str | None:
 
 
 def is_usable(directory: str) -> bool:
-    """Make a directory and return whether it is writable (and private, if it is the fallback)."""
+    """Make a directory and return whether logs can be written there (and whether it is private, if the fallback)."""
     is_fallback = os.path.basename(directory).startswith(_FALLBACK)
     try:
         os.makedirs(directory, mode=0o700 if is_fallback else 0o777, exist_ok=True)
         if is_fallback:
             check_private(directory)
+        for entry in os.scandir(directory):
+            if entry.name.endswith(_ENDINGS) and not entry.is_file(follow_symlinks=False):
+                # Somebody else has put it in the place of a log.
+                return False
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"-")
     except (OSError, ArgumentError):
@@ -74,7 +79,7 @@ def open_log(path: str) -> int:
     """Open a log for appending and return its descriptor; on a full disk, that of /dev/null."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     try:
-        return os.open(path, flags | os.O_CREAT, 0o644)
+        return open_own(path, flags | os.O_CREAT)
     except OSError:
         # A full disk must not prevent a restart.
         return os.open(os.devnull, flags)
@@ -83,7 +88,7 @@ def open_log(path: str) -> int:
 def tail(path: str, start: int, lines: int = 20) -> str:
     """Return the last lines of a log from byte ``start`` on; "" if there is no log."""
     try:
-        with open(path, "rb") as file:
+        with storage.open_own(path) as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(start, end - 200 * lines))
             text = file.read(_MAX_READ_BYTES).decode(errors="replace")
@@ -129,7 +134,7 @@ class LogReader:
         # A line without a level belongs to the one before it, as in a traceback.
         read, level = self._positions.get(name, (0, "info"))
         try:
-            with storage.of(path).open(path) as file:
+            with storage.open_own(path) as file:
                 # Relative to its start, which moves when the log becomes a part of a remote one.
                 file.seek(int(task.get("log_start") or 0) + read)
                 block = file.read(_MAX_READ_BYTES)
@@ -147,7 +152,6 @@ class LogReader:
 
 
 def level_of(line: str) -> str | None:
-    """Return the level in a line's prefix; None without one."""
     return next((level for level, pattern in _LEVEL_PATTERNS if pattern.search(line)), None)
 
 

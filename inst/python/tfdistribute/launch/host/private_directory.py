@@ -58,7 +58,6 @@ def new_directory(parent: str | None = None) -> str:
 
 
 def job_id(directory: str) -> str:
-    """Return the id of the job to which a private directory belongs."""
     return os.path.basename(directory).removeprefix(_PREFIX)
 
 
@@ -83,7 +82,6 @@ def check_private(directory: str) -> None:
 
 
 def is_private(directory: str) -> bool:
-    """Return whether ``check_private`` accepts a directory."""
     try:
         check_private(directory)
     except ArgumentError:
@@ -124,7 +122,6 @@ def lock(directory: str, descriptor: int | None = None) -> int:
     """Hold the lock that marks a job as alive, and return its open file.
 
     Args:
-        directory: The private directory.
         descriptor: The open lock file of the process that hands the lock over; None to take the lock, unless this
             process holds it already.
 
@@ -165,10 +162,12 @@ def remove(directory: str) -> None:
     """
     with contextlib.suppress(OSError):
         for entry in os.scandir(directory):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            elif entry.name != _LOCK:
-                os.unlink(entry.path)
+            # What a session or a task writes at the same time may be gone already.
+            with contextlib.suppress(FileNotFoundError):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                elif entry.name != _LOCK:
+                    os.unlink(entry.path)
     shutil.rmtree(directory, ignore_errors=True)
     release(directory)
     parent = os.path.dirname(directory)

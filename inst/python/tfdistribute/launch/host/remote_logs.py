@@ -36,12 +36,6 @@ def move_logs(
 ) -> dict[str, Any]:
     """Move the logs of a job that has ended into its remote model directory.
 
-    Args:
-        job: The job.
-        logs: The local directory of the logs.
-        values: Its last state.
-        is_over: Whether nobody wants to wait any more.
-
     Returns:
         The last state with the remote paths; with a note if the logs could not be moved.
     """

@@ -14,9 +14,6 @@ class StopRequests:
     """Counter of stop signals within a ``with`` block.
 
     The first signal requests a checkpoint and the end; the second ends without waiting.
-
-    Args:
-        names: Names of the signals.
     """
 
     def __init__(self, names: Sequence[str] = SIGNALS) -> None:

@@ -27,7 +27,6 @@ __all__ = ["LocalPlace", "Place", "check_ssh_cluster", "open_places", "places_of
 def check_ssh_cluster(
     cluster: SshCluster, environment: Mapping[str, str], tensorflow: str | None
 ) -> list[Finding]:
-    """List what is wrong with the hosts of a cluster whose tasks are R, without starting any."""
     together: list[RemotePlace] = []
     for host in dict.fromkeys(cluster.hosts):
         RemotePlace(host, ssh.transport_to(host, cluster), "", together)

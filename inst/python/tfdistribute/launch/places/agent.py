@@ -103,7 +103,6 @@ class Tail:
         self.positions = {f"{path}.old": 0, path: 0}
 
     def read(self) -> bytes:
-        """Read some of the new bytes."""
         blocks = b""
         for path, position in self.positions.items():
             with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -226,7 +225,6 @@ class Agent:
         return bool(data)
 
     def _forward(self, number: int, process: Process) -> None:
-        """Send what a process has written, and then its end."""
         has_ended, is_read = process.has_ended(), True
         for name, tail in process.tails.items():
             data = tail.read() if len(self.waiting) < MAX_WAITING_BYTES else b""

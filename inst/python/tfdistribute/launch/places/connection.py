@@ -74,7 +74,6 @@ class Connection:
 
     @property
     def pid(self) -> int:
-        """The process of the command."""
         return self._process.pid
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -103,7 +102,6 @@ class Connection:
             self._lose(f"nothing was heard of it for {self._lease_s:g} seconds")
 
     def register(self, poll: select.poll) -> None:
-        """Let ``poll`` wait for this connection."""
         if self.lost is None:
             for descriptor in (self._output, self._errors):
                 poll.register(descriptor, select.POLLIN)
@@ -118,7 +116,6 @@ class Connection:
             self._input = -1
 
     def close(self, seconds: float) -> None:
-        """Wait until the agent has ended its processes, at most this long."""
         self.end()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)

@@ -32,19 +32,15 @@ class LocalPlace(Place):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """All variables of this process."""
         return os.environ
 
     def cores(self) -> list[int]:
-        """List the cores of this process."""
         return hardware.available_cores()
 
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
-        """List the GPUs of this machine that CUDA_VISIBLE_DEVICES leaves."""
         return hardware.available_gpus({**os.environ, **environment})
 
     def lacks_space(self) -> bool:
-        """Return whether few bytes are free."""
         with contextlib.suppress(OSError):
             return shutil.disk_usage(self.directory).free < LEAST_BYTES
         return False
@@ -56,7 +52,6 @@ class LocalPlace(Place):
         return ports.free_ports(count)
 
     def port_owner(self, port: int) -> str | None:
-        """Describe the process that listens on a port."""
         owner = ports.listener(port)
         return None if owner is None else str(owner)
 

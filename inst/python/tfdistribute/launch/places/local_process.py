@@ -39,7 +39,6 @@ class LocalProcess(StartedProcess):
         self.pid = self._process.pid
 
     def exit_code(self) -> int | None:
-        """Return the exit code; see ``StartedProcess.exit_code``."""
         process = self._process
         if process.returncode is not None:
             return process.returncode
@@ -52,7 +51,6 @@ class LocalProcess(StartedProcess):
         return process.poll()
 
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
-        """Send a signal; see ``StartedProcess.signal``."""
         if self._process.returncode is not None:
             return
         if if_caught and not processes.catches(self.pid, number):
@@ -61,11 +59,9 @@ class LocalProcess(StartedProcess):
             (os.killpg if whole_group else os.kill)(self.pid, number)
 
     def activity(self) -> Activity:
-        """Return what the kernel counts."""
         return processes.activity(self.pid)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of the process."""
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
@@ -106,8 +102,8 @@ class PreparedProcess(LocalProcess):
         return self._is_ready
 
     def begin(self, options: StartOptions) -> bool:
-        """Give the process its task; return False if it has ended."""
-        if self.exit_code() is not None:
+        """Give the process its task; return False if it has ended or is suspended."""
+        if self.exit_code() is not None or self.activity().is_suspended:
             self.discard()
             return False
         log = open_log(options.log)
@@ -134,7 +130,6 @@ class PreparedProcess(LocalProcess):
         return code
 
     def discard(self) -> None:
-        """End a process that gets no task."""
         self._channel.close()
         self.signal(signal.SIGKILL)
         self.wait(processes.END_S)

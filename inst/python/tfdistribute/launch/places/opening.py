@@ -54,7 +54,6 @@ def open_hosts(
 
 
 def connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:
-    """Connect to all hosts at once, and list those that cannot be reached."""
     for host in hosts:
         try:
             host.connect()

@@ -24,7 +24,6 @@ class StartOptions:
         command: The command, as an argument list.
         environment: Environment variables besides those that the place has itself.
         task: Environment variables that tell the process its task. One that was prepared gets them afterwards.
-        directory: Working directory.
         log: File on this machine to which the output is appended.
         events: File on this machine to which the events are appended.
         cores: Cores that the process may use; empty for all.
@@ -89,7 +88,6 @@ class Place(ABC):
     """Where tasks run.
 
     Args:
-        host: Name of the host.
         address: Address at which the tasks of other places reach those of this one.
         directory: Path of the job's private directory on the host.
         clock_ahead_s: How far the host's clock is ahead of this machine's.

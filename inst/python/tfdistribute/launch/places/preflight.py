@@ -28,15 +28,11 @@ class Needs:
 
     Args:
         model_dir: Directory that this machine and all hosts share; None if it is remote or unknown.
-        input_files: Files that the tasks read.
         rscript: Rscript on the hosts; None if the tasks are not R.
-        python: Python of R's tasks.
-        environment: Environment variables of the tasks.
         tensorflow: Version of TensorFlow that they must have; None for any.
         host_addresses: Addresses by host; those of others are found.
         takes_addresses: Whether the user can give them.
         bytes: Size of the files that are sent to each host.
-        devices: Devices that the tasks of each host need.
     """
 
     model_dir: str | None = None
@@ -110,7 +106,6 @@ class _Check:
                 self.found.append(finding)
 
     def end(self) -> None:
-        """End the processes of the questions."""
         for probe in self.probes.values():
             probe.end()
 
@@ -128,7 +123,6 @@ class _Check:
                 takes[question](probe.answer(_VERSIONS_S))
 
     def say(self, field: str, message: str, fix: str, severity: str = "error") -> None:
-        """Add a finding about the host."""
         self.found.append(Finding(field, f"{self.host.host} {message}", fix, severity))
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
@@ -241,7 +235,6 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]
 
 @contextlib.contextmanager
 def _file_in(directory: str | None) -> Generator[str | None]:
-    """Make a file in a directory for the time of the checks; None without a directory."""
     if directory is None:
         yield None
         return

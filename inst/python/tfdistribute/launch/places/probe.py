@@ -6,12 +6,14 @@ Usage: python -c SOURCE QUESTION ARGUMENTS, the latter as a JSON list.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import json
 import os
 import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +24,8 @@ from typing import Any
 GPUS = "/proc/driver/nvidia/gpus"
 REACH_S = 3.0
 VERSIONS_S = 60.0
+# How long killed processes may take to end.
+END_S = 3.0
 
 # R starts fast without packages; the version is read from the file DESCRIPTION.
 R_CODE = (
@@ -43,7 +47,6 @@ print("TensorFlow", next((each for each in found if each), "none"))
 
 
 def facts() -> dict[str, Any]:
-    """Describe this host."""
     connection = os.environ.get("SSH_CONNECTION", "").split()
     return {
         "boot": text_of("/proc/sys/kernel/random/boot_id").strip(),
@@ -119,11 +122,34 @@ def shared(path: str, seconds: float) -> bool:
 
 
 def gone(path: str, seconds: float) -> bool:
-    """Tell whether a path disappears in time."""
+    """Tell whether a former agent's private directory disappears in time; one that nobody can remove is removed."""
     end = time.monotonic() + seconds
     while os.path.exists(path) and time.monotonic() < end:
+        if is_abandoned(os.path.dirname(path)):
+            end_tasks(path)
+            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
         time.sleep(0.05)
     return not os.path.exists(path)
+
+
+def is_abandoned(directory: str) -> bool:
+    """Tell whether agent and guard were both killed: no process has the lock, which names this host."""
+    with contextlib.suppress(OSError), open(os.path.join(directory, "lock"), "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock.read() == f"{socket.gethostname()} {text_of('/etc/machine-id').strip()}"
+    return False
+
+
+def end_tasks(directory: str) -> None:
+    """Kill what tasks with this private directory have left."""
+    mark, found, end = f"TFDISTRIBUTE_JOB={directory}\0".encode(), True, time.monotonic() + END_S
+    while found and time.monotonic() < end:
+        found = False
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            with contextlib.suppress(OSError), open(path, "rb") as environment:
+                if mark in environment.read():
+                    found = True
+                    os.kill(int(path.split("/")[2]), signal.SIGKILL)
 
 
 def ports(count: int) -> list[int]:
@@ -171,7 +197,6 @@ def reach(targets: list[list[Any]]) -> list[bool]:
 
 
 def answer(value: Any) -> None:
-    """Write the answer."""
     sys.stdout.write(json.dumps({"answer": value}) + "\n")
     sys.stdout.flush()
 

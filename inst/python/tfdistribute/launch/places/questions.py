@@ -25,26 +25,18 @@ class Asked(Protocol):
     hello: dict[str, Any]
 
     @property
-    def lost(self) -> str | None:
-        """Why it is out of reach."""
-        ...
+    def lost(self) -> str | None: ...
 
-    def problem(self) -> ClusterError:
-        """Describe why it is out of reach."""
-        ...
+    def problem(self) -> ClusterError: ...
 
-    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is true; return whether it is."""
-        ...
+    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool: ...
 
     def start_process(
         self,
         command: Sequence[str],
         on_written: OnWritten,
         environment: Mapping[str, str] | None = None,
-    ) -> RemoteProcess:
-        """Start a process."""
-        ...
+    ) -> RemoteProcess: ...
 
 
 class Probe:
@@ -93,7 +85,6 @@ class Probe:
         return self._line["answer"]
 
     def end(self) -> None:
-        """End the process."""
         self._process.signal(signal.SIGKILL)
 
     @property

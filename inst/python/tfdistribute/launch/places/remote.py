@@ -34,8 +34,6 @@ class RemotePlace(Place):
     """A host that is reached through an agent.
 
     Args:
-        host: Its name.
-        transport: How it is reached.
         home: The job's private directory on this machine, whose files the host gets.
         others: All places of the job: while this place waits for an answer, the others' connections are served.
     """
@@ -80,17 +78,14 @@ class RemotePlace(Place):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the agent answers."""
         return bool(self.hello) and self.lost is None
 
     @property
     def lost(self) -> str | None:
-        """Why the host is out of reach; None if it is not."""
         return "it was never connected" if self.connection is None else self.connection.lost
 
     @property
     def pid_of_connection(self) -> int | None:
-        """The process of the connection on this machine."""
         return None if self.connection is None else self.connection.pid
 
     def why_lost(self) -> tuple[str, str]:
@@ -111,7 +106,6 @@ class RemotePlace(Place):
         return f"{why}{last}", self.transport.check
 
     def problem(self) -> ClusterError:
-        """Describe why the host is out of reach."""
         why, remedy = self.why_lost()
         return ClusterError(
             f"{self.transport.subject} cannot be used: {why}.",
@@ -121,7 +115,6 @@ class RemotePlace(Place):
         )
 
     def poll(self) -> None:
-        """Send and receive what is possible now."""
         if self.connection is not None:
             self.connection.poll()
             if self.connection.lost is not None:
@@ -145,7 +138,6 @@ class RemotePlace(Place):
             self.connection.end()
 
     def close(self, seconds: float) -> None:
-        """Wait for the end of the agent, at most this long."""
         if self.connection is not None:
             self.connection.close(max(seconds, 0))
 
@@ -221,11 +213,9 @@ class RemotePlace(Place):
         return {}
 
     def cores(self) -> list[int]:
-        """List the cores of the agent."""
         return list(self.facts.get("cores", ()))
 
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
-        """List the GPUs of the host that CUDA_VISIBLE_DEVICES leaves."""
         chosen = environment.get(hardware.VISIBLE, self.facts.get("visible_gpus"))
         return hardware.visible_gpus(chosen, int(self.facts.get("gpus", 0)))
 
@@ -234,7 +224,6 @@ class RemotePlace(Place):
         return self._free_bytes < LEAST_BYTES
 
     def free_ports(self, count: int) -> Sequence[int]:
-        """Find free ports on the host."""
         return self.probe("ports", count)
 
     def port_owner(self, port: int) -> str | None:
@@ -311,7 +300,6 @@ class RemotePlace(Place):
     def begin_probe(
         self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
     ) -> Probe:
-        """Start the probe with a question, see ``probe.py``."""
         return Probe(self, question, arguments, environment or {})
 
     def probe(self, question: str, *arguments: Any, seconds: float = ANSWER_S) -> Any:
@@ -323,7 +311,6 @@ class RemotePlace(Place):
         return self.begin_probe(question, *arguments).answer(seconds)
 
     def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
-        """Let the agent send a signal to one of its processes."""
         if self.connection is not None and self.lost is None:
             options = {"whole_group": whole_group, "if_caught": if_caught}
             self.connection.send({"op": "signal", "process": process, "number": number, **options})

@@ -16,22 +16,18 @@ OnWritten = Callable[[str, bytes], None]
 class Host(Protocol):
     """What a process needs of its place."""
 
-    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is true; return whether it is."""
-        ...
+    def wait(self, is_over: Callable[[], bool], seconds: float) -> bool: ...
 
-    def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
-        """Send a signal."""
-        ...
+    def send_signal(
+        self, process: int, number: int, whole_group: bool, if_caught: bool
+    ) -> None: ...
 
 
 class RemoteProcess(StartedProcess):
     """A process of an agent.
 
     Args:
-        place: Its place.
         number: Its number in the messages of its agent.
-        on_written: Takes what it writes.
     """
 
     def __init__(self, place: Host, number: int, on_written: OnWritten) -> None:
@@ -46,7 +42,6 @@ class RemoteProcess(StartedProcess):
 
     @property
     def loss(self) -> str | None:
-        """Why it is out of reach; None if it is not."""
         return self._loss
 
     def exit_code(self) -> int | None:
@@ -54,7 +49,6 @@ class RemoteProcess(StartedProcess):
         return self._code
 
     def end(self, code: int) -> None:
-        """Take the exit code."""
         self._code = code
 
     def lose(self, why: str) -> None:
@@ -62,18 +56,14 @@ class RemoteProcess(StartedProcess):
         self._loss, self._code = why, -signal.SIGKILL
 
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
-        """Let the agent send a signal."""
         if self._code is None:
             self._place.send_signal(self._number, number, whole_group, if_caught)
 
     def activity(self) -> Activity:
-        """Return what the agent has last told."""
         return self._activity
 
     def take_activity(self, values: Sequence[float]) -> None:
-        """Take what the agent tells about the process."""
         self._activity = Activity(values[0], int(values[1]), int(values[2]))
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of the process."""
         self._place.wait(lambda: self._code is not None, seconds)

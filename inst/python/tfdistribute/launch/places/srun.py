@@ -42,7 +42,6 @@ _EXPLANATIONS = (
 
 
 def transport_to(node: str, cluster: SlurmCluster) -> Transport:
-    """Return how a node of this allocation is reached."""
     python = cluster.python or "python3"
     return Transport(
         command=lambda command: ["srun", *_OPTIONS, f"--nodelist={node}", *command],

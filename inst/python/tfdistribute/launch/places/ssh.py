@@ -62,7 +62,6 @@ _EXPLANATIONS = (
 
 
 def transport_to(host: str, cluster: SshCluster) -> Transport:
-    """Return how a host of a cluster is reached."""
     python = cluster.python or "python3"
     return Transport(
         command=lambda command: ssh_command(cluster.ssh, host, command),
@@ -76,7 +75,6 @@ def transport_to(host: str, cluster: SshCluster) -> Transport:
 
 
 def ssh_command(ssh: Sequence[str], host: str, command: Sequence[str]) -> list[str]:
-    """Return the command that runs another one on a host."""
     return [ssh[0], *_OPTIONS, *ssh[1:], "--", host, shlex.join(command)]
 
 

@@ -20,7 +20,6 @@ class Transport:
     Args:
         command: Turns the agent's command into the one that runs it on the host.
         explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
-        python: Python of the agent.
         lease_s: Seconds without a sign of life after which each end gives up the other.
         argument: The argument of the cluster that names the host.
         subject: The host as the subject of a relative clause.

@@ -16,5 +16,4 @@ _PLATFORMS: dict[type[ManagedCluster], type[Platform[Any]]] = {
 
 
 def platform_of(cluster: ManagedCluster) -> Platform[Any]:
-    """Return the platform of a cluster."""
     return _PLATFORMS[type(cluster)](cluster)

@@ -20,11 +20,7 @@ _OWN = ("lock", FILE)
 
 @dataclass(frozen=True)
 class Archive:
-    """A compressed archive.
-
-    Args:
-        content: Its bytes.
-    """
+    """A compressed archive."""
 
     content: bytes
 

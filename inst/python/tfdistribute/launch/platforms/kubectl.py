@@ -43,7 +43,6 @@ class Kubernetes(Platform[KubernetesCluster]):
     """Jobs on Kubernetes."""
 
     def describe(self, job: Job, archive: Archive) -> str:
-        """Write the objects of a job as YAML."""
         return yaml_text.documents(job_objects(self.cluster, job, archive))
 
     def submit(self, job: Job, archive: Archive) -> str:
@@ -67,14 +66,12 @@ class Kubernetes(Platform[KubernetesCluster]):
         return job.id
 
     def state(self, name: str) -> PlatformState:
-        """Ask for the job and its pods."""
         main = self._get(self._path(self.cluster.job_kind, name))
         if main is None:
             return PlatformState("stopped", "The job is not there any more.", ended=time.time())
         return pods.job_state(main, self._pods(name))
 
     def logs(self, name: str) -> dict[str, list[str]]:
-        """Read the newest lines of each pod."""
         found: dict[str, list[str]] = {}
         for pod in self._pods(name):
             path = f"{self._path('Pod', pod['metadata']['name'])}/log?tailLines={_LINES}"

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from tfdistribute import storage
 from tfdistribute.cluster.managed import ManagedCluster
+from tfdistribute.descriptions import check_text
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import container
@@ -25,8 +26,6 @@ class TaskState:
     """What a platform knows of a task.
 
     Args:
-        task: Its name, such as "worker 1".
-        host: Where it runs, as far as the platform says.
         state: "starting", "running", "done" or "failed".
         activity: The state in the platform's words.
     """
@@ -44,12 +43,9 @@ class PlatformState:
     Args:
         state: "starting", "running", "restarting", "done", "failed" or "stopped".
         message: The state as a sentence.
-        tasks: Its tasks, as far as they exist.
         failure: Fields of an error, see ``errors.as_values``, with "task", "host" and "exit"; None without a failure.
-        restarts: How often tasks were restarted.
         started: Epoch seconds; None if the platform does not say.
         ended: Epoch seconds; None before the end.
-        notes: What hinders the job.
     """
 
     state: str
@@ -63,11 +59,7 @@ class PlatformState:
 
 
 class Platform(ABC, Generic[C]):
-    """A managed platform.
-
-    Args:
-        cluster: Its description.
-    """
+    """A managed platform."""
 
     def __init__(self, cluster: C) -> None:
         self.cluster = cluster
@@ -139,5 +131,5 @@ def task_environment(
 
 
 def task_command(job: Job) -> list[str]:
-    """Return the command of every container."""
+    check_text("command", job.command)
     return ["python", "-m", "tfdistribute", "run-task", "--", *job.command]

@@ -39,7 +39,6 @@ def job_state(job: Object, pods: Sequence[Object]) -> PlatformState:
 
     Args:
         job: A TFJob or a Job, as Kubernetes returns it.
-        pods: Its pods.
     """
     status = _part(job, "status")
     conditions = {
@@ -65,7 +64,6 @@ def job_state(job: Object, pods: Sequence[Object]) -> PlatformState:
 
 
 def task_of(pod: Object) -> str:
-    """Return the task of a pod, such as "worker 1"."""
     labels = _part(pod, "metadata", "labels")
     annotations = _part(pod, "metadata", "annotations")
     if _ROLE in labels:

@@ -30,7 +30,6 @@ _known: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
 def is_submitted(job: Handle) -> bool:
-    """Return whether a job runs on a managed platform."""
     return bool(job.get("submitted"))
 
 
@@ -77,7 +76,6 @@ def submit(job: Job) -> dict[str, Any]:
 
 
 def describe(job: Job) -> tuple[str, Archive]:
-    """Return what a platform would be sent as text, and the archive that belongs to it."""
     archive = pack(job.directory)
     return platform_of(cast("ManagedCluster", job.cluster)).describe(job, archive), archive
 
@@ -93,7 +91,6 @@ def job_state(job: Handle) -> dict[str, Any]:
 
 
 def job_logs(job: Handle, task: str | None, level: str) -> list[str]:
-    """Read the logs of a job as ``job_handle.job_logs`` does."""
     cluster, name = _cluster_and_name(job)
     found = platform_of(cluster).logs(name)
     if task is not None and task not in found:
@@ -113,7 +110,6 @@ def job_logs(job: Handle, task: str | None, level: str) -> list[str]:
 
 
 def stop_job(job: Handle) -> dict[str, Any]:
-    """Cancel a job, and return its state."""
     cluster, name = _cluster_and_name(job)
     platform_of(cluster).cancel(name)
     _known.pop(str(job["id"]), None)

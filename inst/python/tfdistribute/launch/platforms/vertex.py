@@ -48,7 +48,6 @@ class Vertex(Platform[VertexCluster]):
         return yaml_text.documents([job_specification(self.cluster, job, archive)])
 
     def submit(self, job: Job, archive: Archive) -> str:
-        """Copy the archive to the staging directory, and create the custom job."""
         sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
         values = {
             "displayName": job.id,
@@ -69,7 +68,6 @@ class Vertex(Platform[VertexCluster]):
         return str(made.name)
 
     def state(self, name: str) -> PlatformState:
-        """Ask for the job."""
         sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
         try:
             with _Refusals("show the job"):
@@ -93,7 +91,6 @@ class Vertex(Platform[VertexCluster]):
         )
 
     def logs(self, name: str) -> dict[str, list[str]]:
-        """Read what Cloud Logging keeps of the replicas."""
         sdk = _module("google.cloud.logging", "google-cloud-logging")
         number = name.rpartition("/")[2]
         wanted = f'resource.type="ml_job" AND resource.labels.job_id="{number}"'
@@ -110,7 +107,6 @@ class Vertex(Platform[VertexCluster]):
         return found
 
     def cancel(self, name: str) -> None:
-        """Cancel the job."""
         sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
         try:
             with _Refusals("cancel the job"):
@@ -120,7 +116,6 @@ class Vertex(Platform[VertexCluster]):
                 raise
 
     def client(self, sdk: Any) -> Any:
-        """Make the SDK's client, with the user's credentials."""
         endpoint = f"{self.cluster.location}-aiplatform.googleapis.com"
         return sdk.JobServiceClient(client_options={"api_endpoint": endpoint})
 

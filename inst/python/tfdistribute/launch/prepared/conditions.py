@@ -86,7 +86,6 @@ def _without_those_of_tensorflow(variables: Mapping[str, str]) -> dict[str, str]
 
 
 def _identity(paths: Iterable[str]) -> list[Any]:
-    """Identify files and directories, with the time of their last change."""
     found: list[Any] = []
     for path in paths:
         with contextlib.suppress(OSError):

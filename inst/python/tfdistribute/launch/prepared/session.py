@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import adopt, reap_supervisors
 from tfdistribute.launch.prepared.conditions import conditions_of
@@ -62,9 +62,27 @@ class _Waiting:
     def prepares(self, job: Job) -> bool:
         """Ask for the processes of a job; return whether the supervisor has agreed."""
         try:
-            return self.send({"prepare": _values(job)}) and self.channel.recv(1) != b""
+            return (
+                not self._is_suspended()
+                and self.send({"prepare": _values(job)})
+                and self.channel.recv(1) != b""
+            )
         except OSError:
             return False
+
+    def end(self) -> None:
+        """End the supervisor: it does so itself, or is killed, and the kernel kills its processes with it."""
+        self.channel.close()
+        try:
+            self.process.wait(0 if self._is_suspended() else _END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_END_S)
+            private_directory.remove(self.job.directory)
+
+    def _is_suspended(self) -> bool:
+        return processes.activity(self.process.pid).is_suspended
 
 
 # By private directory; and the jobs of this session that were started by one, for which processes can be kept.
@@ -111,9 +129,7 @@ def end_waiting(directory: str | None = None) -> None:
     for each in [directory] if directory is not None else list(_waiting):
         waiting = _waiting.pop(each, None)
         if waiting is not None:
-            waiting.channel.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                waiting.process.wait(_END_S)
+            waiting.end()
     reap_supervisors()
 
 

@@ -68,7 +68,6 @@ class _Waiting:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody will send a job."""
         is_late = self._until is not None and time.monotonic() > self._until
         return self._is_closed or is_late or not self._has_parent()
 
@@ -109,7 +108,6 @@ class _Waiting:
                 self._channel.sendall(_ANSWER)
 
     def go_on(self) -> None:
-        """Prepare what is missing, and write the state."""
         if self._tasks is None or self.entered is None:
             return
         if not self._at_once:

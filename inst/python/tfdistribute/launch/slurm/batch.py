@@ -39,14 +39,7 @@ _KEEP_INTERVAL_S = 5.0
 
 
 class SlurmAllocation(Allocation):
-    """The nodes of a Slurm job, which may be taken back and given again.
-
-    Args:
-        job: The job.
-        cluster: Its cluster.
-        slurm_id: Its number in Slurm.
-        starts_before: How often Slurm has started it before.
-    """
+    """The nodes of a Slurm job, which may be taken back and given again."""
 
     signals = (*SIGNALS, "SIGUSR1")
 
@@ -59,7 +52,6 @@ class SlurmAllocation(Allocation):
         self._kept_at = -_KEEP_INTERVAL_S
 
     def resume(self, state: JobState, progress: Progress) -> None:
-        """Take over the history, the restarts and the notes of the former start."""
         state.slurm_id = self.slurm_id
         former = read_json(os.path.join(self._home, STATE_FILE)) or {}
         kept = read_json(os.path.join(self._home, PROGRESS_FILE))
@@ -74,7 +66,6 @@ class SlurmAllocation(Allocation):
         self._first_step = progress.checkpoint
 
     def keep(self, progress: Progress, at_once: bool = False) -> None:
-        """Write the history beside the state."""
         now = time.monotonic()
         if at_once or now - self._kept_at > _KEEP_INTERVAL_S:
             self._kept_at = now
@@ -90,7 +81,6 @@ class SlurmAllocation(Allocation):
         return max(SAVE_S, self._cluster.stop_signal_s / 2) if has_time else SAVE_S
 
     def why_again(self, stops: StopRequests) -> str | None:
-        """Say why Slurm will start the job again."""
         if not self._cluster.requeue:
             return None
         if scheduler.is_requeued(self.slurm_id, self.starts_before):
@@ -100,7 +90,6 @@ class SlurmAllocation(Allocation):
         return None
 
     def why_stopped(self, stops: StopRequests) -> str:
-        """Say that the time is up, or that the job was stopped."""
         if stops.first == signal.SIGUSR1:
             return "The time limit is near, and `requeue` is FALSE."
         return super().why_stopped(stops)

@@ -94,13 +94,11 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
 
 
 def check_slurm_cluster(cluster: SlurmCluster) -> list[Finding]:
-    """Let Slurm check a cluster, without a job."""
     refused = scheduler.try_submission(script_of(cluster, None))
     return [] if refused is None else [Finding("cluster", refused.problem, refused.remedy or "")]
 
 
 def script_of(cluster: SlurmCluster, model_dir: str | None) -> str:
-    """Return the script of a job that would be submitted now."""
     working_directory = os.getcwd()
     directory = os.path.join(jobs_directory(model_dir, working_directory), "tfdistribute-job-ID")
     logs = log_directories("ID", model_dir, working_directory)[0]
@@ -165,7 +163,6 @@ def find(name: str) -> dict[str, Any] | None:
 
 
 def own_jobs() -> Iterator[dict[str, Any]]:
-    """Iterate over the handles of this user's jobs that Slurm knows."""
     directories = scheduler.own_comments()
     parents = {os.path.dirname(each) for each in directories if os.path.isabs(each)}
     for parent in sorted(each for each in parents if os.path.basename(each) == JOBS):

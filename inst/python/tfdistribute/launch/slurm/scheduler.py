@@ -31,7 +31,6 @@ class QueueEntry:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for nodes."""
         return self.state in ("PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD")
 
 
@@ -59,7 +58,6 @@ def submit(script: str) -> str:
 
 
 def refusal(said: str) -> ClusterError:
-    """Make the error for what sbatch said."""
     lines = [
         line.removeprefix("sbatch: error: ").strip() for line in said.splitlines() if line.strip()
     ]
@@ -72,7 +70,6 @@ def refusal(said: str) -> ClusterError:
 
 
 def try_submission(script: str) -> ClusterError | None:
-    """Ask Slurm whether it would accept a script; return the error if not."""
     done = _run(["sbatch", "--test-only"], script)
     return refusal(done.stderr) if done.returncode else None
 

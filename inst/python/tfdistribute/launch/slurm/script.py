@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.descriptions import check_text
 
 # Output of the script in the directory of the logs.
 OUTPUT = "slurm-{}.out"
@@ -26,12 +27,14 @@ def job_script(
     """Return the script of a job.
 
     Args:
-        cluster: The cluster.
-        directory: The job's private directory.
-        logs: Directory of the logs.
-        working_directory: Working directory of the tasks.
         name: What is trained, for the name of the job.
+
+    Raises:
+        ArgumentError: a path has a line break, which would begin a new line of the script.
     """
+    # Without a model_dir, both others are below the working directory.
+    check_text("working_directory", working_directory, "Start the job in another one.")
+    check_text("model_dir", (logs, directory), "Use a directory with another name.")
     options = {
         "job-name": f"tfdistribute-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}",
         "nodes": cluster.nodes,

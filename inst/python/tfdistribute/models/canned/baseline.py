@@ -27,11 +27,9 @@ class Baseline(Canned):
     optimizer: Optimizer = FTRL
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """Return no columns: no feature is read."""
         return {}
 
     def arguments(self) -> dict[str, Any]:
-        """Make the optimizer."""
         return {"optimizer": self.optimizer.factory(LEARNING_RATE)}
 
     def serving_input_receiver_fn(
@@ -45,7 +43,6 @@ class Baseline(Canned):
         return {**super().estimator_options(), "only_row_count": True}
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe the optimizer."""
         return {"optimizer": self.optimizer.structure()}
 
 
@@ -64,7 +61,6 @@ class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
 
 
 def _count_examples() -> Any:
-    """Receive serialised examples without parsing their features."""
     tf = engine.tf
     examples = tf.compat.v1.placeholder(tf.string, [None], name="input_example_tensor")
     return tf.estimator.export.ServingInputReceiver({"examples": examples}, {"examples": examples})

@@ -67,14 +67,12 @@ class Combined(Canned):
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """List the columns of both parts."""
         return {
             "linear_feature_columns": self.linear_feature_columns,
             "dnn_feature_columns": self.dnn_feature_columns,
         }
 
     def arguments(self) -> dict[str, Any]:
-        """Make the columns, layers and optimizers of both parts."""
         # Without columns there is no linear part, and the rate is unused.
         width = max(1, len(self.linear_feature_columns))
         linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
@@ -91,7 +89,6 @@ class Combined(Canned):
         }
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe layers and optimizers."""
         linear = self.linear_optimizer.structure() if self.linear_feature_columns else None
         return {
             "dnn_hidden_units": list(self.dnn_hidden_units),

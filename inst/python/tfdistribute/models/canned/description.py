@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ModelError
 from tfdistribute.models.description import LOSS_REDUCTIONS, Model
@@ -21,7 +21,12 @@ from tfdistribute.models.feature_columns.description import (
     safe_key,
 )
 from tfdistribute.models.features import check_features, check_weights
-from tfdistribute.models.labels import check_class_label, check_regression_label, check_vocabulary
+from tfdistribute.models.labels import (
+    check_class_label,
+    check_regression_label,
+    check_vocabulary,
+    class_names,
+)
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
 
@@ -84,11 +89,9 @@ class Canned(Model):
         return {} if start is None else {"warm_start_from": start.build()}
 
     def all_columns(self) -> list[FeatureColumn]:
-        """Return the feature columns of all parts."""
         return [column for columns in self.columns().values() for column in columns]
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features of all columns, and the weights."""
         required = [each for column in self.all_columns() for each in column.requirements()]
         if self.weight_column is not None:
             remedy = "Weights must be numbers."
@@ -138,11 +141,9 @@ class Canned(Model):
         return examples_receiver(self.all_columns(), features)
 
     def estimator_options(self) -> dict[str, Any]:
-        """Return this model's own ``EstimatorOptions``."""
         return {}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check features, weights and vocabulary files."""
         for column in self.all_columns():
             column.check_files()
         if needs_label:
@@ -163,13 +164,11 @@ class Canned(Model):
         return {name for name in factors if name in types and not types[name] & set(TEXT)}
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Use the input's weights."""
         if facts.weights is None or self.weight_column is not None:
             return self
         return replace(self, weight_column=facts.weights.name)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind, the columns, and the model's own settings."""
         columns = {
             argument: [column.structure() for column in columns]
             for argument, columns in self.columns().items()
@@ -188,17 +187,14 @@ class Regressor(Canned):
         check_minimum("label_dimension", self.label_dimension, 1)
 
     def head_arguments(self) -> dict[str, Any]:
-        """Return the number of values per row."""
         return {"label_dimension": self.label_dimension}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check the features, and that the label is numeric."""
         super().check(facts, needs_label)
         if needs_label:
             check_regression_label(facts, self.label_dimension)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the model and the number of values."""
         return {**super().structure(), "label_dimension": self.label_dimension}
 
 
@@ -224,7 +220,6 @@ class Classifier(Canned):
         check_vocabulary(self.n_classes, self.label_vocabulary)
 
     def head_arguments(self) -> dict[str, Any]:
-        """Return the classes."""
         vocabulary = None if self.label_vocabulary is None else list(self.label_vocabulary)
         return {"n_classes": self.n_classes, "label_vocabulary": vocabulary}
 
@@ -233,10 +228,15 @@ class Classifier(Canned):
         return {**super().estimator_options(), "whole_labels": self.label_vocabulary is None}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check the features, and that the label holds classes."""
         super().check(facts, needs_label)
         if needs_label:
             check_class_label(facts, self.n_classes, self.label_vocabulary)
+
+    def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
+        label, values = facts.label, super().accepted_values(facts, needs_label)
+        if not needs_label or self.label_vocabulary is None or label is None:
+            return values
+        return [*values, (label.name, class_names(label.name, self.label_vocabulary))]
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         """Take the class names from the label's levels; also take the weights."""
@@ -258,13 +258,11 @@ class Classifier(Canned):
         return replace(weighted, label_vocabulary=tuple(label.levels))
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Take the class names from the trained model."""
         names = None if signature is None else signature.get("label_vocabulary")
         if self.label_vocabulary is not None or names is None or len(names) != self.n_classes:
             return self
         return replace(self, label_vocabulary=tuple(str(name) for name in names))
 
     def structure(self) -> dict[str, Any]:
-        """Describe the model and its classes."""
         names = None if self.label_vocabulary is None else list(self.label_vocabulary)
         return {**super().structure(), "n_classes": self.n_classes, "label_vocabulary": names}

@@ -43,11 +43,9 @@ class Deep(Canned):
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """Return the columns."""
         return {"feature_columns": self.feature_columns}
 
     def arguments(self) -> dict[str, Any]:
-        """Make columns, layers and optimizer."""
         return {
             "hidden_units": list(self.hidden_units),
             "feature_columns": build_columns(self.feature_columns),
@@ -59,7 +57,6 @@ class Deep(Canned):
         }
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe layers and optimizer."""
         return {
             "hidden_units": list(self.hidden_units),
             "activation_fn": activation_name(self.activation_fn),

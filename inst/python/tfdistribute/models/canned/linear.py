@@ -37,11 +37,9 @@ class Linear(Canned):
         super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """Return the columns."""
         return {"feature_columns": self.feature_columns}
 
     def arguments(self) -> dict[str, Any]:
-        """Make columns and optimizer."""
         return {
             "feature_columns": build_columns(self.feature_columns),
             "optimizer": self.optimizer.factory(LEARNING_RATE),
@@ -49,7 +47,6 @@ class Linear(Canned):
         }
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe combiner and optimizer."""
         return {"sparse_combiner": self.sparse_combiner, "optimizer": self.optimizer.structure()}
 
 

@@ -18,7 +18,6 @@ def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
 
 
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """Check that there is at least one column."""
     if not columns:
         raise ModelError(f"`{argument}` is empty.", "Give at least one column.", argument=argument)
 
@@ -29,7 +28,6 @@ def check_layers(
     dropout: float | None,
     prefix: str = "",
 ) -> None:
-    """Check the arguments of hidden layers, whose names may have a prefix."""
     argument = f"{prefix}feature_columns"
     check_columns(columns, argument)
     for column in columns:
@@ -72,5 +70,4 @@ def find_activation(value: Activation) -> Any:
 
 
 def activation_name(value: Activation) -> str:
-    """Return the name of an activation for a model's structure."""
     return value if isinstance(value, str) else "function"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tfdistribute import engine
+from tfdistribute import engine, storage
+from tfdistribute.checksums import checksum
+from tfdistribute.columns import Accepted, show_values
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.feature_columns.description import (
@@ -18,6 +21,12 @@ from tfdistribute.models.feature_columns.description import (
     FeatureRequirement,
     safe_key,
 )
+
+# TensorFlow takes these for missing values, which belong to no category.
+MISSING_TEXT, MISSING_NUMBER = "", -1
+
+# The default of TensorFlow's columns.
+_IGNORED = -1
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,6 @@ class Categorical(FeatureColumn):
 
     @property
     def name(self) -> str:
-        """The feature's name."""
         return self.key
 
     @property
@@ -40,7 +48,6 @@ class Categorical(FeatureColumn):
         raise NotImplementedError
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the feature."""
         if self.is_text:
             types = TEXT
             remedy = (
@@ -53,7 +60,12 @@ class Categorical(FeatureColumn):
                 "Make it a factor, whose codes count from 0, or whole numbers from 0; "
                 "or use column_numeric() or column_bucketized()."
             )
-        return (FeatureRequirement(self.key, types, None, self.name, remedy),)
+        accepted = self.accepted()
+        return (FeatureRequirement(self.key, types, None, self.name, remedy, accepted),)
+
+    def accepted(self) -> Accepted | None:
+        """Return the values that belong to a category or are missing values of TensorFlow; None for any."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     Args:
         vocabulary_list: The categories; the first has index 0.
         dtype: "string", "int32" or "int64"; None for that of the vocabulary.
-        default_value: Index of unlisted values; -1 ignores them.
-        num_oov_buckets: Buckets for unlisted values; requires default_value -1.
+        default_value: Index of unlisted values; -1 ignores them, None makes them an error.
+        num_oov_buckets: Buckets for unlisted values; requires no default_value, or -1.
 
     Raises:
         ArgumentError: no category is listed.
@@ -76,7 +88,7 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
     vocabulary_list: tuple[str, ...] | tuple[int, ...] = ()
     dtype: str | None = None
-    default_value: int = -1
+    default_value: int | None = None
     num_oov_buckets: int = 0
 
     def __post_init__(self) -> None:
@@ -96,31 +108,52 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
                 value=str(repeated),
             )
         check_choice("dtype", self.dtype or "string", CATEGORY_DTYPES)
-        _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=-1)
+        _check_unlisted(self.name, self._default, self.num_oov_buckets, unset=_IGNORED)
 
     @property
     def is_text(self) -> bool:
-        """Whether the categories are strings."""
         return self.dtype == "string" or (
             self.dtype is None and isinstance(self.vocabulary_list[0], str)
         )
 
+    @property
+    def _default(self) -> int:
+        return _IGNORED if self.default_value is None else self.default_value
+
+    def accepted(self) -> Accepted | None:
+        """Return the categories, unless there is a place for others."""
+        if self.default_value is not None or self.num_oov_buckets:
+            return None
+        missing = MISSING_TEXT if self.is_text else MISSING_NUMBER
+        return Accepted(frozenset[Any]([*self.vocabulary_list, missing]), self._unlisted)
+
+    def _unlisted(self, found: Sequence[Any], place: str) -> InputError:
+        noun = "label" if self.is_text else "value"
+        new = f"the new {noun}{'s' if len(found) > 1 else ''} {show_values(found)}"
+        first = ", first" if len(found) > 1 else ""
+        return InputError(
+            f"The column `{self.key}` has {new}{first} in {place}: the categories of the model are "
+            f"{show_values(self.vocabulary_list, 10)}.",
+            'Correct or remove these rows. Or ignore new labels, with new_levels = "ignore" in feature_columns(), or '
+            "default_value = -1 in the column.",
+            argument=self.key,
+            value=str(found[0]),
+        )
+
     def build(self) -> Any:
-        """Make the ``categorical_column_with_vocabulary_list``."""
         return engine.tf.feature_column.categorical_column_with_vocabulary_list(
             safe_key(self.key),
             list(self.vocabulary_list),
             dtype=None if self.dtype is None else engine.tf.as_dtype(self.dtype),
-            default_value=self.default_value,
+            default_value=self._default,
             num_oov_buckets=self.num_oov_buckets,
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the vocabulary and the buckets of unlisted values."""
         return {
             **super().structure(),
             "vocabulary_list": list(self.vocabulary_list),
-            "default_value": self.default_value,
+            "default_value": self._default,
             "num_oov_buckets": self.num_oov_buckets,
         }
 
@@ -155,8 +188,10 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 
     @property
     def is_text(self) -> bool:
-        """Whether the categories are strings."""
         return self.dtype == "string"
+
+    def content(self) -> Mapping[str, Any]:
+        return {"file": checksum([storage.read_bytes(self.vocabulary_file)])}
 
     def check_files(self) -> None:
         """Check that the file exists, unless it is on a remote file system."""
@@ -169,7 +204,6 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
             )
 
     def build(self) -> Any:
-        """Make the ``categorical_column_with_vocabulary_file``."""
         return engine.tf.feature_column.categorical_column_with_vocabulary_file(
             safe_key(self.key),
             self.vocabulary_file,
@@ -213,17 +247,14 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are strings."""
         return self.dtype == "string"
 
     def build(self) -> Any:
-        """Make the ``categorical_column_with_hash_bucket``."""
         return engine.tf.feature_column.categorical_column_with_hash_bucket(
             safe_key(self.key), self.hash_bucket_size, dtype=engine.tf.as_dtype(self.dtype)
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the buckets."""
         return {**super().structure(), "hash_bucket_size": self.hash_bucket_size}
 
 
@@ -250,17 +281,32 @@ class Identity(Categorical, kind="categorical_with_identity"):
 
     @property
     def is_text(self) -> bool:
-        """Return False: indices are whole numbers."""
         return False
 
+    def accepted(self) -> Accepted | None:
+        """Return the indices, unless there is a place for other numbers."""
+        if self.default_value is not None:
+            return None
+        return Accepted(range(MISSING_NUMBER, self.num_buckets), self._out_of_range)
+
+    def _out_of_range(self, found: Sequence[Any], place: str) -> InputError:
+        remedy = "a `default_value` for numbers out of range"
+        if min(found) >= 0:
+            remedy = f"num_buckets = {max(found) + 1}, or {remedy}"
+        return InputError(
+            f"The column `{self.key}` has {found[0]} in {place}, but column_categorical_with_identity() with "
+            f"num_buckets = {self.num_buckets} takes 0 to {self.num_buckets - 1}.",
+            f"Give it {remedy}.",
+            argument=self.key,
+            value=str(found[0]),
+        )
+
     def build(self) -> Any:
-        """Make the ``categorical_column_with_identity``."""
         return engine.tf.feature_column.categorical_column_with_identity(
             safe_key(self.key), self.num_buckets, default_value=self.default_value
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the buckets."""
         return {**super().structure(), "num_buckets": self.num_buckets}
 
 

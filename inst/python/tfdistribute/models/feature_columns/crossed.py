@@ -66,7 +66,6 @@ class Crossed(FeatureColumn, kind="crossed"):
         return "_X_".join(sorted(_leaves(self)))
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features of all keys."""
         types = (*TEXT, *WHOLE_NUMBERS)
         remedy = "Only strings and whole numbers can be crossed: use column_bucketized() for other numbers."
         found: list[FeatureRequirement] = []
@@ -78,20 +77,17 @@ class Crossed(FeatureColumn, kind="crossed"):
         return tuple(found)
 
     def check_files(self) -> None:
-        """Check the files of the crossed columns."""
         for key in self.keys:
             if isinstance(key, FeatureColumn):
                 key.check_files()
 
     def build(self) -> Any:
-        """Make the ``crossed_column``."""
         keys = [safe_key(key) if isinstance(key, str) else key.build() for key in self.keys]
         return engine.tf.feature_column.crossed_column(
             keys, self.hash_bucket_size, hash_key=self.hash_key
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the keys and the hash."""
         return {
             **super().structure(),
             "keys": [key if isinstance(key, str) else key.structure() for key in self.keys],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from tfdistribute.models.feature_columns.description import (
     safe_key,
 )
 from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.warm_start import checkpoint_checksum
 
 COMBINERS = ("mean", "sqrtn", "sum")
 
@@ -37,15 +39,12 @@ class WrapsCategories(FeatureColumn):
             )
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features of the categories."""
         return self.categorical_column.requirements()
 
     def check_files(self) -> None:
-        """Check the files of the categories."""
         self.categorical_column.check_files()
 
     def structure(self) -> dict[str, Any]:
-        """Describe the categories."""
         return {
             **super().structure(),
             "categorical_column": self.categorical_column.structure(),
@@ -80,14 +79,12 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features of the categories and the weights."""
         weights = FeatureRequirement(
             self.weight_feature_key, NUMBERS, None, self.name, "Weights must be numbers."
         )
         return (*super().requirements(), weights)
 
     def build(self) -> Any:
-        """Make the ``weighted_categorical_column``."""
         return engine.tf.feature_column.weighted_categorical_column(
             self.categorical_column.build(),
             safe_key(self.weight_feature_key),
@@ -95,7 +92,6 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the categories and the weight feature."""
         return {**super().structure(), "weight_feature_key": self.weight_feature_key}
 
 
@@ -113,7 +109,6 @@ class Indicator(WrapsCategories, kind="indicator"):
         return f"{self.categorical_column.name}_indicator"
 
     def build(self) -> Any:
-        """Make the ``indicator_column``."""
         return engine.tf.feature_column.indicator_column(self.categorical_column.build())
 
 
@@ -160,13 +155,16 @@ class Embedding(WrapsCategories, kind="embedding"):
                 argument=given,
             )
 
+    def content(self) -> Mapping[str, Any]:
+        path = self.ckpt_to_load_from
+        return {} if path is None else {"checkpoint": checkpoint_checksum(path)}
+
     @property
     def name(self) -> str:
         """``x_embedding``."""
         return f"{self.categorical_column.name}_embedding"
 
     def build(self) -> Any:
-        """Make the ``embedding_column``."""
         return engine.tf.feature_column.embedding_column(
             self.categorical_column.build(),
             self.dimension,
@@ -179,7 +177,6 @@ class Embedding(WrapsCategories, kind="embedding"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the categories and the vectors."""
         return {
             **super().structure(),
             "dimension": self.dimension,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tfdistribute.columns import Accepted
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ModelError
 
@@ -24,11 +25,10 @@ class FeatureRequirement:
     """A feature that a column reads, and what it must hold.
 
     Args:
-        feature: Name of the feature in the data.
         types: Types of ``ColumnFacts`` that the column can read.
         width: Numbers per row; None for any.
-        column: Name of the column, for errors.
         remedy: What to do if the feature has another type.
+        accepted: The values that it may have; None for any.
     """
 
     feature: str
@@ -36,6 +36,7 @@ class FeatureRequirement:
     width: int | None
     column: str
     remedy: str
+    accepted: Accepted | None = None
 
 
 @dataclass(frozen=True)

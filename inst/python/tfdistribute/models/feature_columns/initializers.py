@@ -82,7 +82,6 @@ class InitializerFunction(Initializer, kind="function"):
     function: Any
 
     def build(self) -> Any:
-        """Return the function."""
         function = as_callable(self.function, "initializer")
         if function is None:
             raise ArgumentError(

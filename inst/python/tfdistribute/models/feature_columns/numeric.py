@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError, ModelError
@@ -68,17 +66,14 @@ class Numeric(FeatureColumn, kind="numeric"):
 
     @property
     def name(self) -> str:
-        """The feature's name."""
         return self.key
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the feature."""
         remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
         width = math.prod(self.shape)
         return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy),)
 
     def build(self) -> Any:
-        """Make the ``numeric_column``."""
         whole = self.dtype.startswith("int")
         given = self.default_value
         values = None if given is None else [int(value) if whole else value for value in given]
@@ -91,24 +86,11 @@ class Numeric(FeatureColumn, kind="numeric"):
         )
 
     def _standardizer(self) -> Callable[[Any], Any] | None:
-        center, scale, shape = self.center, self.scale, self.shape
-        if center is None and scale is None:
+        if self.center is None and self.scale is None:
             return None
-
-        def standardize(values: Any) -> Any:
-            # Times are 64-bit numbers, which must not be rounded before the center is subtracted.
-            values = values if values.dtype.is_floating else engine.tf.cast(values, "float32")
-            for numbers, change in ((center, "subtract"), (scale, "divide")):
-                if numbers is not None:
-                    constant = numbers[0] if len(numbers) == 1 else np.reshape(numbers, shape)
-                    constant = engine.tf.constant(constant, values.dtype)
-                    values = getattr(engine.tf, change)(values, constant)
-            return values
-
-        return standardize
+        return engine.features.Standardizer(self.shape, self.center, self.scale)
 
     def structure(self) -> dict[str, Any]:
-        """Describe the shape, and whether the numbers are normalised."""
         return {
             **super().structure(),
             "shape": list(self.shape),
@@ -166,17 +148,14 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         return f"{self.source_column.name}_bucketized"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the source's feature."""
         return self.source_column.requirements()
 
     def build(self) -> Any:
-        """Make the ``bucketized_column``."""
         return engine.tf.feature_column.bucketized_column(
             self.source_column.build(), list(self.boundaries)
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the source and the boundaries."""
         return {
             **super().structure(),
             "source_column": self.source_column.structure(),

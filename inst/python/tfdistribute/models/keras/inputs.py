@@ -20,7 +20,6 @@ class KerasInput:
 
     @property
     def is_text(self) -> bool:
-        """Whether the input reads strings."""
         return self.dtype == "string"
 
     def fits(self, feature: ColumnFacts) -> bool:
@@ -66,7 +65,6 @@ def match_inputs(
 def check_fit(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], matched: FeaturesByInput
 ) -> None:
-    """Check the types and shapes of features against the inputs that read them."""
     for item in inputs:
         read = [features[name] for name in matched[item.name]]
         _check_types(item, read)

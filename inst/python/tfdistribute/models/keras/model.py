@@ -61,6 +61,13 @@ class KerasModel(Model, kind="keras"):
         # Loaded models belong to this process, not to the description.
         object.__setattr__(self, "_models", {})
 
+    def content(self) -> Mapping[str, Any]:
+        """Return the layers, and how the model was compiled. Starts TensorFlow."""
+        known = self.model_facts()
+        # The optimizer may have been changed since.
+        now = {"optimizer": known.model.optimizer, "layers": known.model.get_config()}
+        return {**known.compiled, **now}
+
     def model_facts(self, seed: int | None = None) -> Any:
         """Load or build the model, and describe it. Starts TensorFlow."""
         models: dict[int, Any] = self.__dict__["_models"]
@@ -76,7 +83,6 @@ class KerasModel(Model, kind="keras"):
 
         Args:
             read: Returns the value of a variable of the checkpoint by its name.
-            path: The file.
         """
         # A model of its own: the known one begins the next training.
         known = engine.keras.describe(self._load_or_build(SEED))
@@ -102,7 +108,6 @@ class KerasModel(Model, kind="keras"):
         return {name: _named(name, value) for name, value in self.custom_objects.items()}
 
     def inputs(self) -> list[KerasInput]:
-        """Return the model's inputs."""
         return [KerasInput(*each) for each in self.model_facts().inputs]
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
@@ -113,7 +118,6 @@ class KerasModel(Model, kind="keras"):
         return tuple(_requirement(item.name, item) for item in inputs) if len(inputs) > 1 else ()
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator."""
         known = self.model_facts(config.tf_random_seed or SEED)
         parts = engine.keras.KerasParts(
             known,
@@ -201,7 +205,6 @@ class KerasModel(Model, kind="keras"):
         return {item.name for item in self.inputs() if not item.is_text} & set(factors)
 
     def check_micro_batches(self) -> None:
-        """Check that all losses are means over rows."""
         for name, loss in self.model_facts().losses.items():
             if getattr(loss, "reduction", None) == "sum":
                 raise ModelError(
@@ -228,7 +231,6 @@ class KerasModel(Model, kind="keras"):
         return weighted._completed(matrix_features=read) if len(read) > 1 else weighted
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Take the order of features read as one matrix from the trained model."""
         names = None if signature is None else signature.get("matrix_features")
         if names is None:
             return self
@@ -240,7 +242,6 @@ class KerasModel(Model, kind="keras"):
         return completed
 
     def structure(self) -> dict[str, Any]:
-        """Describe the weights, the optimizer, and the features read as one matrix."""
         known = self.model_facts()
         return {
             "kind": self.kind,

@@ -23,8 +23,6 @@ class HookContext:
         verb: "train", "train_and_evaluate", "evaluate" or "predict"; the evaluations of train_and_evaluate are
             "evaluate".
         model_dir: Directory of the model; None if not known.
-        history: The record of the training, if any.
-        tf_config: The cluster, if any.
     """
 
     verb: str
@@ -39,12 +37,10 @@ class HookContext:
 
     @classmethod
     def here(cls, verb: str, model_dir: str, history: History | None = None) -> HookContext:
-        """Make the context of a run in this process, with the cluster of its environment."""
         return cls(verb, model_dir, history, read_tf_config(os.environ))
 
     @property
     def is_alone(self) -> bool:
-        """Whether this is the only task."""
         return self.tf_config is None or self.tf_config.tasks <= 1
 
 
@@ -98,7 +94,6 @@ def read_hooks(values: Sequence[Any] | None) -> list[Any]:
 
 
 def check_hooks(hooks: Sequence[Any], context: HookContext) -> None:
-    """Check every described hook; see ``Hook.check``."""
     for hook in hooks:
         if isinstance(hook, Hook):
             hook.check(context)

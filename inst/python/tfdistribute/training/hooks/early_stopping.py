@@ -85,7 +85,6 @@ class EarlyStopping(Hook, kind="early_stopping"):
             )
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make the hook."""
         watch = Watch(self, context)
         best = None
         if self.restore_best_weights and context.model_dir is not None:
@@ -125,12 +124,10 @@ class Watch:
         return False
 
     def note(self, step: int, loss: float) -> None:
-        """Note the loss of a step."""
         if self._hook.data == "training" and step >= self._hook.min_steps:
             self._losses.append(loss)
 
     def skippable_steps(self, step: int) -> float:
-        """Return how many steps may follow a step before the next check."""
         history, checks_all = self._context.history, self._hook.data == "evaluation"
         if checks_all and self._due.is_always and history is not None:
             return 0 if len(history.evaluations) > self._evaluations else math.inf
@@ -207,11 +204,9 @@ class Interval:
 
     @property
     def is_always(self) -> bool:
-        """Whether every step is checked."""
         return self._steps is None and self._seconds is None
 
     def skippable_steps(self, step: int) -> float:
-        """Return how many steps may follow a step before the next check."""
         if self._steps is None:
             return math.inf
         return 0 if self._step is None else max(0, self._step + self._steps - step - 1)

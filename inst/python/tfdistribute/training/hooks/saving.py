@@ -88,7 +88,6 @@ class SummarySaver(Hook, kind="summary_saver"):
     summary_op: Any = None
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make a ``SummarySaverHook``."""
         settings = {
             "save_steps": self.save_steps,
             "save_secs": self.save_secs,
@@ -120,7 +119,6 @@ class StepCounter(Hook, kind="step_counter"):
     summary_writer: Any = None
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make a ``StepCounterHook``."""
         return engine.tf.estimator.StepCounterHook(
             every_n_steps=self.every_n_steps,
             every_n_secs=self.every_n_secs,

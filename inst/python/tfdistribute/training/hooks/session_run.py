@@ -39,7 +39,6 @@ class SessionRun(Hook, kind="session_run"):
     every_n_steps: int | None = None
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make the hook."""
         functions = {event: getattr(self, event) for event in EVENTS}
         return engine.hooks.CallFunctions(
             {event: function for event, function in functions.items() if function is not None},
@@ -49,5 +48,4 @@ class SessionRun(Hook, kind="session_run"):
 
     @property
     def name(self) -> str:
-        """The name of the R function that made the hook."""
         return "session_run_hook()"

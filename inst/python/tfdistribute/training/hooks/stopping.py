@@ -50,7 +50,6 @@ class StopAtStep(Hook, kind="stop_at_step"):
     last_step: int | None = None
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make the hook."""
         return engine.hooks.StopAtStep(
             self.num_steps, self.last_step, lambda: context.note_stop(self.name)
         )

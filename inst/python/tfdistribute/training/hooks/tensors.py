@@ -33,7 +33,6 @@ class LoggingTensor(Hook, kind="logging_tensor"):
     at_end: bool = False
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make the hook."""
         return engine.hooks.ShowTensors(
             self.tensors,
             self.show,
@@ -61,7 +60,6 @@ class NanTensor(Hook, kind="nan_tensor"):
     fail_on_nan_loss: bool = True
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make the hook."""
         return engine.hooks.StopOnNan(
             self.loss_tensor,
             self.fail_on_nan_loss,

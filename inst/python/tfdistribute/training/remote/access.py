@@ -63,7 +63,6 @@ def lost_access(text: str, model_dir: str) -> ModelDirectoryError | None:
 def access_error(
     model_dir: str, purpose: str, error: OSError, argument: str = "model_dir"
 ) -> ModelDirectoryError:
-    """Make the error for a directory that cannot be "written" or "read"."""
     if _NO_BUCKET.search(str(error)):
         remedy = "Create the bucket, or correct its name."
     elif isinstance(error, PermissionError):

@@ -23,18 +23,15 @@ def copy_logs(logs: str, target: str, result: dict[str, Any], name: str) -> None
     """Append the files of a local directory to those in a remote one, and write the result there as the last file.
 
     Args:
-        logs: The local directory.
-        target: The remote one.
         result: The result of the job, with the remote paths of the logs; where they begin is corrected.
-        name: Name of the result's file.
     """
     starts: dict[str, int] = {}
     for path in sorted(Path(logs).iterdir()):
         place = os.path.join(target, path.name)
-        if path.name != name and path.is_file():
+        if path.name != name and path.is_file() and not path.is_symlink():
             before = storage.read_if_any(place)[-_KEPT_BYTES:]
             starts[place] = len(before)
-            storage.of(place).write(place, before + path.read_bytes())
+            storage.of(place).write(place, before + storage.read_own(str(path)))
     for row in result["tasks"]:
         row["log_start"] += starts.get(row["log"], 0)
     place = os.path.join(target, name)

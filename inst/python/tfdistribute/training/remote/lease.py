@@ -37,7 +37,6 @@ class _Owner:
     """Content of the file.
 
     Args:
-        job: Name of the job.
         token: Random text of the process.
         described: The process, for errors.
         process: The process as this machine knows it, see ``_this_process``.
@@ -50,7 +49,6 @@ class _Owner:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process ran on this machine and has ended."""
         machine, _, number = self.process.rpartition(" ")
         if not number.isdecimal() or machine != _this_process().rpartition(" ")[0]:
             return False

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tfdistribute import task_events
 from tfdistribute.cluster import agreement
@@ -15,13 +15,16 @@ from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import TasksWithAddresses, format_tasks
 from tfdistribute.cluster.spec import START_PATIENCE, Task
+from tfdistribute.descriptions.comparison import Entries, checksum_of, first_difference
 from tfdistribute.errors import LostPeerError, TfdistributeError
-from tfdistribute.training.tasks.peers import FACTS, Peers
+from tfdistribute.training.tasks.peers import FACTS, WORK, Peers
 
 # Intervals between two looks at the others: a tenth of the time waited so far, within these limits.
 _FIRST_POLL_S, _POLL_S = 0.02, 0.2
 # A network file system may show another host's files this much later.
 SHARE_S = 20.0
+# Time in which another task reads the entries of this one, which differ, before this one ends.
+_READ_S = 2.0
 
 
 def poll_s(waited_s: float) -> float:
@@ -36,7 +39,6 @@ class Waiting:
     Args:
         start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
             answers and is still preparing its training.
-        stopped: Returns whether this task was asked to end.
     """
 
     start_timeout_s: float
@@ -48,8 +50,6 @@ class Agreement:
 
     Args:
         peers: The other tasks; this task's server must be running.
-        waiting: Deadlines.
-        model_dir: Directory of the checkpoints.
     """
 
     def __init__(self, peers: Peers, waiting: Waiting, model_dir: str) -> None:
@@ -57,17 +57,23 @@ class Agreement:
         self._member: Member = peers.member
         self._waiting = waiting
         self.own = peers.facts(model_dir=model_dir)
+        self._work: Entries = {}
         # Names of the sockets through which the tasks share memory, by rank; empty if they do not.
         self.sockets: list[str] = []
 
-    def announce(self, facts: TaskFacts) -> None:
-        """Let the others know what this task is about to do."""
+    def announce(self, facts: TaskFacts, work: Entries | None = None) -> None:
+        """Let the others know what this task is about to do; ``work`` are the entries of what it trains."""
+        if work is not None:
+            # The others read the entries only if the checksums differ.
+            text = json.dumps(work)
+            self._peers.publish(WORK, text)
+            self._work = json.loads(text)
+            facts = dataclasses.replace(facts, work=checksum_of(work))
         # As the others see them.
         self.own = TaskFacts.from_text(facts.as_text())
         self._peers.publish(FACTS, facts.as_text())
 
     def facts_of_chief(self) -> TaskFacts:
-        """Wait for the chief's facts."""
         chief = self._member.chief
         assert chief is not None
         return self._facts_of([chief])[chief[0]]
@@ -76,7 +82,6 @@ class Agreement:
         """Check that this task reads in model_dir what the chief has written there.
 
         Args:
-            chief: The chief's facts.
             read: Reads the chief's mark; None if there is none.
 
         Raises:
@@ -93,10 +98,22 @@ class Agreement:
             time.sleep(_POLL_S)
 
     def compare(self, other: TaskFacts) -> None:
-        """Raise if a task is about to do something else than this one."""
-        found = agreement.difference(self.own, other, self._member.in_step)
+        in_work = self._in_work(other)
+        found = agreement.difference(self.own, other, self._member.in_step, in_work)
         if found is not None:
+            if in_work is not None:
+                # The other task reads the entries of this one, too.
+                time.sleep(_READ_S)
             self._refuse(found)
+
+    def _in_work(self, other: TaskFacts) -> tuple[str, Any, Any] | None:
+        if None in (self.own.work, other.work) or self.own.work == other.work:
+            return None
+        for task, address in self._member.training_tasks:
+            if str(task) == other.task:
+                text = self._peers.read(task, address, WORK)
+                return first_difference(self._work, json.loads(text)) if text else None
+        return None
 
     def conclude(self, variables: dict[str, list[int]]) -> None:
         """Wait until all tasks agree, now that the model's variables are known.
@@ -121,7 +138,6 @@ class Agreement:
         self._peers.publish(self._peers.agreed, json.dumps(self.sockets))
 
     def _shared_sockets(self, found: dict[Task, TaskFacts]) -> list[str]:
-        """Decide, as the chief, whether the tasks share memory."""
         try:
             return agreement.shared_sockets(
                 [found[task] for task, _ in self._member.training_tasks]
@@ -130,7 +146,6 @@ class Agreement:
             self._refuse(error)
 
     def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
-        """Wait until tasks answer, and return those that do not in time."""
         end = time.monotonic() + self._waiting.start_timeout_s
         missing = self._peers.unanswering(tasks)
         while missing and time.monotonic() < end and not self._waiting.stopped():
@@ -139,7 +154,6 @@ class Agreement:
         return missing
 
     def _others(self) -> TasksWithAddresses:
-        """List the tasks whose agreement this one needs."""
         member = self._member
         if not member.is_chief:
             return (member.chief,) if member.chief is not None else ()
@@ -176,7 +190,6 @@ class Agreement:
         return found
 
     def _wait(self, tasks: TasksWithAddresses, key: str) -> list[str]:
-        """Wait for a record of each task."""
         found: dict[Task, str] = {}
 
         def is_there(task: Task, address: str) -> bool | None:

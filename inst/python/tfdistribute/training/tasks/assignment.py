@@ -30,12 +30,9 @@ class TaskAssignment:
 
     Args:
         verb: "train" or "train_and_evaluate", as the user called it.
-        member: The task that this process is.
-        train: Data and length of the training.
         evaluation: Data and frequency of the evaluations; None for no evaluation.
         steps: Steps from where the job begins, in place of the global step in ``train``.
         saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
-        listener: Called with the progress in this task.
     """
 
     verb: str
@@ -50,7 +47,6 @@ class TaskAssignment:
 
     @property
     def start_timeout_s(self) -> float:
-        """Seconds to wait for a task that does not answer."""
         seconds = self._timeout_s("start_timeout_s", START_TIMEOUT_S)
         # A supervisor sees which tasks still compute, and ends a job in which none does.
         return seconds * (START_PATIENCE if task_events.is_in_job() else 1)

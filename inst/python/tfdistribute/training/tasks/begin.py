@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.agreement import TaskFacts
-from tfdistribute.training.preparation import Prepared, run_seed
+from tfdistribute.training.preparation import Prepared
 from tfdistribute.training.tasks.agreement import SHARE_S, Agreement
 from tfdistribute.training.tasks.assignment import TaskAssignment
 from tfdistribute.training.tasks.peers import Peers
@@ -39,7 +39,6 @@ def recorded(
 def learn_from_chief(
     assignment: TaskAssignment, prepared: Prepared, agreement: Agreement
 ) -> TaskFacts:
-    """Wait for the chief, check that its model_dir is this task's, and learn where the training begins."""
     member, model_dir = assignment.member, prepared.model.model_dir
     # The others see that an earlier training of this process is over.
     agreement.announce(agreement.own)
@@ -52,24 +51,6 @@ def learn_from_chief(
         time.sleep(_POLL_S)
         step = global_step(model_dir)
     return dataclasses.replace(agreement.own, step=step, first_step=chief.first_step)
-
-
-def complete(
-    begin: TaskFacts, assignment: TaskAssignment, prepared: Prepared, last_step: int | None
-) -> TaskFacts:
-    """Complete the facts of this task before its graph is built."""
-    facts, settings = assignment.train.input.facts(), prepared.settings
-    strategy = settings.train_distribute
-    return dataclasses.replace(
-        begin,
-        strategy="none" if strategy is None else strategy.kind,
-        model=prepared.model.structure(),
-        global_batch_size=facts.global_batch_size,
-        rows=facts.rows,
-        seed=run_seed(settings, assignment.member.job_name),
-        last_step=last_step,
-        communication=getattr(strategy, "communication", None),
-    )
 
 
 def last_step_of_data(

@@ -31,7 +31,6 @@ _completed: set[float] = set()
 
 
 def evaluate_checkpoints(assignment: TaskAssignment, peers: Peers) -> History:
-    """Evaluate until the last checkpoint of the training has been evaluated."""
     history = TaskHistory(
         None,
         assignment.listener,

@@ -36,11 +36,9 @@ class TaskHistory(History):
         self._loss: float | None = None
 
     def session_started(self, step: int) -> None:
-        """Report the global step at which a session begins."""
         task_events.emit("session", step=step, last_step=self.last_step)
 
     def steps_taken(self, step: int, count: int) -> None:
-        """Report the steps of this task and its speed."""
         if self._own_steps is None:
             # The first step includes TensorFlow's start, so speed counts from its end.
             self._own_steps = 0
@@ -50,13 +48,11 @@ class TaskHistory(History):
         task_events.emit_step(step, self._loss, self._own_speed())
 
     def checkpoint_saved(self, step: int) -> None:
-        """Report a checkpoint, and save the losses up to it."""
         task_events.emit("checkpoint", step=step)
         # A chief that is stopped may be ended before it returns.
         super().checkpoint_saved(step)
 
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
-        """Note the loss of one step, and report it if it belongs to the record of the training."""
         self._loss = loss
         super().note_step(step, loss, in_record, at)
         if in_record and self._is_chief:
@@ -69,14 +65,12 @@ class TaskHistory(History):
             )
 
     def note(self, text: str) -> None:
-        """Note a sentence, and report it once."""
         known = text in self.notes
         super().note(text)
         if not known:
             task_events.emit("note", text=text)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
-        """Note the metrics of one evaluation, and report them."""
         super().note_evaluation(metrics)
         found = self.evaluations[-1]
         task_events.emit("evaluation", step=int(found.get("global_step", 0)), metrics=found)

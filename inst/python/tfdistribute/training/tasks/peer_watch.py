@@ -36,12 +36,9 @@ class PeerWatch:
     Among tasks that train in step, losing one peer means restarting all of them.
 
     Args:
-        peers: The other tasks.
         agreement: Concluded before the first session.
-        model_dir: Directory of the checkpoints.
         start_timeout_s: Seconds to wait for a task that does not answer before a session is created.
         stall_timeout_s: Seconds without a step of this task, unless a supervisor watches the steps.
-        stopped: Returns whether this task was asked to end.
         last_step: Step at which the training ends in any case, or None.
     """
 
@@ -79,7 +76,6 @@ class PeerWatch:
         return self._agreement.sockets
 
     def after_step(self, step: int) -> None:
-        """Note a step of this task."""
         self.step = step
         self._steps += 1
         self._run_steps = 1
@@ -162,7 +158,6 @@ class PeerWatch:
         raise _ran_out_of_data(self._member.task, step)
 
     def lost(self) -> TfdistributeError:
-        """Find out why a connection between tasks in step broke."""
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
             error = self._chief_has_ended() or self._peers.report() or self._gone_soon()
@@ -188,7 +183,6 @@ class PeerWatch:
         return self.broken() if found is None and (broken or late) else found
 
     def gone(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
-        """Make the error that names the lost tasks."""
         return LostPeerError(
             f"{self._member.task} lost {format_tasks(missing)}{self._after()}: it no longer answers.",
             _RESTART,
@@ -197,7 +191,6 @@ class PeerWatch:
         )
 
     def broken(self) -> LostPeerError:
-        """Make the error for a broken connection to tasks that all answer."""
         return LostPeerError(
             f"{self._member.task} lost its connection to the other tasks{self._after()}.",
             "Look at the other tasks' logs, then start all tasks again: training continues from the last checkpoint.",
@@ -211,6 +204,10 @@ class PeerWatch:
     def _silent(self) -> LostPeerError | None:
         limit_s = silence_s(self._stall_timeout_s)
         silent = self._peers.silent(self._member.watched)
+        ended = [each for each in self._member.watched if self._peers.has_ended(each[0])]
+        # TensorFlow's sums over hosts wait for a process that ended between them until it is back.
+        if ended and self._member.in_step and not self._may_be_at_end():
+            return self.gone(ended)
         lost = [each for each in self._member.watched if silent[each[0]] > limit_s]
         if not lost:
             return None
@@ -241,6 +238,13 @@ class PeerWatch:
         """Return whether all steps are done; this task is still finishing, for example in a user's hook."""
         return self.step is not None and self.step == self._last_step
 
+    def _may_be_at_end(self) -> bool:
+        """Return whether the others may have ended as they should while this task is busy after its last step."""
+        record = self._progress.read()
+        step, last = self.step, self._last_step
+        is_last = step is not None and last is not None and step + self._run_steps >= last
+        return is_last or (record is not None and record.is_finished)
+
     def _chief_has_ended(self) -> TfdistributeError | None:
         record = self._progress.read()
         chief = self._member.chief
@@ -266,7 +270,6 @@ class PeerWatch:
 
 @contextlib.contextmanager
 def translate_losses(watch: PeerWatch) -> Iterator[None]:
-    """Translate TensorFlow's errors about a lost task into one that names the task."""
     try:
         yield
     except (engine.tf.errors.OpError, RuntimeError) as error:

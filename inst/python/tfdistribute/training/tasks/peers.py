@@ -14,13 +14,16 @@ from typing import Any, Protocol
 from tfdistribute import __version__, engine, errors, task_events
 from tfdistribute.cluster.agreement import TaskFacts, cluster_of
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.peers import TasksWithAddresses, is_listening
+from tfdistribute.cluster.peers import TasksWithAddresses, connection_error, is_listening
 from tfdistribute.cluster.spec import Task
+from tfdistribute.engine.step import passes
 from tfdistribute.errors import LostPeerError, TfdistributeError
 from tfdistribute.files import parse_json
 
 # Time that a peer has to answer. Processes that share a busy core may need seconds.
 ANSWER_S = 10.0
+# A peer that has not answered after this time may have ended.
+_LOOK_S = 1.0
 # Time in which a task that ends tells the others why.
 _TELL_S = 3.0
 
@@ -29,7 +32,7 @@ _trainings = itertools.count(1)
 _process = secrets.token_hex(8)
 
 # Keys of the records.
-FACTS, REPORT = "facts", "report"
+FACTS, WORK, REPORT = "facts", "work", "report"
 
 
 class RecordsOfServer(Protocol):
@@ -51,7 +54,6 @@ class Peers:
     """The other tasks of one training.
 
     Args:
-        member: This task.
         connect: Makes the records of a server from its address with protocol and a timeout; None for TensorFlow's.
     """
 
@@ -64,11 +66,11 @@ class Peers:
         self._connect = connect
         self._records: dict[str, RecordsOfServer] = {}
         self._silent_s: dict[Task, float] = {}
+        self._refusals: dict[Task, int] = {}
         self._asked_at: float | None = None
         self._has_server = self._has_told = False
 
     def facts(self, **known: Any) -> TaskFacts:
-        """Make the facts of this task."""
         return TaskFacts(
             task=str(self.member.task),
             host=socket.gethostname(),
@@ -77,6 +79,7 @@ class Peers:
             cluster=cluster_of(self.member),
             package=__version__,
             tensorflow=engine.tf.__version__,
+            passes=passes.switched_off(),
             **known,
         )
 
@@ -98,8 +101,7 @@ class Peers:
 
     def read(self, task: Task, address: str, key: str) -> str | None:
         """Read a record of a peer: "" if it is not written, None if the peer does not answer."""
-        del task
-        if not is_listening(address):
+        if not self._is_listening(task, address):
             # TensorFlow would try until its deadline.
             self._records.pop(address, None)
             return None
@@ -116,8 +118,24 @@ class Peers:
             if self.read(task, address, FACTS) is not None:
                 answers.add(task)
 
-        _in_parallel(ask, tasks, timeout_s)
+        end = time.monotonic() + timeout_s
+        for (task, address), thread in zip(tasks, _started(ask, tasks), strict=True):
+            thread.join(min(_LOOK_S, max(0.0, end - time.monotonic())))
+            # TensorFlow waits until its deadline for a process that ends while it is asked.
+            while thread.is_alive() and time.monotonic() < end and not self.has_ended(task):
+                self._is_listening(task, address)
+                thread.join(_LOOK_S)
         return [(task, address) for task, address in tasks if task not in answers]
+
+    def has_ended(self, task: Task) -> bool:
+        """Return whether the process of a peer has ended: its host refused the last two connections."""
+        return self._refusals.get(task, 0) > 1
+
+    def _is_listening(self, task: Task, address: str) -> bool:
+        error = connection_error(address)
+        refused = isinstance(error, ConnectionRefusedError)
+        self._refusals[task] = self._refusals.get(task, 0) + 1 if refused else 0
+        return error is None
 
     def silent(self, tasks: TasksWithAddresses) -> dict[Task, float]:
         """Ask peers for a sign of life, and return for how long each has given none.
@@ -142,7 +160,6 @@ class Peers:
         """Tell the tasks that depend on this one why it ends; only the first call does. Never raises.
 
         Args:
-            error: Why it ends.
             is_shared: Whether it is the others' error as well, such as a disagreement.
             in_any_training: Whether it matters to a task that counts its trainings differently.
         """
@@ -207,13 +224,18 @@ class Peers:
 def _in_parallel(
     action: Callable[[Task, str], None], tasks: TasksWithAddresses, timeout_s: float
 ) -> None:
-    """Perform an action for every task at once, and wait for at most ``timeout_s``."""
+    end = time.monotonic() + timeout_s
+    for thread in _started(action, tasks):
+        thread.join(max(0.0, end - time.monotonic()))
+
+
+def _started(
+    action: Callable[[Task, str], None], tasks: TasksWithAddresses
+) -> list[threading.Thread]:
     threads = [
         threading.Thread(target=action, args=(task, address), daemon=True)
         for task, address in tasks
     ]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + timeout_s
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
+    return threads

@@ -7,16 +7,16 @@ import dataclasses
 import itertools
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.addresses import without_proxy
-from tfdistribute.cluster.agreement import SHARED_MEMORY, TaskFacts
+from tfdistribute.cluster.agreement import SHARED_MEMORY
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
-from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
+from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flattened
 from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import History
@@ -25,18 +25,14 @@ from tfdistribute.training.preparation import Prepared, prepare_training
 from tfdistribute.training.remote.lease import Lease, leased
 from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.begin import (
-    complete,
-    last_step_of_data,
-    learn_from_chief,
-    recorded,
-)
+from tfdistribute.training.tasks.begin import last_step_of_data, learn_from_chief, recorded
 from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
 from tfdistribute.training.tasks.inputs import NOT_SHARDED, for_task, skip_steps
 from tfdistribute.training.tasks.parameter_server import serve_variables, start_server
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.tasks.peers import Peers
+from tfdistribute.training.tasks.work import work_of
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -64,8 +60,11 @@ def perform(assignment: TaskAssignment) -> History:
             elif member.evaluates:
                 history = evaluate_checkpoints(assignment, peers)
             else:
-                with _lease(assignment) as lease:
-                    history = _train(assignment, peers, lease, ending)
+                # The others find out that this task is gone only after it has told them why.
+                run = ending.enter_context(contextlib.closing(TaskRun(assignment, peers)))
+                with _lease(assignment) as lease, run.open():
+                    run.meet(lease)
+                    history = run.train()
         except BaseException as error:
             if isinstance(error, Exception):
                 task_events.emit_failure(error)
@@ -73,8 +72,9 @@ def perform(assignment: TaskAssignment) -> History:
             raise
         finally:
             peers.close()
-    step = _last_step(assignment, history)
-    task_events.emit("finished", step=step, stopped_by=history.stopped_by)
+    task_events.emit(
+        "finished", step=_last_step(assignment, history), stopped_by=history.stopped_by
+    )
     return history
 
 
@@ -88,7 +88,6 @@ def _check(assignment: TaskAssignment) -> None:
 
 
 def _check_lock(model_dir: str) -> None:
-    """Check that the job has locked the directory in which this task trains."""
     locked = os.environ.get(task_events.MODEL_DIR)
     if locked and canonical_path(locked) != canonical_path(model_dir):
         raise ModelDirectoryError(
@@ -119,89 +118,130 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     return leased(assignment.model.model_dir, job)
 
 
-def _train(
-    assignment: TaskAssignment,
-    peers: Peers,
-    lease: Lease | None,
-    ending: contextlib.ExitStack,
-) -> History:
-    member, spec = assignment.member, assignment.train
-    model_dir = assignment.model.model_dir
-    with translate_errors(assignment.verb, model_dir):
-        prepared = prepare_training(
-            assignment.verb, assignment.model, assignment.settings, spec.input, member
-        )
-    task_events.emit("tensorflow")
-    with (
-        contextlib.ExitStack() as outermost,
-        translate_errors(assignment.verb, model_dir),
-        recorded(assignment, prepared, peers) as known,
-        finish_step_on_interrupt() as stop,
-        spec.input.serving(),
-        suppress_nan_error(spec.hooks),
-    ):
-        start_server(member, prepared.estimator.config)
-        sums = _sums(assignment, prepared)
-        # The others find out that this task is gone only after it has told them why.
-        ending.callback(sums.close)
-        begin, history, watch = _agree(assignment, prepared, peers, known, stop, sums)
-        if lease is not None:
-            watch.lease_loss = lease.loss
-        outermost.enter_context(history.saved())
-        with translate_losses(watch):
-            session = engine.tasks.TaskSession(
-                prepared.estimator, member, watch, history, prepared.settings.steps_per_run, sums
+class TaskRun:
+    """The run of one task, once.
+
+    Args:
+        assignment: What the task does.
+        peers: The other tasks.
+    """
+
+    def __init__(self, assignment: TaskAssignment, peers: Peers) -> None:
+        self._assignment = assignment
+        self._member = assignment.member
+        self._peers = peers
+        self._sums: Any = None
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """Hold what a training needs inside the block.
+
+        That is the Estimator, the record of the training (by the chief), the input and TensorFlow's server.
+        """
+        assignment, member, spec = self._assignment, self._member, self._assignment.train
+        with contextlib.ExitStack() as saving, contextlib.ExitStack() as opened:
+            # The history is saved last, with the error as the user gets it.
+            self._saving = saving
+            opened.enter_context(translate_errors(assignment.verb, assignment.model.model_dir))
+            self._prepared = prepared = prepare_training(
+                assignment.verb, assignment.model, assignment.settings, spec.input, member
             )
+            task_events.emit("tensorflow")
+            self._known = opened.enter_context(recorded(assignment, prepared, self._peers))
+            self._stop = opened.enter_context(finish_step_on_interrupt())
+            opened.enter_context(spec.input.serving())
+            opened.enter_context(suppress_nan_error(spec.hooks))
+            start_server(member, prepared.estimator.config)
+            self._sums = _worker_sums(assignment, prepared)
+            yield
+
+    def meet(self, lease: Lease | None) -> None:
+        """Find out where the training begins, and let the others know; they agree when the session is created.
+
+        ``lease`` is the chief's on a remote model_dir.
+        """
+        assignment, prepared, sums = self._assignment, self._prepared, self._sums
+        model_dir, start_timeout_s = prepared.model.model_dir, assignment.start_timeout_s
+        agreement = Agreement(self._peers, Waiting(start_timeout_s, self._stop), model_dir)
+        begin = self._known or learn_from_chief(assignment, prepared, agreement)
+        self._history = history = _new_history(assignment, prepared, begin.first_step or 0)
+        if not self._member.is_alone:
+            facts = dataclasses.replace(
+                begin,
+                last_step=history.last_step,
+                communication=_communication(prepared),
+                machine=sums.machine,
+                socket=sums.socket,
+            )
+            agreement.announce(facts, work_of(assignment, prepared))
+        self._watch = PeerWatch(
+            self._peers,
+            agreement,
+            model_dir,
+            start_timeout_s,
+            assignment.stall_timeout_s,
+            self._stop,
+            history.last_step,
+        )
+        if lease is not None:
+            self._watch.lease_loss = lease.loss
+        self._steps_done = (begin.step or 0) - (begin.first_step or 0)
+
+    def train(self) -> History:
+        """Train, and return what this task saw of it."""
+        assignment, prepared, history = self._assignment, self._prepared, self._history
+        steps_per_run = prepared.settings.steps_per_run
+        self._saving.enter_context(history.saved())
+        with translate_losses(self._watch):
+            session = engine.tasks.TaskSession(
+                prepared.estimator, self._member, self._watch, history, steps_per_run, self._sums
+            )
+            hooks = assignment.train.hooks
             with session.in_place():
                 prepared.estimator.train(
-                    _input_fn(assignment, prepared, begin),
+                    self._input_fn(),
                     max_steps=history.last_step,
-                    hooks=prepared.training_hooks(assignment.verb, history, stop, spec.hooks),
+                    hooks=prepared.training_hooks(assignment.verb, history, self._stop, hooks),
                     saving_listeners=list(assignment.saving_listeners) or None,
                 )
-            if not stop() and history.stopped_by is None:
-                watch.check_that_chief_has_ended()
-    return history
+            if not self._stop() and history.stopped_by is None:
+                self._watch.check_that_chief_has_ended()
+        return history
+
+    def close(self) -> None:
+        """End the sums over the workers, which tells the others that this task is gone."""
+        if self._sums is not None:
+            self._sums.close()
+
+    def _input_fn(self) -> Callable[..., Any]:
+        member, prepared, done = self._member, self._prepared, self._steps_done
+        input_fn = prepared.input_fn(self._assignment.train.input, "train", member.job_name)
+        if prepared.estimator.config.train_distribute is None and member.servers:
+            input_fn = for_task(input_fn, member)
+        # Tasks out of step have shared the steps about evenly; how many each task took is not known.
+        own_steps = done if member.in_step else done // len(member.training_tasks)
+        return skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))
 
 
-def _agree(
-    assignment: TaskAssignment,
-    prepared: Prepared,
-    peers: Peers,
-    known: TaskFacts | None,
-    stop: StopRequest,
-    sums: Any,
-) -> tuple[TaskFacts, TaskHistory, PeerWatch]:
-    """Find out where the training begins, and let the others know; they agree when the session is created."""
-    model_dir, start_timeout_s = prepared.model.model_dir, assignment.start_timeout_s
-    agreement = Agreement(peers, Waiting(start_timeout_s, stop), model_dir)
-    begin = known or learn_from_chief(assignment, prepared, agreement)
-    history = _history(assignment, prepared, begin.first_step or 0)
-    if not assignment.member.is_alone:
-        facts = complete(begin, assignment, prepared, history.last_step)
-        agreement.announce(dataclasses.replace(facts, machine=sums.machine, socket=sums.socket))
-    stall_timeout_s, last_step = assignment.stall_timeout_s, history.last_step
-    watch = PeerWatch(
-        peers, agreement, model_dir, start_timeout_s, stall_timeout_s, stop, last_step
-    )
-    return begin, history, watch
+def _communication(prepared: Prepared) -> str | None:
+    if not engine.step.passes.is_on("all_reduce"):
+        return None
+    return getattr(prepared.settings.train_distribute, "communication", None)
 
 
-def _sums(assignment: TaskAssignment, prepared: Prepared) -> Any:
-    """Prepare the sums over the workers of a training."""
+def _worker_sums(assignment: TaskAssignment, prepared: Prepared) -> Any:
     member, strategy = assignment.member, prepared.settings.train_distribute
     on_cpus = not any("GPU" in device for device in flattened(prepared.devices.train))
     communication = getattr(strategy, "communication", None)
-    return engine.collectives.WorkerSums(
+    return engine.step.all_reduce.AllReduce(
         member.rank,
         len(member.training_tasks),
         member.in_step and on_cpus and communication in ("auto", SHARED_MEMORY),
         member.in_step and getattr(strategy, "compression", "none") == "bfloat16",
-        engine.tasks.cores(),
     )
 
 
-def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) -> TaskHistory:
+def _new_history(assignment: TaskAssignment, prepared: Prepared, first_step: int) -> TaskHistory:
     member, spec = assignment.member, assignment.train
     max_steps = spec.max_steps if assignment.steps is None else first_step + assignment.steps
     ends = (max_steps, last_step_of_data(assignment, prepared, first_step))
@@ -216,16 +256,3 @@ def _history(assignment: TaskAssignment, prepared: Prepared, first_step: int) ->
     if spec.input.shard_order() == "none" and len(member.training_tasks) > 1:
         history.note(NOT_SHARDED)
     return history
-
-
-def _input_fn(
-    assignment: TaskAssignment, prepared: Prepared, begin: TaskFacts
-) -> Callable[..., Any]:
-    member = assignment.member
-    done = (begin.step or 0) - (begin.first_step or 0)
-    input_fn = prepared.input_fn(assignment.train.input, "train", member.job_name)
-    if prepared.estimator.config.train_distribute is None and member.servers:
-        input_fn = for_task(input_fn, member)
-    # Tasks out of step have shared the steps about evenly; how many each task took is not known.
-    own_steps = done if member.in_step else done // len(member.training_tasks)
-    return skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))

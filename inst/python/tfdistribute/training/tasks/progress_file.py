@@ -34,7 +34,6 @@ class TrainingRecord:
         first_step: Global step at which the job began, before any restart.
         started: When the chief began, in seconds since 1970.
         finished_step: Global step of the last checkpoint; None while the chief trains.
-        interrupted: Whether the training ended on request.
         mark: Random text, by which another task sees that its model_dir is the chief's.
     """
 
@@ -47,7 +46,6 @@ class TrainingRecord:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the chief has written the last checkpoint."""
         return self.finished_step is not None
 
     @property
@@ -65,12 +63,10 @@ class ProgressFile:
         self._job = member.job_name
 
     def mark(self) -> str | None:
-        """Read the mark that the chief has written; None if there is none."""
         record = self.read()
         return None if record is None else record.mark
 
     def read(self) -> TrainingRecord | None:
-        """Read the record of this process's own job; None if there is none."""
         try:
             fields = parse_object(storage.read_bytes(self._path))
             record = None if fields is None else TrainingRecord(**fields)
@@ -97,13 +93,11 @@ class ProgressFile:
         self.finish(record, global_step(self._model_dir))
 
     def start(self, first_step: int) -> TrainingRecord:
-        """Record that the chief begins."""
         record = TrainingRecord(self._job, first_step, time.time(), mark=secrets.token_hex(8))
         self._write(record)
         return record
 
     def finish(self, record: TrainingRecord, step: int, interrupted: bool = False) -> None:
-        """Record that the last checkpoint is written."""
         self._write(dataclasses.replace(record, finished_step=step, interrupted=interrupted))
 
     def _write(self, record: TrainingRecord) -> None:

@@ -37,11 +37,9 @@ class ShardFiles:
         self._directory = directory
 
     def has(self, rank: int) -> bool:
-        """Return whether a task has written its result."""
         return os.path.exists(self._path(rank))
 
     def write_states(self, rank: int, states: Arrays) -> None:
-        """Write what a task has added to the states of its metrics."""
         self._write(rank, {f"{_ARRAY}{name}": array for name, array in states.items()})
 
     def add_states(self, tasks: int) -> Arrays:
@@ -64,17 +62,14 @@ class ShardFiles:
         return total
 
     def write_metrics(self, metrics: Mapping[str, float]) -> None:
-        """Write the metrics of all rows."""
         text = json.dumps(metrics).encode()
         self._replace(os.path.join(self._directory, _METRICS), lambda file: file.write(text))
 
     def read_metrics(self) -> dict[str, float]:
-        """Read the metrics of all rows."""
         found: Any = files.read_json(os.path.join(self._directory, _METRICS))
         return {str(name): float(value) for name, value in found.items()}
 
     def write_predictions(self, rank: int, batches: Sequence[dict[str, Any]]) -> None:
-        """Write the batches of one task: arrays by the name of the output."""
         sizes = [len(next(iter(batch.values()))) for batch in batches]
         entries: Arrays = {_SIZES: np.array(sizes, np.int64)}
         for name, values in concatenated(iter(batches)).items():
@@ -89,7 +84,6 @@ class ShardFiles:
         """Read the predictions of all rows, in the order of the input.
 
         Args:
-            tasks: Number of tasks.
             in_turns: Whether the tasks took turns with batches; if not, each has a range of the rows.
 
         Returns:

@@ -41,12 +41,9 @@ def evaluate_shard(
     """Evaluate this task's shard; the chief adds up the states of all tasks and writes the metrics.
 
     Args:
-        model: A trained model.
-        settings: The run configuration.
         source: Features and labels, the same in every task.
         results: Private directory of the results, the same for all tasks; see ``shard_files``.
         checkpoint_path: The checkpoint's prefix, the same in every task.
-        name: Name of the evaluation.
         hooks: Hook descriptions, which run in every task.
 
     Raises:
@@ -93,13 +90,9 @@ def predict_shard(
     """Predict for this task's shard, and write the predictions.
 
     Args:
-        model: A trained model.
-        settings: The run configuration.
         source: Features, the same in every task.
         results: Private directory of the results, the same for all tasks; see ``shard_files``.
         checkpoint_path: The checkpoint's prefix, the same in every task.
-        predict_keys: As for ``predict``.
-        hidden_keys: As for ``predict``.
         hooks: Hook descriptions, which run in every task.
 
     Raises:
@@ -119,7 +112,6 @@ def predict_shard(
             hidden_keys=hidden_keys,
             hooks=hooks,
             listener=_report,
-            ahead=True,
             member=member,
         )
         files.write_predictions(member.rank, list(batches))
@@ -136,7 +128,6 @@ def _member() -> Member:
 
 @contextlib.contextmanager
 def _reported(member: Member, verb: str, source: Input) -> Iterator[None]:
-    """Report begin and end of this task's work to the supervisor."""
     task_events.dump_stacks_on_signal()
     try:
         task_events.emit("tensorflow")
@@ -160,7 +151,6 @@ def _report(progress: dict[str, Any]) -> None:
 
 
 def _wait_for_others(files: ShardFiles, member: Member) -> None:
-    """Wait until every task has written its result."""
     names = [str(task) for task, _ in member.training_tasks]
     told: list[str] = []
     while missing := [name for rank, name in enumerate(names) if not files.has(rank)]:

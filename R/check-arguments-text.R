@@ -1,0 +1,78 @@
+# Checks that strings are text. Python reads UTF-8 only: R would stop at strings that are marked "bytes", and pass on
+# others that it cannot translate as different text, such as "a<ff>b".
+
+# Strings as UTF-8, without attributes.
+as_utf8 <- function(strings, argument) {
+  position <- first_not_text(strings)
+  if (!is.na(position)) {
+    abort_not_text(
+      strings[[position]],
+      subject = "`{argument}` has text",
+      remedy = "Convert it from its encoding, for example from Latin-1: iconv(x, \"latin1\", \"UTF-8\").",
+      kind = "argument",
+      argument = argument
+    )
+  }
+  enc2utf8(as.vector(strings))
+}
+
+# The position of the first string that cannot become UTF-8; NA if all can.
+first_not_text <- function(strings) {
+  marks <- Encoding(strings)
+  bad <- !validEnc(strings) | marks == "bytes"
+  if (!l10n_info()[["UTF-8"]]) {
+    native <- which(marks == "unknown" & !is.na(strings))
+    bad[native] <- bad[native] | is.na(iconv(strings[native], "", "UTF-8"))
+  }
+  match(TRUE, bad)
+}
+
+# Check the text of a column: strings, or the levels of a factor.
+check_column_text <- function(values, name) {
+  labels <- if (is.factor(values)) levels(values) else values
+  position <- first_not_text(labels)
+  if (is.na(position)) {
+    return(invisible())
+  }
+  # A matrix has several values per row.
+  rows <- if (is.factor(values)) which(as.integer(values) == position) else position
+  row <- if (length(rows) > 0) (rows[[1]] - 1) %% NROW(values) + 1
+  target <- if (is.factor(values)) "levels(data$`{name}`)" else "data$`{name}`"
+  abort_not_text(
+    labels[[position]],
+    subject = c(
+      "The column `{name}` has ",
+      if (is.factor(values)) "a level" else "text",
+      if (!is.null(row)) " in row {row}"
+    ),
+    remedy = c(
+      "Convert it from its encoding, for example from Latin-1: ",
+      target,
+      " <- iconv(",
+      target,
+      ", \"latin1\", \"UTF-8\")."
+    ),
+    kind = "input",
+    argument = name
+  )
+}
+
+abort_not_text <- function(text, subject, remedy, kind, argument, .envir = parent.frame()) {
+  subject <- interpolate(subject, .envir)
+  remedy <- interpolate(remedy, .envir)
+  abort_tfdistribute(
+    kind,
+    problem = c(
+      "{subject} that is {if (Encoding(text) == 'bytes') 'marked as bytes' else 'not valid UTF-8'}: ",
+      "{show_value(text)}."
+    ),
+    remedy = "{remedy}",
+    argument = argument,
+    value = show_value(text)
+  )
+}
+
+# Any text as UTF-8: bytes that are not text are shown in hexadecimal.
+shown_as_utf8 <- function(text) {
+  if (!is.null(text)) iconv(enc2utf8(text), "UTF-8", "UTF-8", sub = "byte")
+}

@@ -1,0 +1,27 @@
+# R's package tensorflow beside this one: its methods for tensors come first.
+
+# The class that it puts before Python's classes of a tensor.
+tensorflow_class <- "tensorflow.tensor"
+
+# Called when it is loaded.
+join_tensorflow <- function(...) {
+  register_operators_of_others()
+  # Some of its versions give their class, and so their methods, to variables only.
+  filter_classes(function(classes) {
+    is_partial <- tensor_class %in% classes && !tensorflow_class %in% classes
+    if (is_partial) c(tensorflow_class, classes) else classes
+  })
+  # Its cbind() and rbind() fail in the first step where the number of rows is not known, as in every model function.
+  extend_bind("cbind", tensor_cbind)
+  extend_bind("rbind", tensor_rbind)
+}
+
+extend_bind <- function(generic, own) {
+  theirs <- utils::getS3method(generic, tensorflow_class, optional = TRUE)
+  force(own)
+  extended <- function(...) {
+    sizes <- unlist(lapply(list(...), dim))
+    if (is.null(theirs) || anyNA(sizes)) own(...) else theirs(...)
+  }
+  registerS3method(generic, tensorflow_class, extended, envir = baseenv())
+}

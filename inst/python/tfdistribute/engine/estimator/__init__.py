@@ -1,0 +1,17 @@
+"""One class over TensorFlow's Estimators, with every repair and addition of this package."""
+
+from tfdistribute.engine.estimator.adoption import (
+    adopt,
+    read_codes,
+    train_in_turns,
+)
+from tfdistribute.engine.estimator.estimator import DistributedEstimator
+from tfdistribute.engine.estimator.options import EstimatorOptions
+
+__all__ = [
+    "DistributedEstimator",
+    "EstimatorOptions",
+    "adopt",
+    "read_codes",
+    "train_in_turns",
+]

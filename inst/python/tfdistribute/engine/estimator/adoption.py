@@ -1,0 +1,52 @@
+"""Estimators with this package's repairs: the change of their class, and their settings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tfdistribute.engine import patches
+from tfdistribute.engine.estimator.estimator import DistributedEstimator
+from tfdistribute.engine.estimator.options import EstimatorOptions
+from tfdistribute.engine.micro_batches import SplitOptions
+from tfdistribute.engine.step import passes
+
+
+def adopt(estimator: Any, options: EstimatorOptions) -> Any:
+    """Change the class of an Estimator, in place, to one with this package's repairs.
+
+    Returns:
+        The same object, an instance of its own class and of ``DistributedEstimator``.
+    """
+    if not isinstance(estimator, DistributedEstimator):
+        patches.put("adopted_estimators", estimator, "__class__", _adopted_class(type(estimator)))
+    estimator.options = options
+    return estimator
+
+
+def read_codes(
+    estimator: Any, factor_levels: Mapping[str, Sequence[str]], label_levels: Sequence[str] | None
+) -> None:
+    """Let an adopted Estimator read factors as codes; see ``EstimatorOptions``. Without any, a copy keeps its own."""
+    if factor_levels or label_levels is not None:
+        estimator.options = replace(
+            estimator.options, factor_levels=factor_levels, label_levels=label_levels
+        )
+
+
+def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:
+    """Let an adopted Estimator compute each training step in turns; see ``SplitOptions``."""
+    options = estimator.options
+    parts = parts if passes.is_on("accumulate") else 1
+    turns = SplitOptions(parts, options.sums_loss, scales_loss)
+    estimator.options = replace(options, turns=turns)
+
+
+@functools.cache
+def _adopted_class(original: type) -> type:
+    # Same name and module: ``kind_of`` recognises ready-made models by them.
+    return type(
+        original.__name__, (DistributedEstimator, original), {"__module__": original.__module__}
+    )

@@ -1,0 +1,190 @@
+"""A call of the model function: the steps before and after it, in their order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine import losses, metrics, model_graphs, tpu
+from tfdistribute.engine.estimator import model_inputs
+from tfdistribute.engine.estimator.options import EstimatorOptions
+from tfdistribute.engine.features import numeric_columns
+from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+from tfdistribute.engine.micro_batches import SplitStep
+from tfdistribute.engine.repairs import replicated_variables
+
+ModeKeys = tf.estimator.ModeKeys
+_DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+_PREDICT = "predict"
+
+
+@dataclass
+class ModelCall:
+    """A call of the model function in one replica, which each step changes.
+
+    Args:
+        options: The behavior of the Estimator.
+        run_config: The Estimator's own ``tf.estimator.RunConfig``, whose session configuration may be changed.
+        model_fn: TensorFlow's ``Estimator._call_model_fn``.
+        receiver: The ``ServingInputReceiver`` of an export, or None.
+        features: What the model function reads.
+        labels: What the model function reads.
+        mode: Mode of the call.
+        config: The configuration that the model function gets.
+        spec: The ``EstimatorSpec``, once the model function was called.
+    """
+
+    options: EstimatorOptions
+    run_config: Any
+    model_fn: Callable[..., Any]
+    receiver: Any
+    features: Any
+    labels: Any
+    mode: str
+    config: Any
+    spec: Any = None
+    _split: SplitStep | None = None
+    _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def perform(self) -> Any:
+        """Perform all steps, and return the ``EstimatorSpec``."""
+        with self._recording:
+            for step in MODEL_CALL:
+                step(self)
+        return self.spec
+
+    def take_first_part(self) -> None:
+        """Continue with the first part of the batch, in a training with gradient accumulation."""
+        if self.mode == ModeKeys.TRAIN and self.options.turns.in_turns:
+            self._split = SplitStep(self.options.turns, self.features, self.labels)
+            self._recording.enter_context(self._split.recording())
+            self.features, self.labels = self._split.features, self._split.labels
+
+    def unpack_features(self) -> None:
+        """Slice packed features into features by name."""
+        if isinstance(self.features, PackedFeatures):
+            self.features = Features.unpack(self.features)
+
+    def read_codes(self) -> None:
+        """Turn factors that the model reads as codes into whole numbers."""
+        if self.options.factor_levels and isinstance(self.features, dict):
+            if not isinstance(self.features, Features):
+                self.features = dict(self.features)
+            model_inputs.read_codes(self.features, self.options.factor_levels)
+        if self.options.label_levels is not None and self.labels is not None:
+            self.labels = model_inputs.as_codes(self.labels, self.options.label_levels)
+
+    def join_numeric_columns(self) -> None:
+        """Give joint numeric columns one matrix."""
+        if isinstance(self.features, Features):
+            options = self.options
+            self.features = (
+                numeric_columns.add_joint_columns(
+                    self.features, options.columns, options.feature_keys
+                )
+                if options.reads_matrices
+                else dict(self.features)
+            )
+
+    def rename_features(self) -> None:
+        """Rename features to the model's own names."""
+        if self.options.feature_keys:
+            self.features = model_inputs.rename_features(self.features, self.options.feature_keys)
+
+    def keep_row_count(self) -> None:
+        """Give a baseline model a single feature, to count rows."""
+        if self.options.only_row_count:
+            self.features = model_inputs.keep_row_count(self.features, self.options.weight_key)
+
+    def cast_labels(self) -> None:
+        """Turn a classifier's labels into whole numbers."""
+        if self.options.whole_labels:
+            self.labels = model_inputs.cast_labels(self.labels)
+
+    def call_model_fn(self) -> None:
+        """Call the model function, a user's with the repairs of ``model_graphs.repaired``."""
+        loss_is_mean, call = self.options.loss_is_mean, self.model_fn
+        if self.options.as_written:
+            call = tf.autograph.experimental.do_not_convert(call)
+        repairs: Any = contextlib.nullcontext()
+        if loss_is_mean is not None:
+            repairs = model_graphs.repaired(self.run_config, loss_is_mean)
+        with tpu.program(), repairs:
+            self.spec = call(self.features, self.labels, self.mode, self.config)
+
+    def check_loss(self) -> None:
+        """Check that the loss of a user's model function does not combine each row with every other row."""
+        if self.options.loss_is_mean is not None and self.mode != ModeKeys.PREDICT:
+            losses.check_rows_apart(self.spec.loss, self.features, self.labels)
+
+    def report_mean_loss(self) -> None:
+        """Report the mean of the replicas' losses if each of them is a mean.
+
+        Optimizers of TensorFlow 2 do not set this flag, and without it Estimator adds up the replicas' losses: with n
+        replicas it reports n times the loss. Weights are unaffected. A loss that is a sum over examples stays a sum
+        over all replicas. Optimizers of TensorFlow 1 set or clear the flag in the model function.
+
+        Source:
+            ``_get_loss_reduce_op_for_reporting`` in tensorflow_estimator/python/estimator/estimator.py.
+        """
+        if self.options.reports_mean_loss:
+            tf.compat.v1.get_default_graph()._is_loss_scaled_by_optimizer = True
+
+    def add_row_loss(self) -> None:
+        """Add the mean loss over rows to the metrics of an evaluation whose model has no such metric."""
+        if self.mode == ModeKeys.EVAL and self.options.adds_row_loss:
+            self.spec = metrics.with_row_loss(self.spec, self.features, self.labels)
+
+    def keep_one_of_each_variable(self) -> None:
+        """Drop variables that a strategy has wrapped from the graph's collections."""
+        name = {ModeKeys.TRAIN: "training_hooks", ModeKeys.EVAL: "evaluation_hooks"}.get(self.mode)
+        if self.options.keeps_one_variable and name is not None:
+            hooks = (*getattr(self.spec, name), replicated_variables.KeepOneOfEachVariable())
+            self.spec = self.spec._replace(**{name: hooks})
+
+    def add_default_signature(self) -> None:
+        """Make all predictions the default signature of an export that takes tensors.
+
+        A canned classifier answers with classes and scores in the form of TensorFlow Serving, which takes serialized
+        examples only. TensorFlow omits that signature for requests of tensors and only logs it.
+
+        Source:
+            ``build_all_signature_defs`` in tensorflow/python/saved_model/model_utils/export_utils.py.
+        """
+        if self.receiver is None:
+            return
+        outputs = self.spec.export_outputs or {}
+        tensors = list(self.receiver.receiver_tensors.values())
+        takes_examples = len(tensors) == 1 and tensors[0].dtype == tf.string
+        takes_any = isinstance(outputs.get(_DEFAULT_SIGNATURE), tf.estimator.export.PredictOutput)
+        if _PREDICT in outputs and not takes_examples and not takes_any:
+            exported = {**outputs, _DEFAULT_SIGNATURE: outputs[_PREDICT]}
+            self.spec = self.spec._replace(export_outputs=exported)
+
+    def repeat_for_all_parts(self) -> None:
+        """Repeat what the model function made of the first part for all parts of the batch."""
+        if self._split is not None:
+            self._recording.close()
+            self.spec = self._split.joined(self.spec)
+
+
+MODEL_CALL = (
+    ModelCall.take_first_part,
+    ModelCall.unpack_features,
+    ModelCall.read_codes,
+    ModelCall.join_numeric_columns,
+    ModelCall.rename_features,
+    ModelCall.keep_row_count,
+    ModelCall.cast_labels,
+    ModelCall.call_model_fn,
+    ModelCall.check_loss,
+    ModelCall.report_mean_loss,
+    ModelCall.add_row_loss,
+    ModelCall.keep_one_of_each_variable,
+    ModelCall.add_default_signature,
+    ModelCall.repeat_for_all_parts,
+)

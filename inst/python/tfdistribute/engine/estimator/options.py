@@ -1,0 +1,61 @@
+"""The behavior of an Estimator that differs between models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfdistribute.engine.micro_batches import SplitOptions
+
+
+@dataclass(frozen=True)
+class EstimatorOptions:
+    """The behavior of an Estimator that differs between models.
+
+    Args:
+        kind: Origin of the model function: see ``existing_estimators.kind_of``.
+        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, the only mapping
+            that reticulate converts to a list.
+        columns: The model's feature columns, some of which may be joint columns.
+        feature_keys: Names of features inside the model, by their names in the data.
+        only_row_count: Whether the model reads no features and needs one only to count rows.
+        weight_key: Name inside the model of the feature that holds the weights, or None.
+        whole_labels: Whether labels are class numbers.
+        loss_is_mean: Whether the loss is a mean over examples, in a model function written for one device; None for
+            other model functions.
+        reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum. If so, the
+            loss of an evaluation is the mean over rows.
+        row_loss: Name of the model's own metric that is the mean loss over rows, or None.
+        hides_row_loss: Whether evaluations report that metric as "loss" only.
+        keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
+        factor_levels: Levels of the features that the model reads as codes, by name.
+        label_levels: Levels of a label that the model reads as codes, or None.
+        sums_loss: Whether the loss of a canned model is a sum over examples.
+        as_written: Whether the model function is only code of TensorFlow, which AutoGraph need not convert: it takes a
+            tenth of a second, and the graph is the same.
+        turns: How training steps are computed.
+    """
+
+    kind: str = "custom"
+    reads_matrices: bool = False
+    columns: Sequence[Any] = ()
+    feature_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    only_row_count: bool = False
+    weight_key: str | None = None
+    whole_labels: bool = False
+    loss_is_mean: bool | None = None
+    reports_mean_loss: bool = False
+    row_loss: str | None = None
+    hides_row_loss: bool = False
+    keeps_one_variable: bool = False
+    factor_levels: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    label_levels: Sequence[str] | None = None
+    sums_loss: bool = False
+    as_written: bool = False
+    turns: SplitOptions = SplitOptions()
+
+    @property
+    def adds_row_loss(self) -> bool:
+        """Whether evaluations compute the mean loss over rows beside the model's own metrics."""
+        return self.row_loss is None and self.reports_mean_loss

@@ -1,0 +1,56 @@
+"""Centers and scales of numeric columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Standardizer:
+    """A ``normalizer_fn`` that subtracts a center and divides by a scale.
+
+    Args:
+        shape: Dimensions of one row's value.
+        center: One number for all, or one for each number of a row; None for nothing.
+        scale: Likewise.
+    """
+
+    shape: tuple[int, ...]
+    center: Numbers | None
+    scale: Numbers | None
+
+    def __call__(self, values: Any) -> Any:
+        """Standardize a tensor of shape [examples, *shape]."""
+        # Times are 64-bit numbers, which must not be rounded before the center is subtracted.
+        values = values if values.dtype.is_floating else tf.cast(values, "float32")
+        for numbers, change in ((self.center, tf.subtract), (self.scale, tf.divide)):
+            if numbers is not None:
+                constant = numbers[0] if len(numbers) == 1 else np.reshape(numbers, self.shape)
+                values = change(values, tf.constant(constant, values.dtype))
+        return values
+
+
+def join_standardizers(standardizers: Sequence[Standardizer]) -> Standardizer:
+    """Return the standardizer of a matrix with the numbers of several columns."""
+    sizes = [math.prod(each.shape) for each in standardizers]
+
+    def row(numbers: Sequence[Numbers | None], neutral: float) -> Numbers | None:
+        if not any(numbers):
+            return None
+        rows = zip(numbers, sizes, strict=True)
+        return tuple(
+            np.concatenate([np.broadcast_to(each or neutral, size) for each, size in rows])
+        )
+
+    centers, scales = (
+        [getattr(one, name) for one in standardizers] for name in ("center", "scale")
+    )
+    return Standardizer((sum(sizes),), row(centers, 0.0), row(scales, 1.0))

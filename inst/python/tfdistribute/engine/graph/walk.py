@@ -1,0 +1,90 @@
+"""Walks along the edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
+Predicate = Callable[[Any], bool]
+NEVER: Predicate = frozenset[Any]().__contains__
+
+
+def reach(begin: Iterable[Node], follow: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Iterate depth-first over nodes and all that follow from them, each once.
+
+    Nodes are operations, or names in a ``GraphDef``. ``follow`` is called with a node after the node was yielded.
+    """
+    seen: set[Node] = set()
+    waiting = list(begin)
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            waiting.extend(follow(node))
+
+
+def sources(operation: Any, control: bool = True) -> list[Any]:
+    """List the operations that must run before another one, by data or, if ``control``, by control edges."""
+    read = [tensor.op for tensor in operation.inputs]
+    return [*read, *operation.control_inputs] if control else read
+
+
+def users(operation: Any, control: bool = False) -> list[Any]:
+    """List the operations that read the results of another one or, if ``control``, wait for its end."""
+    readers = [user for tensor in operation.outputs for user in tensor.consumers()]
+    return [*readers, *operation._control_outputs] if control else readers
+
+
+def ancestors(
+    begin: Iterable[Any], control: bool = True, until: Predicate = NEVER
+) -> Iterator[Any]:
+    """Iterate over operations, those of tensors, and everything that must run before them.
+
+    Operations that ``until`` holds for are left out, and so is what is needed for them alone.
+    """
+    return _walk(begin, lambda each: sources(each, control), until)
+
+
+def descendants(
+    begin: Iterable[Any], control: bool = True, until: Predicate = NEVER
+) -> Iterator[Any]:
+    """Iterate over operations and everything that depends on them; the arguments are as in ``ancestors()``."""
+    return _walk(begin, lambda each: users(each, control), until)
+
+
+def _walk(
+    begin: Iterable[Any], follow: Callable[[Any], Iterable[Any]], until: Predicate
+) -> Iterator[Any]:
+    def inside(operations: Iterable[Any]) -> Iterator[Any]:
+        return (each for each in operations if not until(each))
+
+    first = (getattr(each, "op", each) for each in begin)
+    return reach(inside(first), lambda each: inside(follow(each)))
+
+
+def chain(tensor: Any, kinds: Collection[str]) -> Iterator[Any]:
+    """Iterate over a tensor, its operation's first input, and so on, past operations of these types only."""
+    yield tensor
+    while tensor.op.type in kinds:
+        tensor = tensor.op.inputs[0]
+        yield tensor
+
+
+def behind(tensor: Any, kinds: Collection[str]) -> Any:
+    """Return the last tensor of a ``chain()``, which an operation of another type makes."""
+    *_, last = chain(tensor, kinds)
+    return last
+
+
+def outside_inputs(operations: Collection[Any]) -> dict[str, Any]:
+    """Return the tensors that operations read from other operations, by name."""
+    inside = {operation.name for operation in operations}
+    read = (tensor for operation in operations for tensor in operation.inputs)
+    return {tensor.name: tensor for tensor in read if tensor.op.name not in inside}
+
+
+def in_order(operations: Iterable[Any]) -> list[Any]:
+    """Sort operations by when they were added to their graph."""
+    return sorted(operations, key=lambda each: each._id)

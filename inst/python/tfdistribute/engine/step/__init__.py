@@ -1,0 +1,18 @@
+"""A training step as a value, and the passes that change how it is computed, not its result.
+
+The modules of this package are imported on first use, because ``passes`` does not need TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module of this package."""
+    module = f"{__name__}.{name}"
+    if name.startswith("__") or importlib.util.find_spec(module) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(module)

@@ -1,0 +1,69 @@
+"""A training step as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from tfdistribute.engine.graph import effects, walk
+from tfdistribute.engine.step.resident_rows import RowReader
+
+
+class NotRepeatableError(Exception):
+    """The graph has an operation that cannot be repeated inside one run; the text names it."""
+
+
+@dataclass(frozen=True)
+class StepProgram:
+    """A training step in the graph of a model.
+
+    Gradients are not part of it: optimizers have used them when the graph is complete. The passes `accumulate` and
+    `place_gradients`, which need them, act while the model function is called. Metrics are part of evaluations only.
+
+    Args:
+        train_op: The operation that updates all variables, or its result.
+        loss: The loss, a scalar.
+        reader: The rows in memory that the step gathers; None if a dataset feeds it.
+        random_state: Operations that initialize the counters of random numbers in a session.
+        folded: A ``GraphDef`` of the step for full batches; None for its operations as they are.
+        row_values: Arrays with a row for each row in memory, by the name of the tensor of ``folded`` that holds their
+            rows of a batch.
+    """
+
+    train_op: Any
+    loss: Any
+    reader: RowReader | None = None
+    random_state: tuple[Any, ...] = ()
+    folded: Any = None
+    row_values: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict[str, Any])
+
+    @property
+    def graph(self) -> Any:
+        """The graph."""
+        return self.loss.graph
+
+    @property
+    def targets(self) -> list[Any]:
+        """The operations that a session runs."""
+        return [getattr(self.train_op, "op", self.train_op), self.loss.op]
+
+    def operations(self) -> list[Any]:
+        """List the operations that the step needs, as the graph is now, without those of ``resources()``."""
+        return [each for each in self._all() if not effects.names_resource(each)]
+
+    def resources(self) -> list[Any]:
+        """List the operations that name the variables, tables and iterators of the step."""
+        return [each for each in self._all() if effects.names_resource(each)]
+
+    def _all(self) -> list[Any]:
+        given = set() if self.reader is None else {self.reader.batch[0].op.name}
+
+        def follow(operation: Any) -> list[Any]:
+            # A resource is shared, and exists before the step.
+            needed = [] if effects.names_resource(operation) else walk.sources(operation)
+            return [each for each in needed if each.name not in given]
+
+        return list(walk.reach(self.targets, follow))

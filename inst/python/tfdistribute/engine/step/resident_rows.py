@@ -1,0 +1,251 @@
+"""The pass `resident_rows`: steps gather rows in memory by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tfdistribute.engine.hooks import step_requirements
+from tfdistribute.engine.step import passes
+
+raw = tf.raw_ops
+
+RowNumbers = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidentRows:
+    """What an input function returns in place of a dataset if all rows are in memory.
+
+    Args:
+        matrices: Arrays of shape [rows, columns], which TensorFlow reads where they are.
+        tables: The strings behind codes.
+        unpack: TensorFlow function of (matrices, tables) of one batch that returns (features, labels) or features.
+        row_numbers: Starts an iterator over the row numbers of this pipeline's batches, without as many at the
+            beginning: arrays of shape [batches, examples] and of type ``numbers_dtype``.
+        batch_size: Examples of a full batch.
+        replicas: Batches of one step.
+        dataset: Makes a ``tf.data.Dataset`` of the same batches, without as many at the beginning.
+        signature: All that a batch depends on besides its values, compared by equality.
+        any_batch_size: Whether batches may have any other size.
+        skipped: Batches left out at the beginning.
+    """
+
+    matrices: Sequence[npt.NDArray[Any]]
+    tables: Sequence[npt.NDArray[np.object_]]
+    unpack: Callable[..., Any]
+    row_numbers: Callable[[int], Iterator[RowNumbers]]
+    batch_size: int
+    replicas: int
+    dataset: Callable[[int], Any]
+    signature: Any = None
+    any_batch_size: bool = False
+    skipped: int = 0
+
+    @property
+    def numbers_dtype(self) -> Any:
+        """Data type of row numbers."""
+        return np.int32 if len(self.matrices[0]) <= np.iinfo(np.int32).max else np.int64
+
+    def skip(self, batches: int) -> ResidentRows:
+        """Leave out further batches, as ``tf.data.Dataset.skip`` does."""
+        return replace(self, skipped=self.skipped + batches)
+
+    def as_dataset(self) -> Any:
+        """Return a ``tf.data.Dataset`` of the same batches."""
+        return self.dataset(self.skipped)
+
+
+def can_gather(estimator: Any, mode: str) -> bool:
+    """Return whether the steps of an Estimator gather rows in memory, and no dataset feeds them."""
+    # Parameter servers would hold the rows, because TensorFlow keeps them as variables; TPUs are fed by datasets.
+    on_tpus = "TPU" in type(estimator._config.train_distribute).__name__
+    if estimator._config.num_ps_replicas > 0 or on_tpus or not passes.is_on("resident_rows"):
+        return False
+    return mode == tf.estimator.ModeKeys.TRAIN
+
+
+class BatchCursor:
+    """Row numbers of the steps that are still to come."""
+
+    def __init__(self, rows: ResidentRows) -> None:
+        self._rows = rows
+        self._replicas = rows.replicas
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with the first step."""
+        self._chunks = self._rows.row_numbers(self._rows.skipped)
+        self._ahead: list[RowNumbers] = []
+
+    def next_step(self) -> list[RowNumbers]:
+        """Return the row numbers of the next step, by replica.
+
+        Raises:
+            StopIteration: no rows are left.
+        """
+        return [self._next_batch() for _ in range(self._replicas)]
+
+    def full_steps(self, most: int) -> int:
+        """Return how many steps of full batches come next, at most ``most``."""
+        found = 0
+        for chunk in self._ahead:
+            if not self._is_full(chunk):
+                return found
+            found += len(chunk) // self._replicas
+        while found < most:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._ahead.append(chunk)
+            if not self._is_full(chunk):
+                break
+            found += len(chunk) // self._replicas
+        return min(found, most)
+
+    def show(self, steps: int) -> list[RowNumbers]:
+        """Return the row numbers of as many full steps, of shape [steps, examples], by replica."""
+        wanted, parts = steps * self._replicas, list[RowNumbers]()
+        for chunk in self._ahead:
+            if wanted > 0:
+                parts.append(chunk[:wanted])
+                wanted -= len(chunk)
+        batches = np.concatenate(parts)
+        return [batches[replica :: self._replicas] for replica in range(self._replicas)]
+
+    def advance(self, steps: int) -> None:
+        """Leave out as many full steps, which have been taken."""
+        batches = steps * self._replicas
+        while batches > 0:
+            chunk = self._ahead.pop(0)
+            if len(chunk) > batches:
+                self._ahead.insert(0, chunk[batches:])
+            batches -= len(chunk)
+
+    def _next_batch(self) -> RowNumbers:
+        chunk = self._ahead.pop(0) if self._ahead else next(self._chunks)
+        if len(chunk) > 1:
+            self._ahead.insert(0, chunk[1:])
+        return chunk[0]
+
+    def _is_full(self, chunk: RowNumbers) -> bool:
+        return chunk.shape[1] == self._rows.batch_size and len(chunk) % self._replicas == 0
+
+
+class RowReader(tf.estimator.SessionRunHook):
+    """The batch of a step in the graph, read by one operation, and the same rows for a loop of many steps.
+
+    Every evaluation of the batch takes the rows of the next step.
+
+    Attributes:
+        rows: The rows.
+        cursor: Row numbers of the next steps.
+        batch: Tensors of the matrices of a batch, those of each replica in turn.
+        tables: The strings behind codes, by name of the tensor.
+    """
+
+    required_steps = step_requirements.no_steps_required
+
+    def __init__(self, rows: ResidentRows) -> None:
+        self.rows = rows
+        self.cursor = BatchCursor(rows)
+        with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
+            self._tables = [_session_array(table) for table in rows.tables]
+            self._kept: dict[str, tuple[SessionArray, npt.NDArray[Any]]] = {}
+            self._matrices = [_session_array(matrix) for matrix in rows.matrices]
+            self.batch = tf.numpy_function(
+                self._next_batch, [], [each.dtype for each in self._matrices] * rows.replicas
+            )
+        count = len(rows.matrices)
+        batches = [self.batch[first : first + count] for first in range(0, len(self.batch), count)]
+        for batch in batches:
+            for tensor, matrix in zip(batch, rows.matrices, strict=True):
+                tensor.set_shape([None, matrix.shape[1]])
+        self._unread = iter(batches)
+        self.tables: dict[str, npt.NDArray[np.object_]] = {}
+
+    def next_element(self) -> Any:
+        """Return what the unpacking function returns, for the first replica, then for the second, and so on."""
+        with tf.device("/cpu:0"):
+            tables = tuple(each.value() for each in self._tables)
+            self.tables |= zip((each.name for each in tables), self.rows.tables, strict=True)
+            return self.rows.unpack(next(self._unread), tables)
+
+    def placeholders(self) -> list[Any]:
+        """Return placeholders for the row numbers of a run, of shape [steps, examples], by replica."""
+        shape = [None, self.rows.batch_size]
+        return [
+            tf.compat.v1.placeholder(self.rows.numbers_dtype, shape)
+            for _ in range(self.rows.replicas)
+        ]
+
+    def keep(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Gather what was computed for all rows, too: of one replica, by name of the tensor that a step reads."""
+        self._kept = {name: (_session_array(array), array) for name, array in arrays.items()}
+
+    def provide_kept(self, session: Any) -> None:
+        """Give the session what was computed for all rows."""
+        for each, array in self._kept.values():
+            each.provide(session, array)
+
+    def gather(self, numbers: Sequence[Any], step: Any) -> dict[str, Any]:
+        """Return, by name, what ``batch`` is in one step of a run, and what was computed for its rows."""
+        matrices = [each.value() for each in self._matrices]
+        chosen = [tf.gather(each, step) for each in numbers]
+        batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
+        kept = {name: tf.gather(each.value(), chosen[0]) for name, (each, _) in self._kept.items()}
+        return {**kept, **{each.name: found for each, found in zip(self.batch, batch, strict=True)}}
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Give the rows to the session, and begin with the first step."""
+        del coord
+        arrays = [*self.rows.tables, *self.rows.matrices]
+        for each, array in zip([*self._tables, *self._matrices], arrays, strict=True):
+            each.provide(session, array)
+        self.cursor.restart()
+
+    def _next_batch(self) -> list[npt.NDArray[Any]]:
+        return [
+            np.take(matrix, numbers, axis=0)
+            for numbers in self.cursor.next_step()
+            for matrix in self.rows.matrices
+        ]
+
+
+class SessionArray:
+    """A variable of a session that holds an array without a copy of it.
+
+    Args:
+        dtype: TensorFlow's data type.
+        shape: Shape of the array; None for dimensions that differ between arrays.
+    """
+
+    def __init__(self, dtype: Any, shape: Sequence[int | None]) -> None:
+        self.dtype = dtype
+        self._shape = shape
+        # No variable of a model has such a name.
+        name = f"tfdistribute/{tf.compat.v1.get_default_graph().unique_name('resident')}"
+        self._variable = raw.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
+        # TensorFlow shares the memory of arrays that are fed, if they are aligned.
+        self._fed = tf.compat.v1.placeholder(dtype, shape)
+        self._provided = raw.AssignVariableOp(resource=self._variable, value=self._fed)
+
+    def provide(self, session: Any, array: npt.NDArray[Any]) -> None:
+        """Give an array to a session."""
+        session.run(self._provided, {self._fed: array})
+
+    def value(self) -> Any:
+        """Return the tensor."""
+        value = raw.ReadVariableOp(resource=self._variable, dtype=self.dtype)
+        value.set_shape(self._shape)
+        return value
+
+
+def _session_array(array: npt.NDArray[Any]) -> SessionArray:
+    dtype = tf.string if array.dtype == object else tf.dtypes.as_dtype(array.dtype)
+    return SessionArray(dtype, array.shape)

@@ -1,0 +1,94 @@
+"""The pass `shared_random`: random numbers that do not depend on the number of steps of one ``session.run``.
+
+A random operation with a seed keeps a hidden counter of the numbers that it has drawn. Its copy inside a loop would
+begin with the first number again. It is replaced by TensorFlow's operation that keeps the same counter in a variable,
+which a copy shares: the numbers are the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfdistribute.engine.graph import edit, effects, functions
+from tfdistribute.engine.step import passes
+from tfdistribute.engine.step.program import NotRepeatableError, StepProgram
+
+raw = tf.raw_ops
+
+_PHILOX = 1
+
+# Operations with a hidden counter, and those with a counter in a variable.
+_WITH_VARIABLE = {
+    "RandomUniform": raw.StatefulUniform,
+    "RandomStandardNormal": raw.StatefulStandardNormalV2,
+    "TruncatedNormal": raw.StatefulTruncatedNormal,
+}
+
+
+def run(program: StepProgram) -> StepProgram:
+    """Let a step keep the counters of its random numbers in variables.
+
+    Raises:
+        NotRepeatableError: a random operation cannot do that, or the pass is switched off and there is one.
+    """
+    operations, is_on = program.operations(), passes.is_on("shared_random")
+    callers: list[Any] = []
+    for operation in operations:
+        if _counts(operation) and not (is_on and operation.type in _WITH_VARIABLE):
+            raise _not_shareable(f"{operation.type} {operation.name!r}")
+        if effects.may_call_functions(operation.type):
+            callers.append(operation.node_def)
+    for name, node in functions.called_nodes(program.graph, callers):
+        if _has_seed(node):
+            raise _not_shareable(f"{node.op} {node.name!r} of the function {name!r}")
+    return replace(program, random_state=tuple(share(operations))) if is_on else program
+
+
+def _not_shareable(operation: str) -> NotRepeatableError:
+    return NotRepeatableError(f"{operation} draws random numbers that a loop cannot continue")
+
+
+def share(operations: Iterable[Any]) -> list[Any]:
+    """Replace random operations with those that keep counters in variables; return the counters' initializers."""
+    random = [each for each in operations if each.type in _WITH_VARIABLE and _counts(each)]
+    return [_shared(operation) for operation in random]
+
+
+def _shared(operation: Any) -> Any:
+    graph = operation.graph
+    name = f"{operation.name}/shared"
+    with (
+        graph.as_default(),
+        tf.device(operation.device),
+        tf.name_scope(f"{name}/"),
+        tf.control_dependencies(None),
+    ):
+        state = raw.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=name, name="state")
+        # The generator's counter, low half first, and its key.
+        begin = [0, operation.get_attr("seed2"), operation.get_attr("seed")]
+        prepared = raw.AssignVariableOp(resource=state, value=np.array(begin, np.int64))
+        with tf.control_dependencies(operation.control_inputs):
+            drawn = _WITH_VARIABLE[operation.type](
+                resource=state,
+                algorithm=tf.constant(_PHILOX, tf.int64),
+                shape=operation.inputs[0],
+                dtype=operation.outputs[0].dtype,
+            )
+    edit.redirect(operation.outputs[0], drawn)
+    return prepared
+
+
+def _counts(operation: Any) -> bool:
+    return effects.has_seeds(operation.type) and _has_seed(operation.node_def)
+
+
+def _has_seed(node: Any) -> bool:
+    if node.op.startswith("Stateless") or "seed" not in node.attr or "seed2" not in node.attr:
+        return False
+    # Without a seed the numbers differ between sessions anyway.
+    return bool(node.attr["seed"].i or node.attr["seed2"].i)

@@ -1,0 +1,143 @@
+"""Datasets of a session, sent to every process as their graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.columns import InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
+from tfdistribute.sharding import InputContext, Shard
+
+_FUNCTION = "Make it in a function: input_dataset(function() ...), with all that it uses."
+
+
+@dataclass(frozen=True)
+class SerializedDataset(Input, kind="serialized_dataset"):
+    """A ``tf.data.Dataset`` of global batches: each replica gets its part of the rows of every batch.
+
+    Args:
+        graph: The dataset from ``engine.datasets.to_graph``. Its elements are the features in their order, then the
+            response.
+        features: Names of the features.
+        response: Name of the label; None if there is none.
+    """
+
+    graph: str
+    features: tuple[str, ...]
+    response: str | None = None
+
+    def facts(self) -> InputFacts:
+        """Return no facts: only the running dataset knows its values."""
+        return InputFacts()
+
+    def content(self) -> Mapping[str, Any]:
+        """Return the types of the operations."""
+        return {"operations": engine.datasets.operation_types(self.graph)}
+
+    def shard_order(self) -> ShardOrder:
+        """Return that pipelines take turns with batches."""
+        return "turns"
+
+    def input_fn(
+        self, purpose: Purpose, seed: int | None = None, packed: bool = False
+    ) -> InputFunction:
+        """Return the input function for an Estimator; the seed is ignored.
+
+        A batch with fewer rows than replicas is an InvalidArgumentError in the session.
+        """
+
+        def serialized_input(input_context: InputContext | None = None) -> Any:
+            dataset = engine.datasets.from_graph(self.graph)
+            shard = Shard.of(input_context)
+            if shard.in_turns:
+                dataset = dataset.shard(shard.pipelines, shard.pipeline)
+            elif shard.replicas > 1:
+                dataset = dataset.flat_map(lambda *values: _slices(values, shard))
+            return dataset.map(lambda *values: self._named(values, purpose))
+
+        return serialized_input
+
+    def _named(self, values: tuple[Any, ...], purpose: Purpose) -> Any:
+        features = dict(zip(self.features, values, strict=False))
+        return features if self.response is None or purpose == "predict" else (features, values[-1])
+
+
+def column_names(dataset: Any) -> list[str]:
+    """Return the names of the tensors of a dataset, as `input_fn()` selects them.
+
+    Raises:
+        InputError: the elements have no names.
+    """
+    spec = dataset.element_spec
+    if not isinstance(spec, Mapping):
+        raise InputError(
+            "The elements of the dataset are not named tensors.",
+            "Give a dataset of named columns, or a function that returns this one to input_dataset().",
+            argument="object",
+            value=str(spec),
+        )
+    return list(spec)
+
+
+def serialize(dataset: Any, features: tuple[str, ...], response: str | None) -> str:
+    """Return columns of a dataset as ``SerializedDataset.graph``.
+
+    Args:
+        dataset: A ``tf.data.Dataset`` of this session, made eagerly, with a mapping of tensors as elements.
+        features: Names of the features.
+        response: Name of the label; None if there is none.
+
+    Raises:
+        InputError: the dataset belongs to a graph, calls functions of this session, or has columns that are not
+            batches of dense tensors.
+    """
+    tf = engine.tf
+    if not tf.executing_eagerly():
+        raise InputError("The dataset was made in a graph.", _FUNCTION, argument="object")
+    chosen = [*features, *([] if response is None else [response])]
+    for name in chosen:
+        column = dataset.element_spec[name]
+        if not isinstance(column, tf.TensorSpec) or column.shape.rank == 0:
+            raise InputError(
+                f"The column `{name}` of the dataset is not a batch of dense tensors.",
+                "Batch the dataset, as in dataset_batch(dataset, 128), and make sparse columns dense.",
+                argument="object",
+                value=str(column),
+            )
+    try:
+        return engine.datasets.to_graph(
+            dataset.map(lambda columns: tuple(columns[each] for each in chosen))
+        )
+    except (ValueError, tf.errors.OpError) as error:
+        raise InputError(
+            f"The dataset cannot be sent to other processes: {error}", _FUNCTION, argument="object"
+        ) from error
+
+
+def _slices(values: tuple[Any, ...], shard: Shard) -> Any:
+    """Return the batches of this pipeline's replicas, which share a global batch as ``split`` divides it."""
+    tf = engine.tf
+    rows = tf.shape(values[0])[0]
+    with tf.control_dependencies([_enough_rows(rows, shard.replicas)]):
+        size, larger = rows // shard.replicas, rows % shard.replicas
+    own = tf.range(shard.own_replicas.start, shard.own_replicas.stop)
+
+    def of_replica(replica: Any) -> Any:
+        start = replica * size + tf.minimum(replica, larger)
+        end = start + size + tf.cast(replica < larger, size.dtype)
+        return tuple(value[start:end] for value in values)
+
+    return tf.data.Dataset.from_tensor_slices(own).map(of_replica)
+
+
+def _enough_rows(rows: Any, replicas: int) -> Any:
+    return engine.tf.debugging.assert_greater_equal(
+        rows,
+        replicas,
+        f"A batch of the dataset has fewer rows than there are replicas ({replicas}). "
+        "Batch with drop_remainder, or train with fewer devices.",
+    )

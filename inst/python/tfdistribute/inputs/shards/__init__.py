@@ -1,0 +1,1 @@
+"""Sharded files with an index of their columns and rows."""

@@ -1,0 +1,228 @@
+"""Index of sharded files, written last: files without an index are incomplete."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tfdistribute.columns import MOST_VALUES, TYPES, ColumnFacts
+from tfdistribute.errors import InputError
+from tfdistribute.files import parse_json
+from tfdistribute.inputs.files.blocks import Source
+from tfdistribute.inputs.files.files import exists, is_directory, normalised, open_file
+from tfdistribute.inputs.packed.packing import PackedColumns
+
+FORMATS = ("arrow", "tfrecord")
+INDEX = "index.json"
+UNFINISHED = "index.json.unfinished"
+
+_SEPARATORS = frozenset("/\\\0")
+
+
+@dataclass(frozen=True)
+class IndexedColumn:
+    """A column in files.
+
+    Args:
+        facts: Name, type, shape and levels.
+        range: Minimum and maximum of a numeric column.
+    """
+
+    facts: ColumnFacts
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class ShardIndex:
+    """Content of an index.
+
+    Args:
+        format: "arrow" or "tfrecord".
+        columns: The columns in order.
+        rows: Rows per file name.
+        digest: Hash of the data; identifies finished files after an interruption.
+    """
+
+    format: str
+    columns: tuple[IndexedColumn, ...]
+    rows: Mapping[str, int]
+    digest: str = ""
+
+    def as_json(self) -> str:
+        """Serialise the index."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> ShardIndex:
+        """Deserialise and check an index.
+
+        Raises:
+            ValueError: it is not one that this package wrote; the text says why.
+        """
+        fields: Any = parse_json(text)
+        try:
+            format, rows, digest = fields["format"], fields["rows"], fields["digest"]  # noqa: A001
+            _require(format in FORMATS, f"it has the format {format!r:.50}")
+            columns = tuple(_column(each) for each in fields["columns"])
+        except (KeyError, TypeError) as error:
+            raise ValueError("a field is missing or has another type") from error
+        _require(_are_strings([digest]) and isinstance(rows, dict), "it names no files")
+        _require(
+            len(columns) == len({column.facts.name for column in columns}) > 0,
+            "it names a column twice, or none",
+        )
+        for name, count in rows.items():
+            _require(
+                name not in ("", ".", "..") and not _SEPARATORS & set(name),
+                f"it names the file {name!r:.50}, which is not in its directory",
+            )
+            _require(_is_count(count), f"it gives the file {name!r:.50} no number of rows")
+        return cls(format, columns, rows, digest)
+
+
+def _column(values: Any) -> IndexedColumn:
+    facts, limits = ColumnFacts.from_values(values["facts"]), values["range"]
+    _require(
+        _are_strings([facts.name]) and facts.type in TYPES, "a column has no name, or no known type"
+    )
+    fits = all(_is_count(size) for size in facts.shape) and facts.width <= MOST_VALUES
+    _require(fits, f"the column {facts.name!r:.50} has a shape that no row can have")
+    _require(
+        facts.levels is None or _are_strings(facts.levels),
+        f"the column {facts.name!r:.50} has levels that are not strings",
+    )
+    _require(
+        limits is None
+        or (len(limits) == 2 and all(isinstance(limit, (int, float)) for limit in limits)),
+        f"the column {facts.name!r:.50} has a range that is not two numbers",
+    )
+    return IndexedColumn(facts, None if limits is None else tuple(limits))
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _are_strings(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def read_index(directory: str, format: str, must_fit: bool) -> ShardIndex | None:  # noqa: A002
+    """Read the index of a directory; None if there is none of this format.
+
+    Raises:
+        InputError: the shards are not finished, or the index ``must_fit`` and this package did not write it.
+    """
+    path = _beside(directory, INDEX)
+    if not exists(path):
+        if exists(_beside(directory, UNFINISHED)):
+            raise InputError(
+                f'The files in "{directory}" are not finished.',
+                "Write them again: finished files are kept.",
+                argument="paths",
+                value=directory,
+            )
+        return None
+    with open_file(path) as stream:
+        text = stream.read()
+    try:
+        index = ShardIndex.from_json(text)
+    except ValueError as error:
+        if not must_fit:
+            return None
+        raise InputError(
+            f'The file "{path}" is not an index of this package: {error}.',
+            "Write the files again.",
+            argument="paths",
+            value=path,
+        ) from error
+    return index if index.format == format else None
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Paths whose directories were replaced by the shards in their index.
+
+    Args:
+        paths: The files, or patterns.
+        index: The first index, if there is one.
+        rows: The rows of each shard, by path.
+    """
+
+    paths: Sequence[str]
+    index: ShardIndex | None
+    rows: Mapping[str, int]
+
+    @property
+    def facts(self) -> dict[str, ColumnFacts]:
+        """The columns of the index by name; none if there is no index."""
+        return {each.facts.name: each.facts for each in self.index.columns} if self.index else {}
+
+    def check_rows(self, source: Source) -> None:
+        """Check that every shard has the rows that its index gives it.
+
+        Raises:
+            InputError: one has not.
+        """
+        found = Counter[str]()
+        for block in source.blocks:
+            found[source.files[block.file].path] += block.rows
+        for path, rows in self.rows.items():
+            if found[path] != rows:
+                raise InputError(
+                    f'The file "{path}" has {found[path]} rows, but its index says {rows}.',
+                    "Write the files again.",
+                    argument="paths",
+                    value=path,
+                )
+
+
+def expand_shards(paths: Sequence[str], format: str) -> Shards:  # noqa: A002
+    """Replace directories by the shards in their index."""
+    found: list[str] = []
+    rows: dict[str, int] = {}
+    first: ShardIndex | None = None
+    for path in map(normalised, paths):
+        is_whole = is_directory(path)
+        directory = path if is_whole else os.path.dirname(path) or "."
+        index = read_index(directory, format, must_fit=is_whole)
+        is_whole = is_whole and index is not None
+        shards = {_beside(path, name): count for name, count in index.rows.items()} if index else {}
+        found += shards if is_whole else [path]
+        rows.update(shards if is_whole else {})
+        if first is not None and index is not None and first.columns != index.columns:
+            _check_same_columns(first, index, directory)
+        first = first or index
+    return Shards(found, first, rows)
+
+
+def _check_same_columns(first: ShardIndex, index: ShardIndex, directory: str) -> None:
+    # Ranges may differ, levels must not.
+    columns = [[column.facts for column in each.columns] for each in (first, index)]
+    if columns[0] != columns[1]:
+        raise InputError(
+            f'The files in "{directory}" have other columns or levels than the files before them.',
+            "Give files that were written together, or write them again from all data.",
+            argument="paths",
+            value=directory,
+        )
+
+
+def indexed_columns(packed: PackedColumns) -> tuple[IndexedColumn, ...]:
+    """Describe packed columns, in their order."""
+    return tuple(
+        IndexedColumn(facts, packed.range(name)) for name, facts in packed.layout.facts.items()
+    )
+
+
+def _beside(directory: str, name: str) -> str:
+    return f"{directory.rstrip('/')}/{name}"

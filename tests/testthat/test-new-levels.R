@@ -1,0 +1,137 @@
+# Values that belong to no category of a model are errors that name them, unless the column says what becomes of them.
+
+rows <- data.frame(group = factor(rep(c("a", "b"), 20)), code = rep(0:1, 20), y = rep(c(1, 3), 20))
+
+steps_of <- function(model) as.integer(variable_value(model, "global_step"))
+
+trained <- function(model, formula) {
+  train(model, formula, data = rows, batch_size = 8)
+  model
+}
+
+test_that("new labels and numbers out of range are named, with their rows, before the first step", {
+  skip_if_no_tensorflow()
+  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  classifier <- trained(linear_classifier(feature_columns(group ~ code, rows)), group ~ code)
+  buckets <- column_categorical_with_identity("code", num_buckets = 2)
+  identity <- trained(linear_regressor(buckets), y ~ code)
+  codes <- trained(
+    linear_regressor(column_categorical_with_identity("group", num_buckets = 2)),
+    y ~ group
+  )
+  new <- data.frame(group = factor(c("a", "z", "w")), code = c(1L, 5L, -7L), y = 1:3)
+  steps <- steps_of(model)
+  expect_snapshot(error = TRUE, {
+    predict(model, new)
+    evaluate(model, new)
+    train(model, y ~ group, data = new)
+    evaluate(classifier, new[c("group", "code")][new$code == 1 | new$group == "z", ])
+    predict(identity, new)
+    predict(identity, new[3, ])
+    predict(codes, new)
+  })
+  expect_identical(steps_of(model), steps)
+})
+
+test_that("levels that no row has are no new levels", {
+  skip_if_no_tensorflow()
+  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  codes <- trained(
+    linear_regressor(column_categorical_with_identity("group", num_buckets = 2)),
+    y ~ group
+  )
+  classifier <- trained(linear_classifier(feature_columns(group ~ code, rows)), group ~ code)
+  subset <- data.frame(group = factor("b", levels = c("z", "b")), code = 1L)
+  for (each in list(model, codes)) {
+    expect_identical(
+      predict(each, subset)$predictions,
+      predict(each, data.frame(group = "b"))$predictions
+    )
+  }
+  expect_identical(
+    evaluate(classifier, input_fn(group ~ code, subset)),
+    evaluate(classifier, input_fn(group ~ code, droplevels(subset)))
+  )
+})
+
+test_that("ignored labels count as no category", {
+  skip_if_no_tensorflow()
+  columns <- feature_columns(y ~ group, rows, new_levels = "ignore")
+  expect_identical(columns[[1]]$categorical_column$default_value, -1L)
+  model <- trained(linear_regressor(columns), y ~ group)
+  found <- predict(model, data.frame(group = c("a", "z")))$predictions
+  bias <- variable_value(model, "linear/linear_model/bias_weights")
+  expect_equal(found[[2]], as.numeric(bias), tolerance = 1e-6)
+  expect_false(isTRUE(all.equal(found[[1]], found[[2]])))
+})
+
+test_that("a model that refuses new labels is described again to ignore them", {
+  skip_if_no_tensorflow()
+  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  columns <- feature_columns(y ~ group, rows, new_levels = "ignore")
+  again <- linear_regressor(columns, model_dir = model$model_dir)
+  expect_length(predict(again, data.frame(group = "z"))$predictions, 1)
+})
+
+test_that("columns with a place for other values take them, and empty strings are missing values", {
+  skip_if_no_tensorflow()
+  listed <- function(...) {
+    column_categorical_with_vocabulary_list("group", vocabulary_list = "a", ...)
+  }
+  for (column in list(
+    listed(num_oov_buckets = 1),
+    listed(default_value = 0),
+    listed(default_value = -1)
+  )) {
+    expect_identical(steps_of(trained(linear_regressor(column), y ~ group)), 5L)
+  }
+  expect_error(trained(linear_regressor(listed()), y ~ group), class = "tfdistribute_input_error")
+  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  expect_length(predict(model, data.frame(group = ""))$predictions, 1)
+})
+
+test_that("new labels in files and generators are named where they are read", {
+  skip_if_no_tensorflow()
+  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  folder <- withr::local_tempdir()
+  csv <- file.path(folder, "new.csv")
+  utils::write.csv(data.frame(group = c("a", "b", "z"), y = 1:3), csv, row.names = FALSE)
+  numbers <- file.path(folder, "numbers.csv")
+  utils::write.csv(data.frame(code = c(0L, 5L), y = 1:2), numbers, row.names = FALSE)
+  batches <- function() {
+    number <- 0
+    function() {
+      number <<- number + 1
+      if (number < 3) list(group = c("a", if (number == 2) "z" else "b"), y = c(1, 2))
+    }
+  }
+  identity <- linear_regressor(column_categorical_with_identity("code", num_buckets = 2))
+  expect_snapshot(
+    error = TRUE,
+    transform = function(lines) gsub(folder, "<folder>", lines, fixed = TRUE),
+    {
+      predict(model, input_csv(csv, features = "group"))
+      evaluate(model, input_csv(csv, response = "y"))
+      train(identity, input_csv(numbers, response = "y"))
+      train(model, input_generator(batches, response = "y"))
+    }
+  )
+})
+
+test_that("TensorFlow's error about a number out of range becomes one about the column", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  suppressMessages(write_tfrecord(input_fn(y ~ code, rows), folder, shards = 1))
+  column <- column_categorical_with_identity("code", num_buckets = 1)
+  models <- list(
+    linear_regressor(column),
+    dnn_regressor(2, column_embedding(column, dimension = 2))
+  )
+  for (model in models) {
+    error <- expect_error(
+      train(model, input_tfrecord(folder, features = "code", response = "y")),
+      class = "tfdistribute_input_error"
+    )
+    expect_identical(error$problem, "The column `code` has 1, but its categories are 0 to 0.")
+  }
+})

@@ -1,0 +1,143 @@
+# Models in one R value, and served over HTTP.
+
+# The generics of bundle and vetiver, and the classes and structures that these packages give their objects: neither is
+# in Debian. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
+local_bundle <- function(frame = parent.frame()) {
+  local_stand_in(
+    "bundle",
+    c(
+      "bundle <- function(x, ...) UseMethod('bundle')",
+      "unbundle <- function(x) x$situate(x$object)"
+    ),
+    frame = frame
+  )
+}
+
+local_vetiver <- function(frame = parent.frame()) {
+  local_stand_in(
+    "vetiver",
+    c(
+      "vetiver_create_description <- function(model) UseMethod('vetiver_create_description')",
+      "vetiver_create_meta <- function(model, metadata) UseMethod('vetiver_create_meta')",
+      "vetiver_ptype <- function(model, ...) UseMethod('vetiver_ptype')",
+      "vetiver_prepare_model <- function(model) UseMethod('vetiver_prepare_model')",
+      "handler_predict <- function(vetiver_model, ...) UseMethod('handler_predict', vetiver_model$model)",
+      "vetiver_meta <- function(user, required_pkgs) list(user = user, required_pkgs = required_pkgs)",
+      "vetiver_type_convert <- function(new_data, ptype) {",
+      "  if (!is.data.frame(new_data)) stop('`data` must be a data frame or a matrix.')",
+      "  missing <- setdiff(names(ptype), names(new_data))",
+      "  if (length(missing) > 0) stop('The required column ', missing[[1]], ' is missing.')",
+      "  new_data",
+      "}",
+      "vetiver_model <- function(model, model_name) {",
+      "  structure(",
+      "    list(",
+      "      model = vetiver_prepare_model(model), model_name = model_name,",
+      "      description = vetiver_create_description(model),",
+      "      metadata = vetiver_create_meta(model, list()), prototype = vetiver_ptype(model)",
+      "    ),",
+      "    class = 'vetiver_model'",
+      "  )",
+      "}",
+      "vetiver_api <- function(pr, vetiver_model) {",
+      "  vetiver_model$model <- bundle::unbundle(vetiver_model$model)",
+      "  plumber::pr_post(pr, '/predict', handler_predict(vetiver_model))",
+      "}"
+    ),
+    frame = frame
+  )
+}
+
+test_that("a bundle is a plain value that holds the trained model", {
+  skip_if_no_tensorflow()
+  local_bundle()
+  model <- linear_regressor(column_numeric("wt"))
+  train(model, mpg ~ wt, data = mtcars, epochs = 3)
+  bundled <- bundle::bundle(model)
+  expect_s3_class(
+    bundled,
+    c("bundled_tfdistribute_linear_regressor_estimator", "bundle"),
+    exact = TRUE
+  )
+  expect_named(bundled, c("object", "situate"))
+  file <- withr::local_tempfile()
+  saveRDS(bundled, file)
+  # The checkpoint, and not the session in which it was bundled.
+  expect_lt(file.size(file), 2 * length(bundled$object))
+  expected <- predict(model, newdata = mtcars)
+  unlink(model$model_dir, recursive = TRUE)
+  expect_identical(predict(bundle::unbundle(readRDS(file)), newdata = mtcars), expected)
+})
+
+answers_at <- function(port) {
+  connect <- function() close(socketConnection("127.0.0.1", port, timeout = 1))
+  tryCatch(is.null(suppressWarnings(connect())), error = function(error) FALSE)
+}
+
+# The answer of a server on this machine: `status`, and the `body` as R values.
+post_rows <- function(port, path, body, timeout_s = 60) {
+  server <- socketConnection("127.0.0.1", port, open = "r+b", blocking = TRUE, timeout = timeout_s)
+  on.exit(close(server))
+  request <- c(
+    paste("POST", path, "HTTP/1.1"),
+    "Host: 127.0.0.1",
+    "Content-Type: application/json",
+    paste("Content-Length:", nchar(body, "bytes")),
+    "Connection: close",
+    "",
+    body
+  )
+  writeLines(request, server, sep = "\r\n")
+  answer <- readLines(server, warn = FALSE)
+  list(
+    status = as.integer(strsplit(answer[[1]], " ", fixed = TRUE)[[1]][[2]]),
+    body = jsonlite::fromJSON(utils::tail(answer, 1))
+  )
+}
+
+test_that("a model that plumber serves answers bad rows with an error and goes on", {
+  skip_if_no_tensorflow()
+  skip_if_not_installed("plumber")
+  local_bundle()
+  local_vetiver()
+  cars <- cars_and_words()
+  model <- linear_regressor(feature_columns(mpg ~ wt + maker, cars))
+  train(model, mpg ~ wt + maker, data = cars, batch_size = 32, epochs = 3)
+  served <- vetiver::vetiver_model(model, "cars")
+  expect_identical(served$description, "A linear_regressor trained for 3 steps by tfdistribute")
+  expect_identical(served$metadata$required_pkgs, "tfdistribute")
+  expect_identical(served$prototype, tibble::tibble(wt = double(), maker = character()))
+  port <- call_backend("free_ports", count = 1L)[[1]]
+  server <- local_child_r(
+    function(served, fitted, port) {
+      # parsnip's predict() evaluates its call by rlang::eval_tidy().
+      predict_fitted <- function(req) rlang::eval_tidy(quote(predict(fitted, req$body)))
+      vetiver::vetiver_api(plumber::pr(), served) |>
+        plumber::pr_post("/fitted", predict_fitted) |>
+        plumber::pr_set_debug(TRUE) |>
+        plumber::pr_run("127.0.0.1", port, docs = FALSE, quiet = TRUE)
+    },
+    list(served, tfdistribute_fit(cars[c("wt", "maker")], cars$mpg, epochs = 2), port)
+  )
+  expect_true(wait_until(function() answers_at(port), 60))
+  rows <- "[{\"maker\": \"b\", \"wt\": 2.5}, {\"maker\": \"a\", \"wt\": 3}]"
+  bad_rows <- c(
+    "`wt` 1" = "[{\"maker\": \"b\", \"wt\": null}, {\"maker\": \"a\", \"wt\": 3}]",
+    "`maker` 1" = "[{\"maker\": null, \"wt\": 2.5}]",
+    "wt" = "[{\"maker\": \"b\"}]",
+    "data frame" = "[]"
+  )
+  for (mentioned in names(bad_rows)) {
+    answer <- post_rows(port, "/predict", bad_rows[[mentioned]])
+    expect_identical(answer$status, 400L)
+    expect_match(answer$body$message, mentioned, fixed = TRUE)
+    answer <- post_rows(port, "/fitted", bad_rows[[mentioned]])
+    expect_identical(answer$status, 500L)
+    expect_match(answer$body$message, mentioned, fixed = TRUE)
+  }
+  expect_identical(post_rows(port, "/predict", "no JSON")$status, 500L)
+  answer <- post_rows(port, "/predict", rows)
+  expect_identical(answer$status, 200L)
+  expected <- predict(model, newdata = data.frame(wt = c(2.5, 3), maker = c("b", "a")))
+  expect_equal(answer$body$predictions, expected$predictions, tolerance = 1e-3)
+})
