@@ -1,4 +1,4 @@
-"""This package's Python module, with its defaults: ``package.py wide|columns|keras [STEPS-PER-INTERVAL]``."""
+"""This package's Python module, with its defaults: ``package.py wide|columns|dropout|keras [STEPS-PER-INTERVAL]``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def described(directory: str) -> Model:
     if kind == "keras":
         # With TensorFlow 2.16 or newer, Keras 3.
         return KerasModel(directory, function=lambda: built(importlib.import_module("keras")))
-    return DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns)
+    dropout = 0.1 if kind == "dropout" else None
+    return DNNClassifier(directory, hidden_units=HIDDEN, feature_columns=columns, dropout=dropout)
 
 
 def measure(steps: int) -> float:

@@ -16,6 +16,7 @@ class Way:
         amount: Amount of work per run, such as steps: one or two seconds.
         environment: Folder of its Python below ``.environment``: that of the last TensorFlow with Estimators.
         usual: Whether ``make bench`` measures the way, and not only ``tools/bench --all`` or the name of the case.
+        without: Pass over a training step that is switched off; see ``TFDISTRIBUTE_PASSES``.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Way:
     amount: int
     environment: str = "python-2.15"
     usual: bool = True
+    without: str = ""
 
 
 @dataclass(frozen=True)

@@ -167,4 +167,5 @@ def _variables(way: Way) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "RETICULATE_PYTHON": str(python_of(way.environment)),
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TFDISTRIBUTE_PASSES": f"-{way.without}" if way.without else "",
     }

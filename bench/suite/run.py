@@ -1,4 +1,4 @@
-"""Runner of the measurements, called by ``tools/bench``: ``run.py [--quick | --all] [NAME ...]``.
+"""Runner of the measurements, called by ``tools/bench``: ``run.py [--quick | --all | --passes] [NAME ...]``.
 
 ``run.py --table FOLDER FOLDER`` prints the worst of several runs.
 """
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import passes
 import report
 from cases import CASES, PEERS, SCRIPTS, Case
 from processes import BENCH, ROOT, Running, WayError, python_of, running
@@ -82,6 +83,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--all", action="store_true", help="every case")
     parser.add_argument("--quick", action="store_true", help="fewer cases and turns")
+    parser.add_argument(
+        "--passes", action="store_true", help="what each pass over a training step gains"
+    )
     parser.add_argument("--repeats", type=int, help="turns of each way")
     parser.add_argument(
         "--table", action="store_true", help="the worst of the runs in these folders"
@@ -91,7 +95,8 @@ def arguments() -> argparse.Namespace:
 
 def checked(names: list[str]) -> list[str]:
     """Return the names, or exit if one is neither a case nor a script."""
-    unknown = set(names) - {case.name for case in CASES} - {script[0] for script in SCRIPTS}
+    known = {case.name for case in (*CASES, *passes.cases())}
+    unknown = set(names) - known - {script[0] for script in SCRIPTS}
     if unknown:
         sys.exit(f"bench: there is no {' or '.join(sorted(unknown))}; see bench/README.md")
     return names
@@ -101,7 +106,7 @@ def chosen(asked: argparse.Namespace) -> list[tuple[Case, int]]:
     """Return the cases to measure, with their ways and their numbers of turns."""
     everything = bool(asked.all or asked.names) and not asked.quick
     found: list[tuple[Case, int]] = []
-    for case in CASES:
+    for case in passes.cases() if asked.passes else CASES:
         turns = case.quick if asked.quick else case.repeats if everything or case.usual else 0
         if turns and (not asked.names or case.name in asked.names):
             ways = tuple(way for way in case.ways if everything or way.usual)
@@ -125,7 +130,7 @@ def worst_of(folders: list[Path]) -> list[str]:
     runs = [read(folder) for folder in folders]
     sections = [report.described(machine) for machine, _ in runs]
     verdicts: dict[str, list[report.Verdict]] = {}
-    for case in CASES:
+    for case in (*CASES, *passes.cases()):
         found = [values[case.name] for _, values in runs if case.name in values]
         if found:
             sections.append(report.table(case, found))

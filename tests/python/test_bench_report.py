@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.engine.step.passes import PASSES
+
 SUITE = Path(__file__).parents[2] / "bench" / "suite"
-MODULES = ("cases", "processes", "report", "results", "run", "way")
+MODULES = ("cases", "passes", "processes", "report", "results", "run", "way")
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def test_every_run_of_a_case_measures_the_ways_of_its_goals(suite: Any):
 
 
 def asked(*names: str, **settings: bool) -> SimpleNamespace:
-    given = {"all": False, "quick": False, **settings}
+    given = {"all": False, "quick": False, "passes": False, **settings}
     return SimpleNamespace(names=list(names), repeats=None, **given)
 
 
@@ -158,3 +160,16 @@ def test_every_script_of_a_case_exists(suite: Any):
     scripts = [way.script[0] for each in suite.cases.CASES for way in each.ways]
     scripts += [script[0] for script in suite.cases.SCRIPTS]
     assert [name for name in scripts if not (SUITE.parent / name).is_file()] == []
+
+
+def test_each_pass_over_a_step_is_measured_with_and_without_it(suite: Any):
+    left_out = {
+        each.name: [way.without for way in each.ways if way.without]
+        for each in suite.passes.cases()
+    }
+    assert left_out == {f"pass-{each.name}": [each.name] for each in PASSES}
+    for each in suite.passes.cases():
+        without, with_pass = map(suite.processes._variables, each.ways)
+        assert without["TFDISTRIBUTE_PASSES"] == f"-{each.ways[0].without}"
+        assert with_pass["TFDISTRIBUTE_PASSES"] == ""
+        assert all((suite.processes.BENCH / way.script[0]).is_file() for way in each.ways)

@@ -1,0 +1,47 @@
+"""Peak memory in MB of training three layers of 768 on batches of 8,192: ``memory.py MICRO_BATCHES``."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from way import take_turns
+
+from tfdistribute import engine
+from tfdistribute.inputs import Column, InMemory
+from tfdistribute.models.custom import Custom
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.train import train
+
+UNITS, BATCH = 768, 8192
+X = np.random.default_rng(1).random((BATCH, UNITS), np.float32)
+SOURCE = InMemory(
+    (Column("x", "float", lambda: X, (UNITS,)), Column("y", "float", lambda: X[:, 0])),
+    response="y",
+    batch_size=BATCH,
+    num_epochs=None,
+)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> dict[str, Any]:
+    """Make three layers of 768 units, and one of a single unit."""
+    del mode
+    tf = engine.tf
+    x = features["x"]
+    for _ in range(3):
+        x = tf.compat.v1.layers.dense(x, UNITS, tf.nn.relu)
+    output = tf.compat.v1.layers.dense(x, 1)
+    return {"loss": tf.reduce_mean(tf.square(output[:, 0] - labels)), "optimizer": "sgd"}
+
+
+def measure(steps: int) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        settings = RunSettings(micro_batches=int(sys.argv[1]))
+        train(Custom(directory, model_fn), settings, SOURCE, steps=steps)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+take_turns(measure)
