@@ -1,4 +1,4 @@
-"""Peak memory in MB of training three layers of 768 on batches of 8,192: ``memory.py MICRO_BATCHES``."""
+"""Peak memory in MB of training three layers of 768 on batches of 32,768: ``memory.py MICRO_BATCHES``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tfdistribute.models.custom import Custom
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
-UNITS, BATCH = 768, 8192
-X = np.random.default_rng(1).random((BATCH, UNITS), np.float32)
+UNITS, BATCH, FEATURES = 768, 32768, 32
+X = np.random.default_rng(1).random((BATCH, FEATURES), np.float32)
 SOURCE = InMemory(
-    (Column("x", "float", lambda: X, (UNITS,)), Column("y", "float", lambda: X[:, 0])),
+    (Column("x", "float", lambda: X, (FEATURES,)), Column("y", "float", lambda: X[:, 0])),
     response="y",
     batch_size=BATCH,
     num_epochs=None,
