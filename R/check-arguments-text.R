@@ -1,7 +1,6 @@
 # Checks that strings are text. Python reads UTF-8 only: R would stop at strings that are marked "bytes", and pass on
 # others that it cannot translate as different text, such as "a<ff>b".
 
-# Strings as UTF-8, without attributes.
 as_utf8 <- function(strings, argument) {
   position <- first_not_text(strings)
   if (!is.na(position)) {
@@ -27,7 +26,6 @@ first_not_text <- function(strings) {
   match(TRUE, bad)
 }
 
-# Check the text of a column: strings, or the levels of a factor.
 check_column_text <- function(values, name) {
   labels <- if (is.factor(values)) levels(values) else values
   position <- first_not_text(labels)

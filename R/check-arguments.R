@@ -99,7 +99,6 @@ check_number <- function(
   as.double(value)
 }
 
-# A number above 0.
 check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
   if (null && is.null(value)) {
     return(NULL)

@@ -5,7 +5,6 @@ tf_config_text <- function() {
   trimws(Sys.getenv(tf_config_variable))
 }
 
-# What describes a cluster to its processes.
 environment_variables <- c(
   tf_config_variable,
   "SLURM_JOB_ID",

@@ -226,7 +226,6 @@ format.tfdistribute_kubernetes_cluster <- function(x, ...) {
   )
 }
 
-# The lines that all managed platforms share.
 format_managed <- function(x) {
   limit <- if (!is.null(x$time_limit_s)) paste0(", ends after ", format(x$time_limit_s), " s")
   c(

@@ -129,7 +129,6 @@ new_hosts_cluster <- function(
   )
 }
 
-# Whether the tasks run on other hosts and are started there by this package.
 is_on_hosts <- function(cluster) {
   inherits(cluster, c("tfdistribute_ssh_cluster", "tfdistribute_slurm_cluster"))
 }

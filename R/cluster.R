@@ -163,12 +163,10 @@ check_cluster_argument <- function(cluster, null = FALSE) {
   )
 }
 
-# Whether a managed platform starts the tasks of a cluster.
 is_managed <- function(cluster) {
   inherits(cluster, c("tfdistribute_kubernetes_cluster", "tfdistribute_vertex_cluster"))
 }
 
-# Number of tasks of each role that has any.
 count_tasks <- function(x) {
   UseMethod("count_tasks")
 }

@@ -21,7 +21,6 @@ print_description <- function(x, lines) {
   invisible(x)
 }
 
-# The first of many texts, so that what is printed fits a screen.
 first_of <- function(texts, shown = 20) {
   more <- length(texts) - shown
   c(utils::head(texts, shown), if (more > 0) paste("... and", more, "more"))

@@ -56,7 +56,6 @@ interpolate <- function(template, envir = parent.frame()) {
   }
 }
 
-# Texts of at most `limit` characters.
 shorten <- function(text, limit) {
   if (is.null(text) || is.infinite(limit)) {
     return(text)
@@ -162,7 +161,6 @@ backquoted <- function(names) {
   paste0("`", names, "`", collapse = ", ")
 }
 
-# The interrupt of a verb that has ended, after a line on what it left.
 raise_interrupt <- function(text = NULL) {
   if (!is.null(text)) {
     cli::cli_inform(c(i = "{text}"))

@@ -72,7 +72,6 @@ estimator_spec <- function(
   structure(c(spec, more), class = "tfdistribute_estimator_spec")
 }
 
-# The parts that estimator_spec() accepts in `...`.
 check_more_parts <- function(parts) {
   known <- c("optimizer", "export_outputs", "scaffold")
   unknown <- setdiff(rlang::names2(parts), known)
@@ -113,7 +112,6 @@ check_metrics <- function(eval_metric_ops) {
   eval_metric_ops
 }
 
-# The result of a model function, as plain values for Python.
 spec_wire <- function(returned, mode) {
   if (is_python_object(returned)) {
     return(returned)

@@ -289,7 +289,6 @@ format.tfdistribute_estimator <- function(x, ...) {
   c(paste0("<", x$kind, ">"), unlist(lines, use.names = FALSE))
 }
 
-# Texts of the fields that differ from their defaults, by argument.
 describe_fields <- function(x) {
   fields <- setdiff(names(x), c("kind", "model_dir", "config"))
   for (part in c("linear", "dnn")) {

@@ -63,7 +63,6 @@ perform_by_workers <- function(object, cluster, verb, arguments, read) {
   read(prepared)
 }
 
-# What a task of such a job performs.
 evaluate_shard <- function(object, input_fn, ...) {
   call_backend("evaluate_shard", estimator = object, input = input_fn, ...)
 }

@@ -102,7 +102,6 @@ check_assets <- function(assets_extra) {
   as.list(paths)
 }
 
-# An input, or a list of columns, even of one.
 check_request <- function(input) {
   if (is.null(input) || inherits(input, "tfdistribute_input")) {
     return(input)

@@ -65,7 +65,6 @@ column_numeric <- function(
   })
 }
 
-# TRUE for a numeric column that passes numbers as they are.
 is_raw_number <- function(column) {
   identical(column$kind, "numeric") &&
     is.null(column$normalizer_fn) &&
@@ -138,7 +137,6 @@ check_default_numbers <- function(value, width, argument = rlang::caller_arg(val
   as.double(value)
 }
 
-# An R or Python function.
 check_callable <- function(value, null = TRUE, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) value else check_function(value, null, argument)
 }

@@ -85,7 +85,6 @@ columns_of <- function(names, make) {
   if (length(columns) == 1) columns[[1]] else new_feature_columns(columns)
 }
 
-# Wrap each of one or more columns.
 wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
   columns <- as_feature_columns(value, argument)
   if (length(columns) == 0) {
@@ -150,7 +149,6 @@ check_some_columns <- function(value, argument = rlang::caller_arg(value)) {
 
 # Names -----------------------------------------------------------------------------------------
 
-# The name that TensorFlow gives a column.
 column_name <- function(column) {
   switch(
     column$kind,

@@ -48,7 +48,6 @@ plot.tfdistribute_estimator <- function(x, ...) {
   plot(training_history(x), ...)
 }
 
-# A method of knitr's knit_print().
 knit_print_of_history <- function(x, ...) {
   print(x)
   if (requireNamespace("ggplot2", quietly = TRUE)) {

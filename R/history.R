@@ -146,7 +146,6 @@ as.data.frame.tfdistribute_history <- function(x, row.names = NULL, optional = F
   history_values(x)
 }
 
-# One row per value: `step`, `metric`, `value`, `data`.
 history_values <- function(x) {
   metrics <- setdiff(names(x$evaluations), "global_step")
   parts <- c(

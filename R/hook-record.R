@@ -53,7 +53,6 @@ hook_view_metrics <- function(...) {
   new_hook("view_metrics")
 }
 
-# TRUE if a verb with these hooks shows its progress.
 shows_progress <- function(hooks) {
   asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))
   asked || isTRUE(getOption("tfdistribute.progress", TRUE))

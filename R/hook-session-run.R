@@ -115,7 +115,6 @@ without_result <- function(callback) {
   }
 }
 
-# The result of before_run(), as plain values for Python.
 fetches_wire <- function(before_run) {
   is_python <- inherits(
     before_run,

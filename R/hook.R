@@ -130,7 +130,6 @@ check_one_given <- function(given) {
   }
 }
 
-# A tensor: a name or a Python object.
 check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) {
     return(value)

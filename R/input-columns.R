@@ -111,7 +111,6 @@ abort_no_type <- function(values, name) {
   )
 }
 
-# The kind of a value, for an error text.
 show_kind <- function(value) {
   if (is.null(value)) {
     return("NULL")

@@ -96,7 +96,6 @@ refuse_formula <- function(selection, argument) {
   }
 }
 
-# How to name the features of data whose columns have these names.
 features_remedy <- function(data, given) {
   if (is.matrix(data) && is.null(colnames(given))) {
     return(

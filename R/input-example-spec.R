@@ -51,7 +51,6 @@ example_spec <- function(
   unlist(check_record_columns(c(spec, added), "response_type"))
 }
 
-# Names of the features that columns read.
 features_of <- function(columns) {
   unique(unlist(lapply(columns, function(column) names(dtypes_read_by(column)))))
 }

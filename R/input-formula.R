@@ -93,7 +93,6 @@ bind_response <- function(data, parts, available) {
   data
 }
 
-# The data with the response that a formula named, which may be cbind(y1, y2).
 with_response <- function(data, response) {
   if (is.null(response) || response %in% column_names(data)) {
     return(data)

@@ -158,7 +158,6 @@ batch_columns <- function(batch, features, response) {
   })
 }
 
-# Names of a batch's columns.
 check_batch <- function(batch) {
   if (!(is.list(batch) || is.matrix(batch)) || is_python_object(batch)) {
     abort_batch(

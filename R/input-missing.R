@@ -1,6 +1,6 @@
 # Missing values: found, refused, or replaced by values of the user.
 
-# TRUE for each missing element. NaN and a factor's level NA are missing.
+# NaN and a factor's level NA are missing.
 missing_in <- function(values) {
   if (inherits(values, "integer64")) {
     # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have those of NaN.
@@ -53,7 +53,6 @@ check_missing <- function(data, columns, response, impute, filled) {
   )
 }
 
-# The names among `names` whose columns have missing values.
 incomplete <- function(data, names) {
   Filter(function(name) has_missing(input_column(data, name)), names)
 }

@@ -85,7 +85,6 @@ check_transform <- function(transform) {
   transform
 }
 
-# The column of weights of an input with columns that are not known yet.
 check_weights <- function(weights, features, response) {
   weights <- check_string(weights, null = TRUE)
   check_weights_apart(weights, features, response)

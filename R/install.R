@@ -111,7 +111,6 @@ reads_numpy_2 <- function() {
   utils::packageVersion("reticulate") >= "1.38"
 }
 
-# The range of Python versions for a TensorFlow, as pip writes it.
 python_range <- function(version = default_tensorflow) {
   sprintf(">=3.10,<3.%d", newest_python[[minor_version(version)]] + 1)
 }

@@ -48,7 +48,6 @@ as_numbers <- function(values) {
   vapply(values, function(value) as.double(value %||% NA), NA_real_, USE.NAMES = FALSE)
 }
 
-# Raise the error of the task that failed first, with its class.
 abort_job <- function(state) {
   failure <- state$failure
   task <- failure$task

@@ -125,7 +125,6 @@ stopping_text <- function(job) {
   paste0("Stopping the job.", if (!reads_only(job)) " The chief writes a checkpoint.")
 }
 
-# The batches of all tasks together.
 show_batches <- function(state, seen, progress) {
   batches <- sum(vapply(state$tasks, function(task) as.integer(task$step %||% 0L), 0L))
   if (batches > seen$step) {

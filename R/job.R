@@ -67,7 +67,6 @@ new_job <- function(handle, max_steps, tasks) {
   )
 }
 
-# The part of a handle that Python reads.
 job_wire <- function(job) {
   check_class(job, "tfdistribute_job", "a job from launch()")
   unclass_list(job)[c(

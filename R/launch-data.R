@@ -16,7 +16,6 @@ share_data <- function(arguments, directory) {
   arguments
 }
 
-# The files that a verb's inputs read, as absolute paths.
 input_files <- function(arguments) {
   paths <- unlist(lapply(arguments, function(x) if (inherits(x, input_classes)) source_of(x)$paths))
   paths <- as.character(unique(paths))

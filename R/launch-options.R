@@ -60,7 +60,6 @@ unsent_options <- list(
   "a secret" = "(?i).*(token|secret|passw(or)?d|credentials?|(api|access|secret)[._]?key|[._]pat)"
 )
 
-# The options for the processes of a job, by name.
 shared_options <- function() {
   all <- options()
   is_sent <- vapply(names(all), function(name) is.null(reason_not_sent(name, all[[name]])), NA)

@@ -74,7 +74,6 @@ launch <- function(
   if (wait) follow_job(job, page = page) else show_job(job, page)
 }
 
-# Show a job that nobody waits for, and return its handle.
 show_job <- function(job, page) {
   if (!is.null(page)) {
     page$open()
@@ -82,7 +81,6 @@ show_job <- function(job, page) {
   show_in_rstudio(job)
 }
 
-# The verb of a job and its arguments.
 job_work <- function(train_spec, eval_spec) {
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
@@ -193,7 +191,6 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
   list(object = object, arguments = arguments)
 }
 
-# Start the tasks of a job that was checked, and return its handle.
 start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
   last_step <- last_step_of(arguments)
   handle <- with_task_file(

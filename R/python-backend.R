@@ -78,7 +78,6 @@ prepare_tensorflow_of_others <- function() {
   }
 }
 
-# Change the classes that R gives to Python objects.
 filter_classes <- function(filter) {
   reticulate::register_class_filter(filter)
 }
@@ -166,7 +165,6 @@ as_numpy <- function(x) {
   reticulate::r_to_py(if (is.null(dim(x))) as.array(x) else x)
 }
 
-# A value as the Python object that reticulate makes of it.
 python_value <- function(x, convert = FALSE) {
   reticulate::r_to_py(x, convert = convert)
 }
@@ -268,7 +266,6 @@ prefer_own_environment <- function() {
   }
 }
 
-# Call one of reticulate's functions that choose a Python.
 choose_python <- function(how, ...) {
   choose <- getExportedValue("reticulate", how)
   invisible(choose(...))

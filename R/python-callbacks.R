@@ -68,7 +68,6 @@ value_for_python <- function(value) {
   python_value(value, convert = TRUE)
 }
 
-# The number of a frame.
 match_frame <- function(frame) {
   Position(function(each) identical(each, frame), sys.frames())
 }

@@ -49,7 +49,6 @@ situate_model <- structure(
   class = c("situater", "function")
 )
 
-# A trained model as raw bytes, and back.
 model_bytes <- function(object) {
   path <- tempfile(fileext = ".tfd")
   on.exit(unlink(path))

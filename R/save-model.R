@@ -141,7 +141,6 @@ without_places <- function(config) {
   config
 }
 
-# The estimator that a file describes, with its files in a directory.
 decode_description <- function(description, directory, files, code) {
   model <- decode_value(description, list(directory = directory, files = files, code = code))
   stopifnot(

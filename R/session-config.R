@@ -1,6 +1,5 @@
 # Checks and printing of the session settings of run_config().
 
-# Fields of TensorFlow's ConfigProto, in all supported versions.
 session_fields <- c(
   "allow_soft_placement",
   "cluster_def",

@@ -1,6 +1,5 @@
 # R's operators and subsetting for tensors, where neither reticulate nor the R package tensorflow has them.
 
-# Python's class of all tensors and variables.
 tensor_class <- "tensorflow.python.types.core.Tensor"
 
 operators <- strsplit("+ - * / ^ %/% %% < <= > >= == != & | !", " ", fixed = TRUE)[[1]]

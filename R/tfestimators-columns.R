@@ -57,7 +57,6 @@ with_features <- function(call, selected, env) {
   as.call(append(as.list(call), list(selected), after = 1))
 }
 
-# A column of TensorFlow, which tfestimators makes, as the description of this package.
 column_of_python <- function(object) {
   column_described_as(call_backend("describe_column", column = object))
 }

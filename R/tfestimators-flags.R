@@ -196,7 +196,6 @@ flags_in_file <- function(file, config) {
   utils::modifyList(as.list(read$default), as.list(read[[config]]))
 }
 
-# The values in a YAML file, a list with names.
 read_flags <- function(file) {
   text <- readLines(file, warn = FALSE, encoding = "UTF-8")
   # The time that yaml takes grows with the square of the depth.

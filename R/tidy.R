@@ -59,7 +59,6 @@ tidy.tfdistribute_estimator <- function(x, ...) {
   tidy_weights(stats::coef(x))
 }
 
-# A tibble of what coef() returns.
 tidy_weights <- function(weights) {
   if (!is.matrix(weights)) {
     return(tibble::tibble(term = names(weights), estimate = unname(weights)))
@@ -179,7 +178,6 @@ check_augmented <- function(rows) {
   rows
 }
 
-# The columns that augment() adds.
 prediction_columns <- function(predictions, response) {
   if ("all_classes" %in% names(predictions)) {
     return(class_columns(predictions))

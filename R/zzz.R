@@ -49,7 +49,6 @@ register_when_loaded <- function(
   when_loaded(package, register)
 }
 
-# Call a function now or when a package is loaded.
 when_loaded <- function(package, register) {
   setHook(packageEvent(package, "onLoad"), register)
   if (isNamespaceLoaded(package)) {

@@ -17,7 +17,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES[name]

@@ -17,14 +17,7 @@ _MOST_BYTES, _SAMPLES = 2**26, 2**10
 
 @cache
 def crc32c() -> Callable[[int, bytes], int]:
-    """Return the function that extends a CRC-32C, 0 at first, by bytes.
-
-    Raises:
-        BackendError: google-crc32c is not installed.
-
-    Source:
-        https://pypi.org/project/google-crc32c/: 10 GB per second with the processor's own instruction.
-    """
+    """Return the function that extends a CRC-32C, 0 at first, by bytes; BackendError without google-crc32c."""
     try:
         return importlib.import_module("google_crc32c").extend
     except ImportError as error:
@@ -35,20 +28,12 @@ def crc32c() -> Callable[[int, bytes], int]:
 
 
 def masked(crc: int) -> int:
-    """Return a CRC as it stands in a file: the CRC of data that holds CRCs would say little.
-
-    Source:
-        https://www.tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details".
-    """
+    """Return a CRC as it stands in TensorFlow's files: the CRC of data that holds CRCs would say little."""
     return (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + _MASK) & 0xFFFFFFFF
 
 
 def checksum(contents: Iterable[bytes | memoryview]) -> str:
-    """Return text that differs if contents differ, for example "checksum 1b71339b".
-
-    Args:
-        contents: Bytes in C order. Of more than 64 MB, evenly spaced blocks count.
-    """
+    """Return text that differs if contents, bytes in C order, differ; above 64 MB, evenly spaced blocks count."""
     crc = 0
     for content in contents:
         view = memoryview(content).cast("B")

@@ -60,22 +60,13 @@ def lossless_type(dtype: str) -> str | None:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column.
-
-    Args:
-        name: Key of the feature, or name of the response; any text.
-        type: One of ``TYPES``: "float", "integer", "integer64", "string", "logical" (0 and 1), "date"
-            (days since 1970-01-01), "datetime" (seconds since then).
-        shape: Shape of one example: ``()`` for a single value, ``(k,)`` for a row of a matrix.
-        levels: The values that a column of strings may take, in their order; None if they are not known.
-        as_labels: Whether models must read the levels themselves, and not their codes.
-    """
+    """One column."""
 
     name: str
-    type: str
+    type: str  # One of ``TYPES``; dates are days since 1970-01-01, date-times seconds since then.
     shape: tuple[int, ...] = ()
-    levels: tuple[str, ...] | None = None
-    as_labels: bool = False
+    levels: tuple[str, ...] | None = None  # In their order; None if they are not known.
+    as_labels: bool = False  # Whether models must read the levels themselves, and not their codes.
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
@@ -91,7 +82,6 @@ class ColumnFacts:
 
     @property
     def dtype(self) -> str:
-        """Name of the TensorFlow dtype of the column's tensor."""
         return TYPES[self.type]
 
     @property
@@ -102,14 +92,10 @@ class ColumnFacts:
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """The values that a model can use in a column.
-
-    Args:
-        values: Strings or whole numbers.
-        error: Makes the error about other values, from a list of them and the place of the first, such as "row 7".
-    """
+    """The values that a model can use in a column."""
 
     values: Collection[str] | Collection[int]
+    # From a list of other values, and the place of the first, such as "row 7".
     error: Callable[[Sequence[Any], str], InputError]
 
 
@@ -118,35 +104,24 @@ AcceptedValues = Sequence[tuple[str, Accepted]]
 
 
 def show_values(values: Iterable[Any], most: int = 5) -> str:
-    """Show the first values of a column in an error, strings in quotes."""
     shown = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 def list_columns(names: Iterable[str]) -> str:
-    """Name the first ten columns, as the remedy of an error about a missing column."""
     quoted = [f"`{name}`" for name in names]
     return f"The columns are {', '.join(quoted[:10])}{', ...' if len(quoted) > 10 else '.'}"
 
 
 @dataclass(frozen=True)
 class InputFacts:
-    """Facts about one input; None for what a user's function does not reveal.
-
-    Args:
-        features: The features by name, in their order.
-        label: The response; None also if there is none.
-        rows: Examples of one epoch.
-        epochs: Passes over the rows; None also if the input repeats without end.
-        global_batch_size: Examples of one training step, summed over replicas.
-        label_range: Smallest and largest value of a response of numbers.
-        weights: The feature that holds each row's weight; it is not among the features.
-    """
+    """Facts about one input; None for what a user's function does not reveal."""
 
     features: Mapping[str, ColumnFacts] | None = None
-    label: ColumnFacts | None = None
+    label: ColumnFacts | None = None  # None also if there is none.
     rows: int | None = None
-    epochs: int | None = None
+    epochs: int | None = None  # None also if the input repeats without end.
     global_batch_size: int | None = None
     label_range: tuple[float, float] | None = None
+    # Feature that holds each row's weight; it is not among the features.
     weights: ColumnFacts | None = None

@@ -21,7 +21,6 @@ class NotRegularError(OSError):
 
 
 def is_remote(path: str) -> bool:
-    """Return whether a path is on remote storage, such as "gs://bucket/model"."""
     return _REMOTE.match(path) is not None
 
 
@@ -44,12 +43,7 @@ def umask() -> int:
 
 
 def open_regular(path: str) -> BinaryIO:
-    """Open a regular file for reading bytes. A pipe or a device is refused, and never waited for.
-
-    Raises:
-        NotRegularError: it is not a regular file.
-        OSError: it cannot be opened.
-    """
+    """Open a regular file for reading bytes; NotRegularError for a pipe or a device, which is never waited for."""
     return os.fdopen(_regular(path, os.O_RDONLY), "rb")
 
 
@@ -57,11 +51,7 @@ def open_own(path: str, flags: int = os.O_RDONLY) -> int:
     """Open a file that only this package writes, such as a log in model_dir, and return its descriptor.
 
     Whoever can write to the directory could leave a link to another file there, a pipe or a device. None is followed,
-    written to or waited for.
-
-    Raises:
-        NotRegularError: it is not a regular file.
-        OSError: it cannot be opened.
+    written to or waited for (NotRegularError).
     """
     return _regular(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
@@ -84,16 +74,7 @@ def _regular(path: str, flags: int) -> int:
 def parse_json(
     text: str | bytes, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> object:
-    """Parse JSON.
-
-    Args:
-        text: The JSON.
-        make_object: Makes an object from its names and values; None for a dictionary.
-
-    Raises:
-        ValueError: the text is not JSON (``json.JSONDecodeError``), is nested too deeply, or has a number that is too
-            long.
-    """
+    """Parse JSON; ValueError if it is none, is nested too deeply, or has a number that is too long."""
     try:
         return json.loads(text, parse_int=_whole_number, object_pairs_hook=make_object)
     except RecursionError:
@@ -110,12 +91,7 @@ def parse_object(line: str | bytes) -> dict[str, Any] | None:
 
 
 def read_json(path: str) -> object:
-    """Parse the JSON in a regular file.
-
-    Raises:
-        OSError: as ``open_regular``.
-        ValueError: as ``parse_json``, or the text is not UTF-8.
-    """
+    """Parse the JSON in a regular file; OSError as ``open_regular``, ValueError as ``parse_json``."""
     with open_regular(path) as file:
         return parse_json(file.read())
 

@@ -25,9 +25,6 @@ class LossRows:
     """Rows of losses by step, merged over restarts and trainings.
 
     A row replaces the rows of its step and of later ones: they were lost with a process and trained again.
-
-    Args:
-        rows: Rows with ``COLUMNS``; ``seconds`` continue over restarts.
     """
 
     rows: list[Row] = field(default_factory=list[Row])
@@ -45,7 +42,6 @@ class LossRows:
         self.rows.append({**row, "seconds": seconds + self._seconds_before})
 
     def columns(self) -> dict[str, list[float | None]]:
-        """Return the rows as columns."""
         return {name: [row[name] for row in self.rows] for name in COLUMNS}
 
     def mean_speed(self) -> float | None:

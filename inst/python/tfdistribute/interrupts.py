@@ -28,7 +28,6 @@ class StopRequest:
         self._at = 0.0
 
     def __call__(self) -> bool:
-        """Return whether the stop was requested."""
         return self.requested
 
     def interrupt(self) -> None:
@@ -56,11 +55,8 @@ class StopRequest:
 def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
     """Turn the first Ctrl-C into a request to stop; a second one interrupts at once.
 
-    A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised,
-    so the caller sees an interrupt and not a success.
-
-    Raises:
-        KeyboardInterrupt: the training was interrupted.
+    A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised, so
+    the caller sees an interrupt and not a success.
     """
     request = StopRequest()
     with _handled_by(request.interrupt):
@@ -71,22 +67,14 @@ def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
 
 @contextlib.contextmanager
 def raise_on_interrupt() -> Generator[None, None, None]:
-    """Let every Ctrl-C raise KeyboardInterrupt inside the block, within the current operation of TensorFlow.
-
-    Raises:
-        KeyboardInterrupt: the block was interrupted.
-    """
+    """Let every Ctrl-C raise KeyboardInterrupt inside the block, within the current operation of TensorFlow."""
     with _handled_by(_raise):
         yield
 
 
 @contextlib.contextmanager
 def defer_interrupt() -> Generator[None, None, None]:
-    """Delay a Ctrl-C until the end of a block that must not be left half done.
-
-    Raises:
-        KeyboardInterrupt: there was a Ctrl-C.
-    """
+    """Delay a Ctrl-C until the end of a block that must not be left half done."""
     request = StopRequest()
 
     def note() -> None:
@@ -104,11 +92,7 @@ def _raise() -> None:
 
 @contextlib.contextmanager
 def _handled_by(handler: Callable[[], None]) -> Generator[None, None, None]:
-    """Replace Python's handler of Ctrl-C inside the block; only the main thread has one.
-
-    Source:
-        https://docs.python.org/3/library/signal.html
-    """
+    """Replace Python's handler of Ctrl-C inside the block; only the main thread has one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -48,23 +48,14 @@ _COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Manifest(Description):
-    """What a model file holds.
-
-    Args:
-        format: Version of the format.
-        model: Kind of the model, such as "linear_regressor".
-        versions: Versions of the programs that wrote the file, by name.
-        checkpoint: Name of the checkpoint, such as "model.ckpt-200".
-        description: The description of the model, as plain values.
-        files: Sizes in bytes by the members' names.
-    """
+    """What a model file holds."""
 
     format: int
     model: str
     versions: dict[str, Any]
-    checkpoint: str
+    checkpoint: str  # Such as "model.ckpt-200".
     description: dict[str, Any]
-    files: dict[str, int]
+    files: dict[str, int]  # Sizes in bytes by the members' names.
 
     def values(self, kind: str) -> list[dict[str, Any]]:
         """Return the values of one kind in the description: "file" or "code"."""
@@ -91,19 +82,8 @@ def write_model_file(
 ) -> None:
     """Write a model file; it appears under its name when it is complete.
 
-    Args:
-        path: The file.
-        model: Kind of the model.
-        versions: Versions of programs by name.
-        prefix: Prefix of the checkpoint.
-        description: The description of the model, as plain values.
-        files: Paths of other files and directories, by their names in the model directory.
-        overwrite: Whether an existing file is replaced.
-
-    Raises:
-        ArgumentError: path exists, or cannot be written.
-        ModelDirectoryError: the checkpoint was removed meanwhile.
-        ModelError: a file cannot be read, or has a name that archives of other systems do not allow.
+    ``files`` are paths of other files and directories, by their names in the model directory. Raises
+    ModelDirectoryError if the checkpoint was removed meanwhile, and ModelError for a file that archives cannot hold.
     """
     if storage.exists(path) and not overwrite:
         raise ArgumentError(
@@ -144,16 +124,8 @@ def read_model_file(
 ) -> Manifest:
     """Verify a model file, and restore its model directory, which appears when it is complete.
 
-    Args:
-        path: The file.
-        model_dir: Directory to restore; it must not exist, or be empty.
-        own: Names of files that every model directory may have.
-        trusted: Whether a file with R functions is accepted.
-
-    Raises:
-        ArgumentError: the file cannot be read.
-        ModelDirectoryError: model_dir is not empty, or cannot be written.
-        ModelError: it is not a model file, is damaged or newer, or holds functions and is not trusted.
+    ``own`` are files that every model directory may have. Raises ModelError if it is not a model file, is damaged or
+    newer, or holds R functions and is not ``trusted``.
     """
     _check_free(model_dir)
     with _opened(path) as archive:
@@ -174,7 +146,6 @@ def read_model_file(
 
 
 def untrusted(path: str, code: str) -> ModelError:
-    """Return the error about code in a file."""
     return ModelError(
         f'`path` "{path}" holds code that runs when the model is used: {code}.',
         "If you trust whoever wrote the file, use load_model(path, trusted = TRUE).",

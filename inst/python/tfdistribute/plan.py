@@ -26,18 +26,7 @@ from tfdistribute.strategies.device_names import check_per_replica, grouped, sho
 
 @dataclass(frozen=True)
 class Workload(Description):
-    """The work of a cluster.
-
-    Args:
-        rows: Rows of the training input; None if unknown.
-        global_batch_size: Examples per training step; None if unknown.
-        evaluation_rows: Rows of the evaluation input; None if unknown.
-        devices_per_worker: Devices of each process that trains, if the cluster does not say; None if unknown. Without a
-            cluster, those of the strategy count.
-        script: The script that every task runs; None for "train.R", or for a verb that starts a local cluster.
-        micro_batches: Parts in which each replica computes its batch.
-        precision: Number format of large operations.
-    """
+    """The work of a cluster."""
 
     model_dir: str
     rows: int | None = None
@@ -45,52 +34,37 @@ class Workload(Description):
     evaluation_rows: int | None = None
     evaluation_batch_size: int | None = None
     evaluation_name: str | None = None
+    # If the cluster does not say. Without a cluster, those of the strategy count.
     devices_per_worker: int | None = 1
-    script: str | None = None
-    micro_batches: int = 1
+    script: str | None = None  # None for "train.R", or for a verb that starts a local cluster.
+    micro_batches: int = 1  # Parts in which each replica computes its batch.
     precision: str = "float32"
 
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """The plan of one task.
+    """The plan of one task."""
 
-    Args:
-        task: Its name, such as "worker 1"; "this process" without a cluster.
-        port: The port on which it listens; None if it does not listen, or if the port is chosen at the start.
-        global_batch_size: Examples per step over all tasks.
-        replica_batch_size: Examples per step on one device.
-        environment: Its TF_CONFIG; None without a cluster, or while ports are unknown.
-        command: Its command, quoted for a shell.
-        logical_devices: For each part of a model in parts, the devices of all replicas that train it.
-        micro_batches: Parts in which each replica computes its batch; None if the task does not train.
-        precision: Number format of large operations; None if the task computes nothing.
-    """
-
-    task: str
+    task: str  # Such as "worker 1"; "this process" without a cluster.
     host: str
-    port: int | None
+    port: int | None  # None if it does not listen, or if the port is chosen at the start.
     role: str
     reads: str
     global_batch_size: int | None
     replica_batch_size: int | None
     writes: str
-    environment: str | None
-    command: str
+    environment: str | None  # Its TF_CONFIG; None without a cluster, or while ports are unknown.
+    command: str  # Quoted for a shell.
+    # For each part of a model in parts, the devices of all replicas that train it.
     logical_devices: tuple[str, ...] = ()
-    micro_batches: int | None = None
-    precision: str | None = None
+    micro_batches: int | None = None  # None if the task does not train.
+    precision: str | None = None  # None if the task computes nothing.
 
 
 def plan(
     cluster: Cluster | None, workload: Workload, strategy: Strategy | None = None
 ) -> list[TaskPlan]:
-    """Plan every task of a cluster, in TensorFlow's order of roles.
-
-    Raises:
-        ShardingError: the batch cannot be split evenly over the replicas.
-        StrategyError: the devices of a worker cannot be divided into replicas.
-    """
+    """Plan every task, in TensorFlow's order of roles; ShardingError or StrategyError for what does not divide."""
     command = _command(cluster, workload)
     replicas = _Replicas.of(strategy, cluster, workload)
     if cluster is None:
@@ -122,14 +96,9 @@ def plan(
 
 @dataclass(frozen=True)
 class _Replicas:
-    """The replicas of each process that trains.
+    """The replicas of each process that trains."""
 
-    Args:
-        count: Their number; None if it depends on the machine.
-        logical_devices: As in ``TaskPlan``.
-    """
-
-    count: int | None
+    count: int | None  # None if it depends on the machine.
     logical_devices: tuple[str, ...]
 
     @classmethod

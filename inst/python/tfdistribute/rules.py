@@ -11,19 +11,12 @@ Facts_contra = TypeVar("Facts_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation of a rule.
+    """One violation of a rule."""
 
-    Args:
-        field: The argument, task or variable that it is about, as users write it.
-        message: What was found, with values.
-        fix: The one thing to do.
-        severity: "error", or "warning" if it may only look wrong from this machine.
-    """
-
-    field: str
+    field: str  # Argument, task or variable, as users write it.
     message: str
     fix: str
-    severity: str = "error"
+    severity: str = "error"  # "warning" if it may only look wrong from this machine.
 
 
 class Rule(Protocol[Facts_contra]):

@@ -30,37 +30,25 @@ OF_PACKAGE = ("s3", "az", "hdfs", "viewfs", "har")
 
 @dataclass(frozen=True)
 class Status:
-    """State of a file or directory.
-
-    Args:
-        size: Bytes.
-        modified_ns: Time of the last change on the clock of the storage, in nanoseconds since 1970.
-        is_directory: Whether it is a directory.
-        identity: What differs between two files of one name on this machine; 0 on remote storage.
-        changed_ns: Like ``modified_ns``, but programs cannot set it, as archivers set the other; 0 on remote storage.
-    """
+    """State of a file or directory."""
 
     size: int
-    modified_ns: int
+    modified_ns: int  # On the clock of the storage, since 1970.
     is_directory: bool = False
-    identity: int = 0
-    changed_ns: int = 0
+    identity: int = 0  # Differs between two files of one name on this machine; 0 on remote storage.
+    changed_ns: int = 0  # Unlike ``modified_ns``, programs cannot set it; 0 on remote storage.
 
 
 class Storage(Protocol):
     """What reads and writes files."""
 
-    def open(self, path: str) -> BinaryIO:
-        """Open a file for reading."""
-        ...
+    def open(self, path: str) -> BinaryIO: ...
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file at once: readers see the old content or the new one."""
         ...
 
-    def status(self, path: str) -> Status:
-        """Return the state of a file or directory."""
-        ...
+    def status(self, path: str) -> Status: ...
 
     def names(self, directory: str) -> list[str]:
         """List the files and directories in a directory, sorted; none if it does not exist."""
@@ -70,13 +58,9 @@ class Storage(Protocol):
         """Make a directory and its parents, if they are missing and the storage has directories."""
         ...
 
-    def rename(self, path: str, to: str) -> None:
-        """Rename a file."""
-        ...
+    def rename(self, path: str, to: str) -> None: ...
 
-    def remove(self, path: str) -> None:
-        """Remove a file."""
-        ...
+    def remove(self, path: str) -> None: ...
 
     def remove_directory(self, path: str) -> None:
         """Remove a directory with its files, as far as possible."""
@@ -135,11 +119,7 @@ def provide_remote(find: Callable[[str], Storage]) -> None:
 
 
 def of(path: str) -> Storage:
-    """Return the storage of a path.
-
-    Raises:
-        BackendError: nothing installed reads the scheme of the path.
-    """
+    """Return the storage of a path; BackendError if nothing installed reads its scheme."""
     if not is_remote(path):
         return _LOCAL
     check_package(path)
@@ -151,11 +131,7 @@ def of(path: str) -> Storage:
 
 
 def check_package(path: str) -> None:
-    """Check, without TensorFlow, that the package for a path's scheme is installed if it needs one.
-
-    Raises:
-        BackendError: it is not.
-    """
+    """Check, without TensorFlow, that the package for a path's scheme is installed; BackendError if not."""
     scheme = scheme_of(path)
     if scheme in OF_PACKAGE and importlib.util.find_spec(MODULE) is None:
         raise BackendError(
@@ -172,7 +148,6 @@ def scheme_of(path: str) -> str:
 
 
 def read_bytes(path: str) -> bytes:
-    """Read a file."""
     with of(path).open(path) as file:
         return file.read()
 
@@ -191,17 +166,12 @@ def open_own(path: str) -> BinaryIO:
 
 
 def read_own(path: str) -> bytes:
-    """Read a file that only this package writes."""
     with open_own(path) as file:
         return file.read()
 
 
 def check_own(path: str) -> None:
-    """Check that a file of a model directory is what this package writes there.
-
-    Raises:
-        ModelDirectoryError: it is a link, a pipe, a device or a directory.
-    """
+    """Check that a file of a model directory is what this package writes there; ModelDirectoryError if not."""
     try:
         is_own = is_remote(path) or stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -217,7 +187,6 @@ def check_own(path: str) -> None:
 
 
 def exists(path: str) -> bool:
-    """Return whether a path is that of a file or a directory."""
     try:
         of(path).status(path)
     except OSError:
@@ -226,7 +195,6 @@ def exists(path: str) -> bool:
 
 
 def is_file(path: str) -> bool:
-    """Return whether a path is that of a file."""
     try:
         return not of(path).status(path).is_directory
     except OSError:
@@ -242,7 +210,6 @@ def is_directory(path: str) -> bool:
 
 
 def copy(path: str, to: str) -> None:
-    """Copy a file, on this machine or not, to another place."""
     of(to).write(to, read_bytes(path))
 
 

@@ -68,24 +68,16 @@ def emit_started() -> None:
 
 
 def dump_stacks_on_signal() -> None:
-    """Let SIGUSR1 write the stacks of all threads to standard error. Idempotent.
-
-    Source:
-        https://docs.python.org/3/library/faulthandler.html: the handler is C code, so it runs while TensorFlow waits.
-    """
+    """Let SIGUSR1 write the stacks of all threads to standard error, by C code, while TensorFlow waits."""
     # In a Python embedded in R, sys.stderr is not a file; the descriptor is.
     with contextlib.suppress(AttributeError, OSError):
         faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
 def emit(event: str, **fields: Any) -> None:
-    """Append one event with the current time.
+    """Append one event with the current time; numbers that JSON cannot represent become null.
 
     An event that cannot be written is dropped: a full disk must not end the job here.
-
-    Args:
-        event: Its name, such as "started", "waiting", "checkpoint", "note" or "finished".
-        fields: Plain values; numbers that JSON cannot represent become null.
     """
     files = [(EVENTS, os.O_APPEND), *([(FAILURE, os.O_EXCL)] if event == "failed" else [])]
     given = [(path, how) for name, how in files if (path := os.environ.get(name))]
@@ -123,7 +115,6 @@ def emit_failure(error: BaseException) -> None:
 
 
 def has_emitted_failure() -> bool:
-    """Return whether this process has emitted a failure."""
     return "failed" in _emitted
 
 
@@ -155,15 +146,12 @@ class EventFile:
 
 
 class _Lines:
-    """The lines of a file that grows."""
-
     def __init__(self, path: str) -> None:
         self.path = path
         self.position = 0
         self.rest = b""
 
     def read(self) -> list[bytes]:
-        """Read the whole lines since the last call."""
         try:
             new_bytes = os.stat(self.path).st_size - self.position
             if new_bytes <= 0:
@@ -180,12 +168,10 @@ class _Lines:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a field of an event as a whole number; None if it is not one."""
     return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
 
 
 def number(value: object) -> float | None:
-    """Return a field of an event as a number; None if it is not one."""
     return float(value) if isinstance(value, (int, float)) else None
 
 

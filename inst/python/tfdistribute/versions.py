@@ -20,7 +20,6 @@ TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-m
 
 
 def installed(package: str) -> str | None:
-    """Return the installed version of a package; None if it is missing."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -61,13 +60,9 @@ def problems() -> list[Finding]:
 
 
 def requirements(version: str) -> list[str]:
-    """Return what pip must install for a version of TensorFlow on CPUs.
+    """Return what pip must install for a version of TensorFlow, "2.15" to "2.21", on CPUs.
 
-    Args:
-        version: "2.15" to "2.21".
-
-    Source:
-        ``tf_keras`` requires ``tensorflow``: beside ``tensorflow-cpu``, pip would install both over each other.
+    ``tf_keras`` requires ``tensorflow``: beside ``tensorflow-cpu``, pip would install both over each other.
     """
     if not is_newer(version):
         pinned = [f"tensorflow-cpu=={version}.*", "numpy<2", "pyarrow<21"]
@@ -83,7 +78,6 @@ def requirements(version: str) -> list[str]:
 
 
 def pip_line(version: str) -> str:
-    """Return the command that installs a version of TensorFlow with all that it needs."""
     return f"pip install {' '.join(_quoted(item) for item in requirements(version))}"
 
 

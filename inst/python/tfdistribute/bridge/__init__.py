@@ -36,17 +36,10 @@ def call(
     tf_config: str | None = None,
     passes_off: str | None = None,
 ) -> dict[str, Any]:
-    """Call one function of the bridge.
+    """Call one function of the bridge; return ``value``, ``error`` (see ``errors.as_values``) or ``interrupt``.
 
     Arguments are converted to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
-
-    Args:
-        name: A key of ``FUNCTIONS``.
-        tf_config: R's TF_CONFIG, "" if it is not set; Python's copy of the environment dates from its start.
-        passes_off: R's option or variable for ``passes.switch_off()``.
-
-    Returns:
-        ``value``, ``error`` as ``errors.as_values`` describes it, or ``interrupt``.
+    ``tf_config`` is R's, "" if it is not set; Python's copy of the environment dates from its start.
     """
     if tf_config:
         os.environ["TF_CONFIG"] = tf_config

@@ -72,7 +72,6 @@ def code_in(description: Description) -> list[str]:
 
 
 def files_in(description: Description) -> Iterator[tuple[str, str]]:
-    """Iterate over the names and the values of the fields that are paths of files."""
     for name, value in _fields(description):
         if value is not None and is_in(FILES, type(description), name):
             yield name, value

@@ -14,13 +14,8 @@ from tfdistribute.errors import BackendError
 def report(start_tensorflow: bool = True) -> dict[str, Any]:
     """Describe this Python for tfdistribute_sitrep(). Never raises.
 
-    Args:
-        start_tensorflow: Import TensorFlow to count its devices.
-
-    Returns:
-        ``python``, ``executable``, ``packages`` (versions by name, None if missing), ``problems`` (mappings with
-        ``problem`` and ``fix``, on packages that are missing or do not fit together), ``patches`` (see
-        ``engine.patches.listed``), ``cpus``, ``gpus`` and ``tensorflow_error``.
+    ``start_tensorflow`` imports it to count its devices. In the result, ``packages`` has versions by name, None if
+    missing, and ``problems`` mappings with ``problem`` and ``fix``.
     """
     packages = versions.packages()
     answer: dict[str, Any] = {

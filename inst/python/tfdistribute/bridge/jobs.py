@@ -67,12 +67,9 @@ def prepare_job(
 
 
 def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> str:
-    """Make the private directory of a job that was checked.
+    """Make the private directory of a job that was checked; ``fields`` are those of ``launch.job.Job``.
 
     The processes of this machine begin to load TensorFlow, or wait already: see ``launch.prepared``.
-
-    Args:
-        fields: Fields of ``launch.job.Job`` that are known already: "verb", "command", "environment" and so on.
     """
     if isinstance(cluster, SlurmCluster):
         return queued.new_directory(model_dir, os.getcwd())
@@ -98,10 +95,7 @@ def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]
 
 
 def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -> dict[str, Any]:
-    """Start a job whose tasks read ``task_file``, and return its handle.
-
-    ``fields`` are those of ``launch.job.Job`` besides id, directory and digest.
-    """
+    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
     if isinstance(cluster, ManagedCluster):
         handle = submitted.submit(_described(directory, cluster, fields))
         private_directory.remove(directory)

@@ -18,11 +18,7 @@ _MOST_LOSSES = 2000
 
 
 class LiveMetrics:
-    """The metrics page of the training inside a block, which its listener writes; the events are passed on.
-
-    Args:
-        directory: Directory of the page; None for no page.
-    """
+    """The metrics page of the training inside a block, which its listener writes; the events are passed on."""
 
     def __init__(
         self, directory: str | None, model_dir: str | None, listener: Listener | None

@@ -28,15 +28,7 @@ def save_model(
     checkpoint_path: str | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a trained model to one file.
-
-    Args:
-        model: Kind of the model.
-        description: R's description of the model, as plain values.
-        files: Paths of files that the description names, by their names in a model directory.
-        writer: Versions of R and of the R package.
-        checkpoint_path: Prefix of a checkpoint; None for the newest.
-    """
+    """Write a trained model to one file; ``files`` are paths by their names in a model directory."""
     prefix = require_checkpoint(model_dir, checkpoint_path, "save_model")
     for file in files.values():
         if not storage.exists(file):
@@ -80,11 +72,7 @@ def _local_file(path: str, directory: str) -> str:
 
 
 def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
-    """Restore a model directory from a model file.
-
-    Returns:
-        The ``description``, the names of the ``files``, and the ``versions`` of the programs that wrote the file.
-    """
+    """Restore a model directory from a model file; return its ``description``, ``files`` and ``versions``."""
     manifest = read_model_file(path, model_dir, own=OWN_FILES, trusted=trusted)
     return {
         "description": manifest.description,
@@ -96,16 +84,9 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
 def check_model(
     estimator: Mapping[str, Any], path: str, files: tuple[str, ...], trusted: bool
 ) -> None:
-    """Check what a model file describes.
+    """Check what a model file describes: ArgumentError if it is no model.
 
-    Args:
-        estimator: The description, with the restored model directory.
-        files: Names of its members.
-        trusted: Whether it may hold code.
-
-    Raises:
-        ArgumentError: the fields do not describe a model.
-        ModelError: the model reads a file that is not a member, or holds code and is not trusted.
+    ModelError if it reads a file that is not a member, or holds code and is not trusted.
     """
     model, settings = read_estimator(estimator)
     for field, named in files_in(model):
@@ -123,11 +104,7 @@ def check_model(
 
 
 def copy_file(path: str, to: str) -> None:
-    """Copy the file of a Keras model to a model directory, which may be remote.
-
-    Raises:
-        StorageError: see ``access_error``.
-    """
+    """Copy the file of a Keras model to a model directory, which may be remote."""
     try:
         storage.of(to).make_directory(os.path.dirname(to))
         storage.copy(path, to)

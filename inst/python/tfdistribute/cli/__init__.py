@@ -32,11 +32,7 @@ _STARTING = ("launch", "submit", "run-task")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command.
-
-    Raises:
-        SystemExit: after the help (0), or for wrong arguments (2).
-    """
+    """Run one command; SystemExit after the help (0), or for wrong arguments (2)."""
     parser = argparse.ArgumentParser(
         "python -m tfdistribute",
         description="Check, plan, start and supervise TensorFlow clusters.",
@@ -66,7 +62,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split arguments at ``--``."""
     given = list(arguments)
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]

@@ -94,11 +94,7 @@ def cluster_mistake(arguments: argparse.Namespace) -> str | None:
 
 
 def cluster_of(arguments: argparse.Namespace) -> Cluster:
-    """Return the cluster that arguments without a mistake describe.
-
-    Raises:
-        TfdistributeError: a value is out of range.
-    """
+    """Return the cluster that arguments without a mistake describe."""
     fields: dict[str, Any] = {
         "ps": arguments.ps,
         "evaluator": not arguments.no_evaluator,

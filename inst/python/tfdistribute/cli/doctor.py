@@ -13,7 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--devices", action="store_true", help="start TensorFlow, and count its devices"
     )
     parser.add_argument(
-        "--patches", action="store_true", help="list all changes to TensorFlow, Keras and reticulate"
+        "--patches",
+        action="store_true",
+        help="list all changes to TensorFlow, Keras and reticulate",
     )
 
 
@@ -29,7 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {name} {version or 'missing'}")
         if report["gpus"] is not None:
             print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
-        for patch in report["patches"] if arguments.patches else []:
+        patches: list[dict[str, str]] = report["patches"] if arguments.patches else []
+        for patch in patches:
             print(f"  {patch['name']}: {patch['target']}\n    {patch['why']}")
         for problem in problems:
             print(f"! {problem}")

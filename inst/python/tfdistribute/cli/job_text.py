@@ -11,7 +11,6 @@ _HEADER = ("task", "pid", "state", "step", "examples/s")
 
 
 def table(state: Mapping[str, Any]) -> list[str]:
-    """Lay out the tasks of a job as lines, the first with the names of the columns."""
     return columns([_HEADER, *(_cells(task) for task in state["tasks"])])
 
 
@@ -47,7 +46,6 @@ def progress(state: Mapping[str, Any]) -> str:
 
 
 def failure(state: Mapping[str, Any]) -> list[str]:
-    """Return the failure of a job as lines: cause, remedy, and place in the code."""
     values = state["failure"]
     where = f"{values['task']} on {values['host']}" if values["task"] else "The job"
     lines = [f"{where} failed: {values['problem']}"]

@@ -35,15 +35,10 @@ _NO_PROXY = "no_grpc_proxy"
 
 @dataclass(frozen=True)
 class Address:
-    """Host and port of a task.
-
-    Args:
-        host: A name or an IP address, without brackets, in lower case.
-        port: 1 to 65535; None if the address has no usable port.
-    """
+    """Host and port of a task."""
 
     host: str
-    port: int | None
+    port: int | None  # None if the address has no usable port.
 
     @property
     def is_ip_address(self) -> bool:
@@ -67,11 +62,9 @@ class Address:
 
 
 def parse_address(text: str) -> Address | None:
-    """Split an address such as "host-a:2222" or "[::1]:2222" into host and port; the port may be missing.
+    """Split an address such as "host-a:2222" or "[::1]:2222", with or without a port.
 
-    Returns:
-        Host and port; None if the text is not an address, for example because a shell would interpret a character
-        in it.
+    None if the text is not an address, for example because a shell would interpret a character in it.
     """
     match = _ADDRESS.fullmatch(text)
     if match is None:

@@ -19,17 +19,11 @@ MOST_TASKS = 10_000
 
 @dataclass(frozen=True)
 class ClusterRule:
-    """One row of the table.
-
-    Args:
-        rule: What must hold, as a sentence.
-        find: Finds the violations.
-        at_start: Whether a task checks it when a training starts. The others may only look wrong then: the name service
-            may be slow, and the port may be held by this process.
-    """
+    """One row of the table."""
 
     rule: str
     find: Callable[[ClusterFacts], Iterator[Finding]]
+    # Others may only look wrong then: names resolve slowly, this process holds the port.
     at_start: bool = True
 
 
@@ -39,10 +33,9 @@ def check(facts: ClusterFacts) -> list[Finding]:
 
 
 def check_at_start(config: TfConfig) -> None:
-    """Check the cluster of a process that is about to train as one of its tasks.
+    """Check the cluster of a process that is about to train as one of its tasks; ClusterError for a mistake.
 
-    Raises:
-        ClusterError: the first mistake; TensorFlow would wait for ever, train alone, or abort the process.
+    TensorFlow would wait for ever, train alone, or abort the process.
     """
     facts = facts_of_tf_configs((config,))
     found = _findings([rule for rule in CLUSTER_CHECKS if rule.at_start], facts)

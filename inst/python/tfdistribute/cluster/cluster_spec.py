@@ -22,16 +22,9 @@ ROLES_OF_POOLS = {
 
 
 def read_cluster_spec(environment: Mapping[str, str]) -> TfConfig | None:
-    """Read the cluster and the task of this process.
+    """Read the cluster and the task of this process; None without CLUSTER_SPEC, or for a single process.
 
-    Returns:
-        The cluster and this process's task; None if CLUSTER_SPEC is not set, or names a single process.
-
-    Raises:
-        ClusterError: CLUSTER_SPEC does not have the form that Vertex AI documents.
-
-    Source:
-        https://cloud.google.com/vertex-ai/docs/training/distributed-training, "Format CLUSTER_SPEC".
+    Its form: https://cloud.google.com/vertex-ai/docs/training/distributed-training, "Format CLUSTER_SPEC".
     """
     text = environment.get(VARIABLE, "").strip()
     if not text:

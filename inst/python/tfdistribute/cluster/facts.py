@@ -19,33 +19,23 @@ from tfdistribute.cluster.tf_config import TfConfig
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """Facts that the checks read.
+    """Facts that the checks read."""
 
-    Args:
-        roles: Addresses by role, as in the ``cluster`` of TF_CONFIG; a role may be any text.
-        evaluator: Hosts of evaluators, which ``cluster`` does not list.
-        task: The task of this process; None if it has none.
-        has_addresses: Whether addresses are known; those of a local cluster are chosen at its start.
-        devices_per_worker: Devices of each process that trains.
-        devices: Devices that a process of this machine can have, by their full names; empty if they are not known.
-        global_batch_size: Examples of one training step; None if not known.
-        others: Further TF_CONFIGs, which should have the same cluster.
-        tf_config_is_late: Whether TF_CONFIG was set after TensorFlow was started.
-    """
-
+    # As in the ``cluster`` of TF_CONFIG; a role may be any text.
     roles: Mapping[str, tuple[str, ...]]
-    evaluator: tuple[str, ...] = ()
+    evaluator: tuple[str, ...] = ()  # Hosts, which ``cluster`` does not list.
     task: Task | None = None
-    has_addresses: bool = True
+    has_addresses: bool = True  # Those of a local cluster are chosen at its start.
     devices_per_worker: int = 1
+    # That a process of this machine can have, by their full names; empty if not known.
     devices: tuple[str, ...] = ()
     global_batch_size: int | None = None
+    # Further TF_CONFIGs, which should have the same cluster.
     others: tuple[TfConfig, ...] = field(default=())
-    tf_config_is_late: bool = False
+    tf_config_is_late: bool = False  # Set after TensorFlow was started.
 
     @cached_property
     def texts(self) -> dict[Task, str]:
-        """Addresses of all tasks in ``cluster``, as written."""
         if not self.has_addresses:
             return {}
         return {
@@ -62,14 +52,12 @@ class ClusterFacts:
 
     @cached_property
     def evaluator_addresses(self) -> dict[Task, Address]:
-        """Hosts of the evaluators, which need no port."""
         texts = self.evaluator if self.has_addresses else ()
         parsed = {Task(EVALUATOR, index): parse_address(text) for index, text in enumerate(texts)}
         return {task: address for task, address in parsed.items() if address is not None}
 
     @cached_property
     def ip_addresses(self) -> dict[str, set[str]]:
-        """IP addresses of the hosts that this machine can find."""
         return resolve_hosts([*self.addresses.values(), *self.evaluator_addresses.values()])
 
     def listener_on(self, address: Address) -> Listener | None:

@@ -32,34 +32,17 @@ _MINIMUM = {
 
 @dataclass(frozen=True, kw_only=True)
 class HostsCluster(Cluster):
-    """Processes on hosts; addresses and ports are found when they are started.
-
-    Args:
-        workers: Processes that train: a chief, and the workers 0, 1, ...
-        ps: Parameter servers.
-        evaluator: Whether another process evaluates, on the host of the chief.
-        devices_per_worker: Devices of each process that trains.
-        rscript: Rscript on the hosts.
-        python: Python of the tasks on the hosts; None for that of the session.
-        libraries: Package libraries of R on the hosts; none for those of the session.
-        environment: Environment variables of every task.
-        lease_s: Seconds without a sign of life after which a host counts as lost, and ends its tasks.
-        start_timeout_s: As for a local cluster.
-        stall_timeout_s: As for a local cluster.
-        restarts: As for a local cluster.
-
-    Raises:
-        ArgumentError: a count, a timeout or a variable is out of range.
-    """
+    """Processes on hosts; addresses and ports are found when they are started."""
 
     workers: int
     ps: int = 0
-    evaluator: bool = True
+    evaluator: bool = True  # On the host of the chief.
     devices_per_worker: int = 1
     rscript: str = "Rscript"
-    python: str | None = None
-    libraries: tuple[str, ...] = ()
+    python: str | None = None  # None for that of the session.
+    libraries: tuple[str, ...] = ()  # Of R; none for those of the session.
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    # Without a sign of life for so long, a host counts as lost, and ends its tasks.
     lease_s: float = 30.0
     start_timeout_s: float = 120.0
     stall_timeout_s: float = STALL_TIMEOUT_S

@@ -51,25 +51,7 @@ _MINIMUM = {
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedCluster(Cluster):
-    """Containers of one image, of which each runs one task.
-
-    Args:
-        image: Image with R, TensorFlow and this package.
-        workers: Tasks that train: a chief, and the workers 0, 1, ...
-        ps: Parameter servers.
-        evaluator: Whether another task evaluates.
-        name: Beginning of the job's name.
-        environment: Environment variables of every task; everybody who may look at the job can read them.
-        staging: Remote directory for what the tasks read of the job; None to send it with the job.
-        service_account: Account of the platform as which the tasks run; None for the platform's default.
-        time_limit_s: Seconds after which the platform ends the job; None for no limit.
-        start_timeout_s: Seconds to wait for the other tasks, whose containers may start much later.
-        stall_timeout_s: As for a local cluster.
-
-    Raises:
-        ArgumentError: a count or a timeout is out of range.
-        ClusterError: text is not a name on the platform.
-    """
+    """Containers of one image, of which each runs one task."""
 
     # How an error speaks of the platform.
     platform: ClassVar[str] = ""
@@ -85,11 +67,13 @@ class ManagedCluster(Cluster):
     ps: int = 0
     evaluator: bool = True
     name: str = "tfdistribute"
+    # Everybody who may look at the job can read it.
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    # Remote directory for what the tasks read of the job; None to send it with the job.
     staging: str | None = None
     service_account: str | None = None
     time_limit_s: float | None = None
-    start_timeout_s: float = 600.0
+    start_timeout_s: float = 600.0  # For the other tasks, whose containers may start much later.
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
@@ -145,19 +129,7 @@ class ManagedCluster(Cluster):
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesCluster(ManagedCluster, kind="kubernetes"):
-    """Pods of a Kubernetes cluster.
-
-    Args:
-        job_kind: "TFJob" for Kubeflow's training operator, or "Job" for what every Kubernetes has.
-        namespace: Where the job is made.
-        gpus: GPUs of each task that trains; the evaluator has as many.
-        cpus: Cores of each task; None for no request.
-        memory: Memory of each task, such as "16Gi"; None for no request.
-        volumes: Claims of persistent volumes by the path at which the tasks see them.
-        secrets: Kubernetes secrets whose keys become environment variables of the tasks.
-        restarts: How often failed tasks are restarted, by a Job.
-        kubectl: The kubectl program and more arguments for it.
-    """
+    """Pods of a Kubernetes cluster."""
 
     platform: ClassVar[str] = "Kubernetes"
     patterns: ClassVar[dict[str, tuple[str, str]]] = {
@@ -173,8 +145,9 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
     gpus: int = 0
     cpus: float | None = None
     memory: str | None = None
+    # Claims of persistent volumes by the path at which the tasks see them.
     volumes: dict[str, str] = field(default_factory=dict[str, str])
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()  # Their keys become environment variables of the tasks.
     restarts: int = 3
     kubectl: tuple[str, ...] = ("kubectl",)
 
@@ -213,17 +186,7 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
 
 @dataclass(frozen=True, kw_only=True)
 class VertexCluster(ManagedCluster, kind="vertex"):
-    """Replicas of a custom job of Vertex AI.
-
-    Args:
-        project: Google Cloud project.
-        location: Region, such as "europe-west4".
-        machine_type: Machine of every replica.
-        accelerator: Vertex AI's name of an accelerator, such as "NVIDIA_TESLA_T4"; None for none.
-        accelerators: How many of them each task that trains has; the evaluator has as many.
-        network: Full name of a network with which the job is peered; None for none.
-        restart: Whether the whole job is restarted when a replica was.
-    """
+    """Replicas of a custom job of Vertex AI."""
 
     platform: ClassVar[str] = "Vertex AI"
     patterns: ClassVar[dict[str, tuple[str, str]]] = {
@@ -242,8 +205,8 @@ class VertexCluster(ManagedCluster, kind="vertex"):
     machine_type: str = "n1-standard-8"
     accelerator: str | None = None
     accelerators: int = 1
-    network: str | None = None
-    restart: bool = True
+    network: str | None = None  # Full name of a network with which the job is peered.
+    restart: bool = True  # Of the whole job, when a replica was restarted.
 
     def __post_init__(self) -> None:
         super().__post_init__()

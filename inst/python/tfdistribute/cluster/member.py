@@ -14,14 +14,9 @@ from tfdistribute.cluster.tf_config import TfConfig
 
 @dataclass(frozen=True)
 class Member:
-    """One task of a cluster and its relation to the other tasks.
+    """One task of a cluster and its relation to the other tasks."""
 
-    Args:
-        cluster: Addresses ("host:port") by role, without the evaluator, which does not listen.
-        task: The task that this process is.
-        protocol: Protocol of the servers: "grpc" or "grpc+verbs".
-    """
-
+    # Addresses by role, without the evaluator, which does not listen.
     cluster: dict[str, tuple[str, ...]]
     task: Task
     protocol: str = "grpc"
@@ -62,7 +57,6 @@ class Member:
 
     @property
     def rank(self) -> int:
-        """Number of this process among the tasks that train."""
         return [task for task, _ in self.training_tasks].index(self.task)
 
     @property

@@ -14,14 +14,9 @@ _LISTENING = "0A"
 
 @dataclass(frozen=True)
 class Listener:
-    """The process that listens on a port.
+    """The process that listens on a port."""
 
-    Args:
-        pid: Process id; None if this user may not see it.
-        name: Name of the program; None likewise.
-    """
-
-    pid: int | None = None
+    pid: int | None = None  # None if this user may not see it.
     name: str | None = None
 
     def __str__(self) -> str:
@@ -32,9 +27,6 @@ def listener(port: int) -> Listener | None:
     """Return the listener on a TCP port of this machine; None if the port is free.
 
     TensorFlow's server binds a port on all network interfaces, so a listener on any of them conflicts with it.
-
-    Source:
-        https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
     """
     if not Path("/proc/net/tcp").exists():
         return None if _can_be_bound(port) else Listener()

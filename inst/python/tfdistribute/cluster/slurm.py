@@ -54,32 +54,17 @@ _REFUSED = {
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmCluster(HostsCluster, kind="slurm"):
-    """Processes on nodes that Slurm allocates; the supervisor runs on the first of them.
-
-    Args:
-        nodes: Number of nodes.
-        time_limit: As sbatch takes it, such as "04:00:00"; None for that of the partition.
-        partition: Partition; None for Slurm's default.
-        account: Account; None for Slurm's default.
-        options: More options of sbatch, such as "--cpus-per-task=8".
-        setup: Lines of shell that run before the supervisor.
-        stop_signal_s: Seconds before the time limit at which the training is saved.
-        requeue: Whether the job queues again when its time is up, it was preempted, or a node was lost.
-        hosts: Names of the nodes; none before Slurm has allocated them.
-
-    Raises:
-        ArgumentError: as for all clusters of hosts; or an option, a time or a text that sbatch would not take.
-    """
+    """Processes on nodes that Slurm allocates; the supervisor runs on the first of them."""
 
     nodes: int
-    time_limit: str | None = None
+    time_limit: str | None = None  # As sbatch takes it; None for that of the partition.
     partition: str | None = None
     account: str | None = None
     options: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
-    stop_signal_s: int = 120
-    requeue: bool = True
-    hosts: tuple[str, ...] = ()
+    stop_signal_s: int = 120  # Before the time limit, when the training is saved.
+    requeue: bool = True  # When its time is up, it was preempted, or a node was lost.
+    hosts: tuple[str, ...] = ()  # None before Slurm has allocated them.
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,14 +25,8 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 def read_slurm(environment: Mapping[str, str]) -> TfConfig | None:
     """Read the cluster of the tasks of one srun: task 0 is the chief, the others are workers.
 
-    Returns:
-        The cluster and this process's task; None outside Slurm, and for a single task.
-
-    Raises:
-        ClusterError: a job of several tasks runs this process outside srun, or the variables cannot be read.
-
-    Source:
-        https://slurm.schedmd.com/srun.html, "OUTPUT ENVIRONMENT VARIABLES".
+    None outside Slurm, and for a single task. ClusterError if a job of several tasks runs this process outside srun.
+    The variables: https://slurm.schedmd.com/srun.html, "OUTPUT ENVIRONMENT VARIABLES".
     """
     job = environment.get(_JOB, "")
     if not job:
@@ -64,11 +58,7 @@ def read_slurm(environment: Mapping[str, str]) -> TfConfig | None:
 
 
 def expand_nodes(text: str) -> list[str]:
-    """List the names in a list of nodes, such as "n[01-03,7],m1".
-
-    Raises:
-        ClusterError: it is not such a list.
-    """
+    """List the names in a list of nodes, such as "n[01-03,7],m1"; ClusterError for any other text."""
     parts: list[str] = []
     depth = start = 0
     for position, character in enumerate(f"{text},"):

@@ -54,14 +54,9 @@ def silence_s(stall_timeout_s: float) -> float:
 
 @dataclass(frozen=True)
 class Task(Description):
-    """One process of a cluster.
+    """One process of a cluster."""
 
-    Args:
-        type: Its role: "chief", "worker", "ps" or "evaluator"; any text until it is checked.
-        index: Its number within the role, from 0.
-    """
-
-    type: str
+    type: str  # "chief", "worker", "ps" or "evaluator"; any text until it is checked.
     index: int = 0
 
     @property
@@ -140,31 +135,17 @@ class ClusterSpec(Cluster, kind="addresses"):
     Only what can never become right is refused here: text that is not an address, because addresses reach command
     lines, a port that is not one, and an address that is written twice. ``checks`` finds all other mistakes, such as a
     missing port or two chiefs.
-
-    Args:
-        chief: Address ("host:port") of the chief, if there is one.
-        worker: Addresses of the workers.
-        ps: Addresses of the parameter servers.
-        evaluator: Hosts of the evaluator, with or without a port: it does not listen.
-        task: Which of the tasks this process is; None for none.
-        source: The environment variable that the cluster was read from; None for none.
-        start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
-            answers and is still preparing its training.
-        stall_timeout_s: Seconds without a step after which the training counts as stalled. A task without a sign of
-            life is lost after a tenth of them, see ``silence_s``.
-
-    Raises:
-        ArgumentError: a timeout is too small.
-        ClusterError: text is not an address, a port is not one, or an address occurs twice.
     """
 
     chief: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
     ps: tuple[str, ...] = ()
-    evaluator: tuple[str, ...] = ()
+    evaluator: tuple[str, ...] = ()  # Hosts, with or without a port: it does not listen.
     task: Task | None = None
-    source: str | None = None
+    source: str | None = None  # Environment variable that it was read from.
+    # For a task that does not answer; START_PATIENCE times as long if it answers.
     start_timeout_s: float = START_TIMEOUT_S
+    # Without a step; a task is lost after a tenth of it, see ``silence_s``.
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
@@ -215,33 +196,18 @@ def unknown_addresses(workers: int, ps: int, evaluator: bool) -> dict[str, tuple
 
 @dataclass(frozen=True)
 class LocalCluster(Cluster, kind="local"):
-    """Processes of this machine, whose ports are chosen when they are started.
-
-    Args:
-        workers: Processes that train: a chief, and the workers 0, 1, ...
-        ps: Parameter servers.
-        evaluator: Whether another process evaluates.
-        devices_per_worker: Devices of each process that trains.
-        memory_limit_mb: Memory that each process uses on each GPU, in megabytes; None for no limit.
-        start_timeout_s: Seconds in which every task that trains must reach its first step; START_PATIENCE times as
-            many for a task that is computing all the time.
-        stall_timeout_s: Seconds without a step of any task after which the job counts as stalled.
-        restarts: How often lost tasks may be restarted.
-        network: "private" for a network that only the job's own processes see, "open" for this machine's, "auto"
-            for a private one if the kernel allows it.
-
-    Raises:
-        ArgumentError: a count or timeout is out of range, or the network is unknown.
-    """
+    """Processes of this machine, whose ports are chosen when they are started."""
 
     workers: int
     ps: int = 0
     evaluator: bool = True
     devices_per_worker: int = 1
-    memory_limit_mb: float | None = None
+    memory_limit_mb: float | None = None  # Of each process on each GPU.
+    # To the first step; START_PATIENCE times as long for a task that computes.
     start_timeout_s: float = START_TIMEOUT_S
     stall_timeout_s: float = STALL_TIMEOUT_S
     restarts: int = 3
+    # A "private" one only the job's processes see; "auto": if the kernel allows it.
     network: str = "auto"
 
     def __post_init__(self) -> None:

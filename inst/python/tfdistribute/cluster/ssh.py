@@ -18,19 +18,10 @@ _HOST = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class SshCluster(HostsCluster, kind="ssh"):
-    """Processes on hosts that are reached by ssh.
+    """Processes on hosts that are reached by ssh."""
 
-    Args:
-        hosts: Names that ssh knows; a host that is named several times gets as many of the tasks.
-        host_addresses: Addresses by host at which the tasks reach each other; those of other hosts are found.
-        ssh: The ssh program and more arguments for it.
-
-    Raises:
-        ArgumentError: as for all clusters of hosts.
-        ClusterError: a host name or an address is malformed.
-    """
-
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  # A host that is named several times gets as many of the tasks.
+    # At which the tasks reach each other; those of other hosts are found.
     host_addresses: dict[str, str] = field(default_factory=dict[str, str])
     ssh: tuple[str, ...] = ("ssh",)
 

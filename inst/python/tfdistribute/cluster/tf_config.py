@@ -23,16 +23,10 @@ _MOST_DIGITS = 20
 
 @dataclass(frozen=True)
 class TfConfig:
-    """A cluster, and which of its tasks this process is.
-
-    Args:
-        cluster: Addresses ("host:port") by role, such as "chief", "worker", "ps".
-        task_type: Role of this process; None if TF_CONFIG names no task.
-        task_index: Its number within the role, from 0.
-    """
+    """A cluster, and which of its tasks this process is."""
 
     cluster: dict[str, tuple[str, ...]]
-    task_type: str | None = None
+    task_type: str | None = None  # None if TF_CONFIG names no task.
     task_index: int = 0
 
     @property
@@ -50,14 +44,8 @@ class TfConfig:
 def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
     """Read the cluster from an environment, without trying or comparing its addresses.
 
-    Returns:
-        The cluster and this process's task; None if TF_CONFIG is not set or names neither.
-
-    Raises:
-        ClusterError: TF_CONFIG is not JSON (the error names the place), or does not have TensorFlow's form.
-
-    Source:
-        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment variable".
+    None if TF_CONFIG is not set or names neither cluster nor task. ClusterError if it is not JSON (naming the place),
+    or does not have TensorFlow's form.
     """
     found = parse_tf_config(environment.get("TF_CONFIG", ""))
     if found is not None:
@@ -97,16 +85,7 @@ def parse_tf_config(text: str) -> TfConfig | None:
 
 
 def to_tf_config(cluster: ClusterSpec, task: Task) -> str:
-    """Write the TF_CONFIG of one task as one line of JSON.
-
-    The evaluator is not listed in ``cluster``, as TensorFlow requires.
-
-    Raises:
-        ClusterError: the cluster has no such task.
-
-    Source:
-        https://www.tensorflow.org/guide/distributed_training, "Setting up the TF_CONFIG environment variable".
-    """
+    """Write the TF_CONFIG of one task, a line of JSON; TensorFlow requires that it leaves out the evaluator."""
     if task not in cluster.tasks:
         raise ClusterError(
             f"`task` is {task}, which the cluster does not have.",

@@ -53,12 +53,10 @@ def prepare() -> None:
 
 
 def check_process() -> None:
-    """Check that this process can use TensorFlow.
+    """Check that this process can use TensorFlow; ArgumentError if ``TFDISTRIBUTE_PASSES`` names no pass.
 
-    Raises:
-        ArgumentError: ``TFDISTRIBUTE_PASSES`` names a pass that does not exist.
-        BackendError: it was forked from the one that started TensorFlow, whose threads do not exist here: the first
-            session would wait for them for ever.
+    Raises BackendError if it was forked from the process that started TensorFlow, whose threads do not exist here: the
+    first session would wait for them for ever.
     """
     switched_off()
     started = _noted.get("pid")

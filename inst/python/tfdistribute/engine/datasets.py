@@ -17,10 +17,7 @@ def to_graph(dataset: Any) -> str:
     """Return the ``GraphDef`` of a dataset that was made eagerly, serialized and in base 64.
 
     The last operation must know the types of its elements as ``output_types`` and ``output_shapes``, as that of
-    ``Dataset.map()`` does.
-
-    Raises:
-        tf.errors.FailedPreconditionError: the dataset uses functions, tables or generators of this process.
+    ``Dataset.map()`` does. FailedPreconditionError if it uses functions, tables or generators of this process.
     """
     variant = tf.data.experimental.to_variant(dataset)
     graph = tf.raw_ops.DatasetToGraphV2(

@@ -16,19 +16,14 @@ MOST_CPUS = max(8, 2 * (os.cpu_count() or 1))
 
 
 def counts() -> tuple[int, int]:
-    """Return the most logical CPUs a session can have and the GPUs TensorFlow sees, without starting them.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/config/list_physical_devices
-    """
+    """Return the most logical CPUs a session can have and the GPUs TensorFlow sees, without starting them."""
     return MOST_CPUS, len(tf.config.list_physical_devices("GPU"))
 
 
 def note_on_precision(precision: str) -> str | None:
-    """Return what to know about a precision on this machine, in a sentence; None for nothing.
+    """Return a sentence about a precision on this machine, or None.
 
-    Source:
-        ``auto_mixed_precision.cc`` in tensorflow/core/grappler/optimizers: bfloat16 is for CPUs, float16 for GPUs.
+    ``auto_mixed_precision.cc`` in tensorflow/core/grappler/optimizers: bfloat16 is for CPUs, float16 for GPUs.
     """
     gpus = counts()[1]
     if precision == "mixed_bfloat16" and gpus:
@@ -51,14 +46,7 @@ def _has_bfloat16() -> bool:
 
 
 def limit_gpu_memory(megabytes: float) -> None:
-    """Limit this process's memory on each GPU. TensorFlow cannot limit memory on CPUs.
-
-    Raises:
-        StrategyError: TensorFlow has started the GPUs already.
-
-    Source:
-        https://www.tensorflow.org/guide/gpu, "Limiting GPU memory growth".
-    """
+    """Limit this process's memory on each GPU, before TensorFlow starts them (else StrategyError)."""
     limit = tf.config.LogicalDeviceConfiguration(memory_limit=megabytes)
     try:
         for gpu in tf.config.list_physical_devices("GPU"):

@@ -17,7 +17,6 @@ from tfdistribute.errors import UnsupportedError
 
 
 def is_estimator(value: Any) -> bool:
-    """Return whether a value is an Estimator, of any class."""
     return isinstance(value, estimator_lib.Estimator)
 
 
@@ -62,13 +61,8 @@ def own_config(estimator: Any) -> Any:
 def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
     """Copy an Estimator under another run configuration, with this package's repairs.
 
-    Args:
-        estimator: A ``tf.estimator.Estimator``; it is not changed.
-        config: A ``tf.estimator.RunConfig`` with the directory of the model.
-        calls_r: Whether the model may call R functions; replicas then run on the calling thread.
-
-    Raises:
-        UnsupportedError: it was made by ``model_to_estimator``, and the strategy has several replicas.
+    If the model may call R functions, replicas run on the calling thread. Raises UnsupportedError if it was made by
+    ``model_to_estimator``, and the strategy has several replicas.
     """
     kind = kind_of(estimator)
     if kind == "keras":

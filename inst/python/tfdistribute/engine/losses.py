@@ -24,11 +24,7 @@ _EXPANDING = frozenset({"ExpandDims", "Reshape", "StridedSlice"})
 
 
 def check_one_number(loss: Any) -> None:
-    """Check that a loss is one number.
-
-    Raises:
-        ModelError: its shape says that it has several values.
-    """
+    """Check that a loss is one number; ModelError if its shape says that it has several values."""
     shape = getattr(loss, "shape", None)
     if shape is not None and tf.TensorShape(shape).rank and any(size != 1 for size in shape):
         raise ModelError(
@@ -44,18 +40,7 @@ def check_rows_apart(loss: Any, features: Any, labels: Any) -> None:
 
     That happens, without an error, where predictions of shape (n, 1), as a Keras layer makes them, meet labels of shape
     (n): TensorFlow broadcasts both to (n, n). A tensor that the model function itself has expanded from (n) to (n, 1)
-    pairs rows on purpose, and so do two tensors of two dimensions.
-
-    Args:
-        loss: The loss, a tensor.
-        features: The features that the model function got.
-        labels: The labels that it got; None if there are none.
-
-    Raises:
-        ModelError: it does; names the operation and both shapes.
-
-    Source:
-        https://numpy.org/doc/stable/user/basics.broadcasting.html, which TensorFlow follows.
+    pairs rows on purpose, and so do two tensors of two dimensions. ModelError names the operation and both shapes.
     """
     if labels is None or not isinstance(loss, tf.Tensor):
         return

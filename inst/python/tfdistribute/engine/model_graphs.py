@@ -24,15 +24,9 @@ def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """Adapt the graph of a model function written for one device to several replicas.
 
     Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's
-    seed, gradients are placed beside their operations, and sessions get the CPU devices that the graph names.
-
-    Args:
-        config: The Estimator's own ``tf.estimator.RunConfig``; its session configuration may be changed.
-        loss_is_mean: Whether the loss of a replica is a mean over its examples, as on one device; false if it is a
-            replica's share of a sum over all examples, or was divided by the number of replicas already.
-
-    Raises:
-        RunConfigError: the model names devices that the cluster does not have.
+    seed, gradients are placed beside their operations, and sessions get the CPU devices that the graph names
+    (RunConfigError if the cluster does not have them). ``loss_is_mean`` is false if the loss is a replica's share of a
+    sum over all examples, or was divided by the number of replicas already.
     """
     graph = v1.get_default_graph()
     gradient_scale.average_gradients(graph)
@@ -84,11 +78,7 @@ def minimize(optimizer: Any, loss: Any) -> Any:
 
 
 def count_steps(train_op: Any) -> Any:
-    """Make a training operation count the global step, if it does not: otherwise training would not end.
-
-    Raises:
-        ModelError: train_op is something else.
-    """
+    """Make a training operation count the global step, if it does not: otherwise training would not end."""
     leaves = [getattr(leaf, "op", leaf) for leaf in tf.nest.flatten(train_op)]
     wrong = [leaf for leaf in leaves if not isinstance(leaf, tf.Operation)]
     if wrong or not leaves:

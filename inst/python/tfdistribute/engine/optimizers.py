@@ -42,15 +42,9 @@ REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or 
 
 
 def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
-    """Make a factory of a legacy Keras class.
+    """Make a factory of a legacy Keras class; ArgumentError if Keras refuses the settings.
 
-    Args:
-        class_name: Name of the class, such as "Adam".
-        settings: Its arguments; ``learning_rate`` may be a mapping that describes a schedule. And ``l2_penalty``, see
-            ``_with_penalty``.
-
-    Raises:
-        ArgumentError: Keras refuses the settings.
+    They may have ``l2_penalty``, see ``_with_penalty``.
     """
     optimizer_class = getattr(legacy, class_name)
 
@@ -75,14 +69,7 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
 
 
 def learning_rate(value: Any) -> Any:
-    """Convert a learning rate to a form that Keras takes.
-
-    Args:
-        value: A number, a Keras schedule, or a mapping ``{"schedule": name, ...}``.
-
-    Raises:
-        ArgumentError: the schedule or one of its settings is not known.
-    """
+    """Convert a number, a Keras schedule or ``{"schedule": name, ...}``; ArgumentError if it is not known."""
     if not isinstance(value, Mapping):
         return value
     settings = {str(name): setting for name, setting in value.items() if name != "schedule"}
@@ -106,14 +93,7 @@ def learning_rate(value: Any) -> Any:
 
 
 def factory_like(optimizer: Any) -> Callable[[], Any]:
-    """Make a factory of optimizers with the settings of an existing one.
-
-    Args:
-        optimizer: A Keras optimizer, legacy or new, or a function that makes one.
-
-    Raises:
-        ModelError: canned models do not support the optimizer.
-    """
+    """Make a factory of optimizers like an existing Keras one; ModelError if canned models do not support it."""
     if isinstance(optimizer, legacy.Optimizer):
         optimizer_class, config = type(optimizer), optimizer.get_config()
         return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))

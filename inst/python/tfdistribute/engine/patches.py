@@ -221,11 +221,7 @@ _used: set[str] = set()
 
 
 def is_on(name: str) -> bool:
-    """Return whether a patch is to be made.
-
-    Raises:
-        ArgumentError: ``TFDISTRIBUTE_WITHOUT_PATCHES`` names a patch that does not exist.
-    """
+    """Return whether a patch is to be made; ArgumentError if the variable names one that does not exist."""
     text = os.environ.get(VARIABLE, "")
     without = {each.strip() for each in text.split(",")} - {""}
     if unknown := sorted(without - set(_BY_NAME)):
@@ -244,12 +240,8 @@ def is_on(name: str) -> bool:
 def install(name: str, *replacements: Any) -> None:
     """Replace the targets of a patch for the rest of the process. A second call changes nothing.
 
-    Args:
-        name: Name of the patch.
-        replacements: One for each target. In place of a function, one that gets the original before the arguments.
-
-    Raises:
-        BackendError: TensorFlow lacks a target.
+    In place of a function, a replacement gets the original before the arguments. Raises BackendError if TensorFlow
+    lacks a target.
     """
     for owner, attribute, new in _new_values(name, replacements):
         setattr(owner, attribute, new)

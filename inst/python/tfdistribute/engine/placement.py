@@ -13,13 +13,7 @@ from tfdistribute.errors import RunConfigError
 
 
 def provide_named_cpus(graph: Any, config: Any) -> None:
-    """Give the sessions of a run configuration as many CPU devices as a graph names.
-
-    Call it before the session is made.
-
-    Source:
-        ``allow_soft_placement`` of https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
-    """
+    """Give sessions, before they are made, as many CPU devices as a graph names."""
     named = max(map(_cpus_named, set(devices_of(graph))), default=1)
     there = config.session_config.device_count.get("CPU", 1)
     if named <= there:
@@ -38,10 +32,7 @@ def provide_named_cpus(graph: Any, config: Any) -> None:
 def missing_devices(graph: Any, config: Any) -> list[str]:
     """List the devices, such as "GPU:1", that a graph names and this process does not have.
 
-    TensorFlow places their operations on other devices, without a message.
-
-    Source:
-        ``allow_soft_placement``, as above; sessions of Estimators set it.
+    TensorFlow places their operations on other devices, without a message (``allow_soft_placement``).
     """
     found: set[str] = set()
     for device in set(devices_of(graph)):

@@ -32,24 +32,20 @@ class RemoteStorage:
     """A ``storage.Storage``."""
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file for reading."""
         # TensorFlow itself opens it at the first read.
         self.status(path)
         return cast("BinaryIO", io.BufferedReader(_RemoteFile(path), _BUFFER_BYTES))
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file at once."""
         with _os_errors(path), tf.io.gfile.GFile(path, "wb") as file:
             file.write(content)
 
     def status(self, path: str) -> Status:
-        """Return the state of a file or directory."""
         with _os_errors(path):
             found: Any = tf.io.gfile.stat(path)
         return Status(int(found.length), int(found.mtime_nsec), bool(found.is_directory))
 
     def names(self, directory: str) -> list[str]:
-        """List the files and directories in a directory; none if it does not exist."""
         with contextlib.suppress(FileNotFoundError), _os_errors(directory):
             found = {name.rstrip("/") for name in tf.io.gfile.listdir(directory)}
             return sorted(name for name in found if name)
@@ -67,12 +63,10 @@ class RemoteStorage:
             tf.io.gfile.rename(path, to, overwrite=True)
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
         with _os_errors(path):
             tf.io.gfile.remove(path)
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with its files, as far as possible."""
         with contextlib.suppress(OSError), _os_errors(path):
             tf.io.gfile.rmtree(path)
 
@@ -121,11 +115,7 @@ _STORAGE = RemoteStorage()
 
 
 def find(path: str) -> RemoteStorage:
-    """Return the storage of a path, and import the package that adds its scheme.
-
-    Raises:
-        BackendError: nothing reads the scheme.
-    """
+    """Return the storage of a path, and import the package that adds its scheme; BackendError without one."""
     scheme = storage.scheme_of(path)
     if scheme not in tf.io.gfile.get_registered_schemes() and scheme in storage.OF_PACKAGE:
         try:

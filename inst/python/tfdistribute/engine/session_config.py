@@ -35,21 +35,11 @@ _SUMS_OF_ROWS = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 
 def make(settings: Mapping[str, Any], base: Any = None, of_task: bool = False) -> Any:
-    """Add a user's settings to TensorFlow's defaults.
+    """Add a user's settings to TensorFlow's defaults; RunConfigError for a field or value that does not fit.
 
     TensorFlow's RunConfig drops its own defaults (soft placement, device filters) as soon as it is given a session
-    configuration. Here they stay unless a setting replaces them, and lists are joined.
-
-    Args:
-        settings: Fields of ``tf.compat.v1.ConfigProto`` by name; nested messages are mappings.
-        base: The ConfigProto that TensorFlow would use; None for the default of one machine.
-        of_task: Whether this process is a task of a cluster.
-
-    Raises:
-        RunConfigError: an unknown field, or a value that does not fit its field.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/compat/v1/ConfigProto
+    configuration. Here they stay unless a setting replaces them, and lists are joined. ``base`` is the ConfigProto that
+    TensorFlow would use; None for the default of one machine.
     """
     proto = tf.compat.v1.ConfigProto()
     proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
@@ -65,13 +55,8 @@ def start_threads(settings: Mapping[str, Any]) -> None:
     """Let the operations of this process use as many threads as the first settings of a session say.
 
     Sessions share these threads with everything else in a process. TensorFlow starts them with its first device, which
-    a strategy makes before there is a session, so it would never see the session's setting.
-
-    Args:
-        settings: Fields of ``tf.compat.v1.ConfigProto`` by name.
-
-    Source:
-        ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc.
+    a strategy makes before there is a session, so it would never see the session's setting: see ``EigenThreadPoolInfo``
+    in tensorflow/core/common_runtime/local_device.cc.
     """
     if _threads_at_start:
         return

@@ -38,14 +38,7 @@ def _explain(path: Sequence[str], name: str) -> Any:
 
 
 def missing_name(path: Sequence[str]) -> TfdistributeError:
-    """Explain why TensorFlow does not have a name.
-
-    Args:
-        path: The name in parts: ``["train", "AdamOptimizer"]`` for ``tf$train$AdamOptimizer``.
-
-    Returns:
-        UnsupportedError for a name of TensorFlow 1, ArgumentError for any other.
-    """
+    """Explain why TensorFlow lacks a name, in parts: UnsupportedError for one of TensorFlow 1, else ArgumentError."""
     given = _in_r(path)
     first_version = (
         f"{given} belongs to TensorFlow 1, and TensorFlow {tf.__version__} does not have it."

@@ -14,11 +14,7 @@ Values = npt.NDArray[Any]
 
 
 def check_values(values: Values, accepted: Accepted, locate: Callable[[int], str]) -> None:
-    """Check the values of rows, of which strings may be bytes; ``locate`` returns the place of a row.
-
-    Raises:
-        InputError: a value is not accepted.
-    """
+    """Check the values of rows, of which strings may be bytes; ``locate`` returns the place of a row."""
     others = not_accepted(values, accepted)
     if others.any():
         row = int(others.reshape(len(values), -1).any(axis=1).argmax())
@@ -37,7 +33,6 @@ def check_codes(
 
 
 def not_accepted(values: Values, accepted: Accepted) -> npt.NDArray[np.bool_]:
-    """Return which values are not accepted."""
     if isinstance(accepted.values, range):
         return (values < accepted.values.start) | (values >= accepted.values.stop)
     if values.dtype != np.object_:

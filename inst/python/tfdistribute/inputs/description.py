@@ -47,7 +47,6 @@ class Input(Description):
         raise NotImplementedError
 
     def content(self) -> Mapping[str, Any]:
-        """Return what is known about the data."""
         return vars(self.facts())
 
     def accepting(self, accepted: AcceptedValues) -> Input:
@@ -83,21 +82,12 @@ class Input(Description):
         raise NotImplementedError
 
     def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
-        """Return the ``engine.step.resident_rows.ResidentRows`` of all rows; None if they are not in memory.
-
-        Args:
-            purpose: As for ``input_fn``.
-            seed: As for ``input_fn``.
-        """
+        """Return the ``engine.step.resident_rows.ResidentRows`` of all rows; None if they are not in memory."""
         del purpose, seed
         return None
 
     def shuffle_seed(self, seed: int) -> int | None:
-        """Return the seed of the training order; None if this package does not shuffle the rows.
-
-        Args:
-            seed: As for ``input_fn``.
-        """
+        """Return the seed of the training order; None if this package does not shuffle the rows."""
         return None
 
     def shard_order(self) -> ShardOrder:
@@ -119,19 +109,12 @@ class Input(Description):
 
 @dataclass(frozen=True)
 class ReadingOrder:
-    """Reading order and columns for one purpose.
+    """Reading order and columns for one purpose."""
 
-    Args:
-        epochs: Passes over the rows; None repeats forever.
-        seed: Shuffle seed; None keeps the order.
-        label: Name of the label; None if there is none.
-        dropped: Name of a column that is neither feature nor label, if any.
-    """
-
-    epochs: int | None
-    seed: int | None
+    epochs: int | None  # None repeats forever.
+    seed: int | None  # None keeps the order.
     label: str | None
-    dropped: str | None
+    dropped: str | None  # Column that is neither feature nor label.
 
     @classmethod
     def of(
@@ -151,27 +134,19 @@ class ReadingOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class RowInput(Input):
-    """Input of rows in memory or files, which this package shuffles and shards.
-
-    Args:
-        response: Name of the label column; None if there is none.
-        batch_size: Examples per training step, summed over replicas.
-        num_epochs: Passes over the rows; None repeats forever. Prediction always makes one.
-        shuffle: Whether to shuffle each epoch; None shuffles for training only. Prediction never shuffles.
-        seed: Shuffle seed; None uses the run's.
-    """
+    """Input of rows in memory or files, which this package shuffles and shards."""
 
     response: str | None = None
-    batch_size: int = 128
-    num_epochs: int | None = 1
+    batch_size: int = 128  # Summed over replicas.
+    num_epochs: int | None = 1  # None repeats forever. Prediction always makes one.
+    # Each epoch; None shuffles for training only. Prediction never shuffles.
     shuffle: bool | None = None
-    seed: int | None = None
+    seed: int | None = None  # None uses the run's.
 
     # Whether batches may have any size, as those of ``in_large_batches`` may.
     any_batch_size: ClassVar[bool] = False
 
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
-        """Resolve the reading order for a purpose."""
         own_seed = seed if self.seed is None else self.seed
         return ReadingOrder.of(purpose, self.response, self.num_epochs, self.shuffle, own_seed)
 
@@ -189,5 +164,4 @@ class RowInput(Input):
         return larger
 
     def shuffle_seed(self, seed: int) -> int | None:
-        """Return the seed of the training order; None if rows are not shuffled."""
         return self.reading_order("train", seed).seed

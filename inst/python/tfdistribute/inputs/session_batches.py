@@ -14,27 +14,13 @@ from tfdistribute.sharding import InputContext
 def read_batches(
     source: Input, purpose: Purpose, seed: int, context: InputContext | None = None
 ) -> Iterator[Any]:
-    """Read all batches of one pipeline.
-
-    Args:
-        source: The input; it must be finite.
-        purpose: Purpose of the dataset.
-        seed: Seed of the run, used if the input has none.
-        context: The pipeline; None outside a strategy.
-
-    Yields:
-        (features, labels) or features, with arrays in place of tensors.
-
-    Raises:
-        InputError: the input is endless, not a dataset, or cannot be read.
-    """
+    """Read all batches of one pipeline as arrays; InputError if the input is endless or cannot be read."""
     tf = engine.tf
     with tf.Graph().as_default(), source.serving():
         yield from _run(tf, source.input_fn(purpose, seed)(context))
 
 
 def endless_error() -> InputError:
-    """Return the error for an endless input."""
     return InputError(
         "The input does not end, so its rows cannot be counted.",
         "Let the function return a dataset without repeat().",

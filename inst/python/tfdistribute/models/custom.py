@@ -20,11 +20,7 @@ PARAMETERS = ("features", "labels", "mode", "params", "config")
 
 
 def check_mean_loss(loss_reduction: str) -> None:
-    """Check that the loss of a user's function is a mean over the examples that the function sees.
-
-    Raises:
-        ModelError: it is a sum, or what TensorFlow's functions for losses of replicas return.
-    """
+    """Check that a user's loss is a mean over the examples that the function sees; ModelError if it is not."""
     if loss_reduction == "sum":
         raise ModelError(
             '`micro_batches` needs a loss that is a mean over examples, and `loss_reduction` is "sum".',
@@ -44,24 +40,10 @@ class Custom(Model, kind="custom"):
     """A user-defined model function for one device.
 
     Under a strategy, each device calls it with its share of the batch. R functions run on R's own thread, Python
-    functions on TensorFlow's threads.
-
-    Args:
-        model_fn: Function with some of the arguments ``features``, ``labels``, ``mode`` ("train", "eval" or "infer"),
-            ``params`` and ``config`` (a ``tf.estimator.RunConfig``). It returns an argument of
-            ``specification.make_estimator_spec``.
-        params: Passed to the function.
-        model_class: Names that identify this model, in R and in its checkpoints.
-        loss_reduction: "sum_over_batch_size" if the loss is the mean over the examples that the function sees; "sum"
-            if it is their sum, or a mean divided by the number of replicas, as ``tf.nn.compute_average_loss`` returns.
-        warm_start_from: Checkpoint that the first training starts from; None for new variables.
-
-    Raises:
-        ArgumentError: unknown loss_reduction.
-        ModelError: the function has no argument ``features``.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#args_1
+    functions on TensorFlow's threads. The function has some of the arguments ``features``, ``labels``, ``mode``
+    ("train", "eval" or "infer"), ``params`` and ``config`` (a ``tf.estimator.RunConfig``), and returns an argument of
+    ``specification.make_estimator_spec``. ``loss_reduction`` is "sum" also for a mean that is divided by the number of
+    replicas, as ``tf.nn.compute_average_loss`` returns.
     """
 
     model_fn: Callable[..., Any]

@@ -33,42 +33,22 @@ class Model(Description):
         check_directory("model_dir", self.model_dir)
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator.
-
-        Args:
-            config: A ``tf.estimator.RunConfig``.
-
-        Returns:
-            A ``tf.estimator.Estimator``.
-        """
+        """Make the ``tf.estimator.Estimator`` for a ``tf.estimator.RunConfig``."""
         raise NotImplementedError
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check, as far as possible before TensorFlow starts, that the data fits the model.
+        """Check, as far as possible before TensorFlow starts, that the data fits the model; InputError if not.
 
-        Args:
-            facts: What is known about the input.
-            needs_label: Whether the verb uses labels; False for predict.
-
-        Raises:
-            InputError: a feature or the label is missing, or has a type or shape that the model cannot use.
+        ``needs_label`` is False for predict.
         """
         raise NotImplementedError
 
     def check_verb(self, verb: str) -> None:
-        """Check that the model has what a verb needs.
-
-        Raises:
-            ModelError: it cannot evaluate, predict or be exported.
-        """
+        """Check that the model has what a verb needs; ModelError if it has not."""
         del verb
 
     def check_micro_batches(self) -> None:
-        """Check that the loss of a batch follows from the losses of its parts.
-
-        Raises:
-            ModelError: it does not, or is not known to.
-        """
+        """Check that the loss of a batch follows from the losses of its parts; ModelError if it may not."""
 
     def structure(self) -> dict[str, Any]:
         """Describe what the model's checkpoints hold.
@@ -82,19 +62,10 @@ class Model(Description):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Return the function that turns a request to an exported model into features.
+        """Return the function that turns a request to an exported model into a ``ServingInputReceiver``.
 
-        By default a request holds one tensor per feature of the training data. Models with feature columns parse
-        serialised ``tf.train.Example`` messages.
-
-        Args:
-            features: The features of the training data; None if unknown.
-
-        Returns:
-            A function without arguments that returns a ``ServingInputReceiver``.
-
-        Raises:
-            UnsupportedError: the features are unknown.
+        By default a request holds one tensor per feature of the training data; UnsupportedError if they are unknown.
+        Models with feature columns parse serialised ``tf.train.Example`` messages.
         """
         if features is None:
             raise UnsupportedError(
@@ -110,12 +81,7 @@ class Model(Description):
         return ()
 
     def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
-        """Return the values that the model can use.
-
-        Args:
-            facts: What is known about the input.
-            needs_label: Whether the verb uses labels; False for predict.
-        """
+        """Return the values that the model can use; ``needs_label`` is False for predict."""
         del facts, needs_label
         return [
             (each.feature, each.accepted)
@@ -124,11 +90,7 @@ class Model(Description):
         ]
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return those factors whose codes the model reads instead of their labels.
-
-        Args:
-            factors: Names of features.
-        """
+        """Return those factors whose codes the model reads instead of their labels."""
         del factors
         return set()
 
@@ -137,38 +99,17 @@ class Model(Description):
         return False
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Fill in what the user left to the data, such as class names.
-
-        Args:
-            facts: What is known about the training or evaluation input.
-
-        Returns:
-            The completed model; this one if nothing was missing.
-        """
+        """Fill in what the user left to the training or evaluation data, such as class names."""
         del facts
         return self
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Fill in what training took from its data.
-
-        Args:
-            signature: The stored ``structure()`` of the trained model; None if it was not stored.
-
-        Returns:
-            The completed model; this one if nothing was missing.
-        """
+        """Fill in what training took from its data, by the stored ``structure()``; None if it was not stored."""
         del signature
         return self
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Set the function that makes session hooks from the model's own hook descriptions.
-
-        Args:
-            make: Makes the hooks of one mode.
-
-        Returns:
-            A model; this one if it describes no hooks.
-        """
+        """Set the function that makes session hooks from the model's own hook descriptions."""
         del make
         return self
 

@@ -18,10 +18,6 @@ class FactorCodes:
     """Levels of the factors that a model reads as codes.
 
     A model keeps the levels that it was first trained on, so that a label has the same code in all data.
-
-    Args:
-        features: Levels by feature.
-        label: Levels of the label; None if it is not read as codes.
     """
 
     features: Mapping[str, Levels] = field(default_factory=dict[str, Levels])

@@ -52,19 +52,10 @@ class Optimizer(Description):
     """Description of an optimizer; TensorFlow needs a new one for each graph."""
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return the function that makes a new optimizer.
+        """Return the function that makes a new legacy Keras optimizer: each graph needs its own.
 
-        An optimizer belongs to one graph, so each training and each replica's graph needs its own.
-
-        Args:
-            learning_rate: The model's default, used unless the optimizer sets one; None for Keras's default.
-
-        Returns:
-            A function without arguments that returns a new legacy Keras optimizer.
-
-        Raises:
-            ArgumentError: TensorFlow refuses a setting.
-            ModelError: canned models do not support the optimizer.
+        ``learning_rate`` is the model's default, for an optimizer that sets none; None for Keras's default. Raises
+        ArgumentError if TensorFlow refuses a setting, and ModelError if canned models do not support the optimizer.
         """
         raise NotImplementedError
 
@@ -75,19 +66,11 @@ class Optimizer(Description):
 
 @dataclass(frozen=True)
 class NamedOptimizer(Optimizer, kind="named"):
-    """An optimizer given by name.
+    """An optimizer given by name, one of ``OPTIMIZERS`` in any case.
 
-    Args:
-        name: One of ``OPTIMIZERS``, in any case.
-        settings: Arguments by Keras's names, and ``l2_penalty``, a factor of the sum of the squared weights.
-            ``learning_rate`` may be a mapping that describes a schedule:
-            ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
-
-    Raises:
-        ArgumentError: an unknown name or setting.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/keras/optimizers/legacy
+    ``settings`` are arguments by Keras's names, and ``l2_penalty``, a factor of the sum of the squared weights.
+    ``learning_rate`` may be a mapping that describes a schedule: ``{"schedule": "exponential_decay",
+    "initial_learning_rate": 0.1, ...}``.
     """
 
     name: str
@@ -128,11 +111,7 @@ class OptimizerInstance(Optimizer, kind="object"):
     object: Any
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return a function that copies this optimizer.
-
-        Raises:
-            ModelError: it is a v1 optimizer, or a new one without a legacy equivalent.
-        """
+        """Return a function that copies this optimizer; ModelError if there is no legacy one like it."""
         del learning_rate
         return engine.optimizers.factory_like(self.object)
 

@@ -15,32 +15,13 @@ from tfdistribute.models.feature_columns.description import WHOLE_NUMBERS, Featu
 def examples_receiver(
     columns: Sequence[FeatureColumn], features: Mapping[str, ColumnFacts] | None = None
 ) -> Callable[[], Any]:
-    """Make a receiver of serialised ``tf.train.Example`` messages.
-
-    Args:
-        columns: The columns whose features are in the messages.
-        features: The features of the training data; None if unknown.
-
-    Returns:
-        A function that returns a ``ServingInputReceiver`` with one input, "examples": strings.
-
-    Raises:
-        ModelError: two columns read one feature in ways that one message cannot provide.
-    """
+    """Make a receiver of serialised ``tf.train.Example`` messages, whose one input is "examples"."""
     spec = parse_example_spec(columns, features)
     return engine.tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
 
 
 def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
-    """Make a receiver of one tensor per feature.
-
-    Args:
-        features: The features by name.
-
-    Returns:
-        A function that returns a ``ServingInputReceiver`` whose inputs have the features' names, types and shapes,
-        with any number of rows.
-    """
+    """Make a receiver of one tensor per feature, with its name, type and shape, and any number of rows."""
 
     def receiver() -> Any:
         tf = engine.tf
@@ -62,22 +43,10 @@ def parse_example_spec(
 
     TensorFlow's own function does not always reproduce the training features. It parses every feature that is crossed
     by name as a string, and the hash of a string differs from that of a whole number. It parses these features as
-    sparse tensors, which a cross puts before dense ones, and the hash depends on the order. And it refuses a whole
-    number that is read both as a number and as a category.
-
-    Args:
-        columns: Feature columns.
-        features: The features of the training data. If None, features crossed by name count as strings.
-
-    Returns:
-        ``tf.io.FixedLenFeature`` or ``tf.io.VarLenFeature`` by feature.
-
-    Raises:
-        ModelError: two columns read one feature in ways that one message cannot provide.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec, and
-        ``_sparse_cross_internal`` in tensorflow/python/ops/sparse_ops.py.
+    sparse tensors, which a cross puts before dense ones, and the hash depends on the order (``_sparse_cross_internal``
+    in tensorflow/python/ops/sparse_ops.py). And it refuses a whole number that is read both as a number and as a
+    category. Without ``features`` of the training data, features crossed by name count as strings. Raises ModelError if
+    two columns read one feature in ways that one message cannot provide.
     """
     spec: dict[str, Any] = {}
     for column in columns:
@@ -97,23 +66,7 @@ def parse_example_spec_with_label(
     label: Any,
     weight_column: str | None,
 ) -> dict[str, Any]:
-    """Make the parse specification for features, label and weight.
-
-    Args:
-        columns: Feature columns.
-        label_key: Name of the label.
-        label: A ``tf.io.FixedLenFeature``.
-        weight_column: Name of the weights, or None.
-
-    Returns:
-        Entries by feature.
-
-    Raises:
-        ModelError: the label or the weight is also a feature.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec
-    """
+    """Make the parse specification for features, label and weight; ModelError if one of these is also a feature."""
     tf = engine.tf
     spec = parse_example_spec(columns)
     added = [("label_key", label_key, label)]

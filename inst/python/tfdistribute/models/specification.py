@@ -39,9 +39,6 @@ def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
 
     Its train_op increments the step. With ``optimizer`` instead of ``train_op``, all trainable variables are trained to
     minimise the loss, after the collected updates.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/EstimatorSpec
     """
     if isinstance(returned, engine.tf.estimator.EstimatorSpec):
         if mode == "train":

@@ -17,21 +17,12 @@ from tfdistribute.files import absolute_path
 
 @dataclass(frozen=True)
 class WarmStart(Description):
-    """Checkpoint that a model's first training starts from; later trainings continue the model's own.
-
-    Args:
-        ckpt_to_initialize_from: Directory of a trained model, prefix of a checkpoint, or SavedModel directory.
-        vars_to_warm_start: A regular expression for the names of trainable variables, or several for the names of all
-            variables.
-        var_name_to_prev_var_name: Old names by new name, for renamed variables.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/WarmStartSettings
-    """
+    """Checkpoint that a model's first training starts from; later trainings continue the model's own."""
 
     ckpt_to_initialize_from: str
+    # A regular expression for trainable variables, or several for all.
     vars_to_warm_start: str | tuple[str, ...] = ".*"
-    var_name_to_prev_var_name: dict[str, str] | None = None
+    var_name_to_prev_var_name: dict[str, str] | None = None  # Old names by new name.
 
     def __post_init__(self) -> None:
         path = absolute_path(self.ckpt_to_initialize_from)
@@ -44,11 +35,7 @@ class WarmStart(Description):
         return {"checkpoint": next((each for each in found if each is not None), None)}
 
     def check(self) -> None:
-        """Check that the checkpoint exists.
-
-        Raises:
-            ModelDirectoryError: it does not.
-        """
+        """Check that the checkpoint exists; ModelDirectoryError if it does not."""
         path = self.ckpt_to_initialize_from
         files = (path + ".index", os.path.join(path, "checkpoint"), self._saved_model() + ".index")
         if not any(storage.is_file(file) for file in files):
@@ -75,11 +62,7 @@ class WarmStart(Description):
 
 
 def checkpoint_checksum(path: str) -> str | None:
-    """Return the checksum of a checkpoint's values, which its index lists; None if there is no checkpoint.
-
-    Args:
-        path: Prefix of a checkpoint, or a directory with checkpoints.
-    """
+    """Return the checksum of a checkpoint's values, which its index lists; None if there is no checkpoint."""
     for prefix in (path, listed_checkpoint(path)):
         if prefix is not None and storage.is_file(f"{prefix}.index"):
             return checksum([storage.read_bytes(f"{prefix}.index")])

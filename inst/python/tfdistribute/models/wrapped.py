@@ -17,21 +17,10 @@ class Wrapped(Model, kind="wrapped"):
     """An existing Estimator.
 
     It cannot be sent to another process, and its features are unknown before TensorFlow runs.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator``. It is not changed; verbs use a repaired copy.
-        keeps_config: Whether the copy keeps the Estimator's configuration.
-        calls_r: Whether the model may call R functions.
-
-    Raises:
-        ArgumentError: the object is not an Estimator.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator
     """
 
-    estimator: Any = None
-    keeps_config: bool = True
+    estimator: Any = None  # Not changed; verbs use a repaired copy.
+    keeps_config: bool = True  # Whether the copy keeps the Estimator's configuration.
     calls_r: bool = False
 
     def __post_init__(self) -> None:

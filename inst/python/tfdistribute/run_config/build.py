@@ -24,14 +24,9 @@ from tfdistribute.strategies.device_names import cpus_named
 
 @dataclass(frozen=True)
 class Devices:
-    """Devices of this process that a run uses.
+    """Devices of this process that a run uses."""
 
-    Args:
-        train: For each replica of train_distribute, the canonical names of its devices; empty without one.
-        evaluate: The same for eval_distribute.
-    """
-
-    train: Rows = ()
+    train: Rows = ()  # For each replica of train_distribute, the canonical names of its devices.
     evaluate: Rows = ()
 
     @property
@@ -39,7 +34,6 @@ class Devices:
         return flattened(self.train + self.evaluate)
 
     def replicas(self, verb: str) -> int:
-        """Return a verb's replicas in sync; 1 without a strategy."""
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
@@ -48,12 +42,7 @@ def flattened(rows: Rows) -> tuple[str, ...]:
 
 
 def resolve_devices(settings: RunSettings) -> Devices:
-    """Choose this machine's devices for the strategies, without starting them.
-
-    Raises:
-        StrategyError: the machine lacks the devices.
-        UnsupportedError: the strategy is not supported.
-    """
+    """Choose this machine's devices for the strategies, without starting them; StrategyError if it lacks them."""
     if settings.train_distribute is None and settings.eval_distribute is None:
         return Devices()
     cpus, gpus = engine.devices.counts()
@@ -74,23 +63,8 @@ def build(
     """Make TensorFlow's run configuration.
 
     Sessions get as many CPU devices as the strategies name. The user's session_config is merged into TensorFlow's
-    default.
-
-    Args:
-        devices: Result of ``resolve_devices`` for these settings.
-        model_dir: Overrides the settings' directory.
-        member: This process as a task of a cluster; None outside a cluster.
-        alone: Whether to ignore TF_CONFIG; only without a member.
-
-    Returns:
-        A ``tf.estimator.RunConfig``.
-
-    Raises:
-        RunConfigError: an unknown field of session_config.
-        UnsupportedError: the strategy is not supported.
-
-    Source:
-        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
+    default; RunConfigError for an unknown field of it. ``model_dir`` overrides the settings' directory. ``alone``, only
+    without a member, ignores TF_CONFIG.
     """
     settings = _with_steps_of_tpu(settings)
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
@@ -129,14 +103,7 @@ def build(
 
 
 def build_run_config(settings: RunSettings) -> Any:
-    """Check settings for any verb, and make TensorFlow's run configuration.
-
-    Returns:
-        A ``tf.estimator.RunConfig`` for the constructor of any Estimator.
-
-    Raises:
-        TfdistributeError: as ``preflight``, ``resolve_devices`` and ``build``.
-    """
+    """Check settings for any verb, and make a ``tf.estimator.RunConfig`` for the constructor of any Estimator."""
     _check_for_others(settings)
     preflight(RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ)))
     return build(settings, resolve_devices(settings), alone=False)
@@ -159,14 +126,7 @@ def _check_for_others(settings: RunSettings) -> None:
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
-    """Return the hooks that a session needs under the settings' strategy.
-
-    Args:
-        verb: "train" or "evaluate"; other verbs need no hooks.
-
-    Returns:
-        New ``tf.estimator.SessionRunHook`` objects, for one call.
-    """
+    """Return new hooks, for one call, that a session needs under the settings' strategy."""
     strategy, rows = {
         "train": (settings.train_distribute, devices.train),
         "evaluate": (settings.eval_distribute, devices.evaluate),

@@ -12,15 +12,7 @@ from tfdistribute.strategies import Strategy
 
 
 def preflight(run: RunContext) -> None:
-    """Refuse a run that breaks a rule, naming the most fundamental one.
-
-    Raises:
-        ClusterError: TF_CONFIG has an impossible cluster, or differs from the settings.
-        RunConfigError: conflicting settings, or settings that conflict with the model.
-        ShardingError: too few rows for the replicas.
-        StrategyError: the strategy does not suit the cluster.
-        UnsupportedError: the settings have a cluster, and this process is not one of its tasks.
-    """
+    """Refuse a run that breaks a rule, naming the most fundamental one."""
     for rule in RULES:
         for finding in rule.find(run):
             raise rule.error(finding, run)
@@ -33,19 +25,9 @@ def check_settings_of_tasks(
     devices: tuple[str, ...] = (),
     session_config: dict[str, Any] | None = None,
 ) -> None:
-    """Refuse settings that a cluster's tasks could not train with, before they start.
+    """Refuse settings that a cluster's tasks could not train with, before they start; needs no TensorFlow.
 
-    Needs no TensorFlow.
-
-    Args:
-        cluster: The cluster; None for this process alone, which has no such rules.
-        verb: The verb that starts the tasks, or "plan", which needs no strategy.
-        devices: Canonical names of the devices that a task can have; empty if unknown.
-        session_config: Settings of the tasks' sessions.
-
-    Raises:
-        StrategyError: the strategy uses one machine, or does not suit the roles or the devices of the cluster.
-        RunConfigError: tasks with these sessions would wait for each other for ever.
+    ``devices`` are those that a task can have, empty if unknown. "plan" needs no strategy.
     """
     if cluster is not None:
         settings = RunSettings(

@@ -24,32 +24,22 @@ from tfdistribute.strategies import (
 class RunContext:
     """What is known when a verb starts; the defaults mean "unknown" or "no".
 
-    ``train_and_evaluate`` is checked twice: as itself with the training input, and as "evaluate" with the
-    evaluation input.
-
-    Args:
-        verb: "train", "evaluate", "predict", "train_and_evaluate", "export_savedmodel", or "plan".
-        tf_config: This process's TF_CONFIG, if any.
-        starts_tasks: Whether this process plans or starts the tasks of ``settings.cluster``, rather than being one.
-        v1_canned: Whether the model is a canned tf.compat.v1.estimator model.
-        rows: Rows of this verb's input.
-        epochs: Passes over the rows; None also if the input repeats without end.
-        strings: Names of the features and the label that are strings in the model.
-        global_batch_size: Rows per step, summed over replicas.
-        devices: Canonical names of the strategies' devices.
+    ``train_and_evaluate`` is checked twice: as itself with the training input, and as "evaluate" with the evaluation
+    input.
     """
 
     settings: RunSettings
     verb: str
     tf_config: TfConfig | None = None
+    # Whether this process plans or starts the tasks of ``settings.cluster``.
     starts_tasks: bool = False
     v1_canned: bool = False
-    rows: int | None = None
-    epochs: int | None = None
-    strings: tuple[str, ...] = ()
-    global_batch_size: int | None = None
+    rows: int | None = None  # Of this verb's input.
+    epochs: int | None = None  # None also if the input repeats without end.
+    strings: tuple[str, ...] = ()  # Features and label that are strings in the model.
+    global_batch_size: int | None = None  # Summed over replicas.
     replicas: int = 1
-    devices: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # Canonical names.
 
     @property
     def strategy(self) -> Strategy | None:
@@ -65,14 +55,12 @@ class RunContext:
 
     @property
     def tasks(self) -> int:
-        """Processes of the cluster; 1 without one."""
         if self.tf_config is not None:
             return self.tf_config.tasks
         return len(self._started.tasks) if self._started is not None else 1
 
     @property
     def training_tasks(self) -> int:
-        """Processes of the cluster that compute gradients; 1 without one."""
         if self.tf_config is not None:
             return self._listed("chief") + self._listed("worker")
         return self._started.training_processes if self._started is not None else 1
@@ -85,7 +73,6 @@ class RunContext:
 
     @property
     def task(self) -> str:
-        """This process's task as text, such as "worker 1"."""
         return "no task" if self.tf_config is None else self.tf_config.task
 
     @property
@@ -104,18 +91,13 @@ class RunContext:
 
 @dataclass(frozen=True)
 class SettingsRule:
-    """One row of the table.
+    """One row of the table."""
 
-    Args:
-        field: The setting as users write it.
-        remedy: What the user can do; a function if it depends on the run.
-    """
-
-    field: str
+    field: str  # As users write it.
     rule: str
     broken: Callable[[RunContext], bool]
     message: Callable[[RunContext], str]
-    remedy: str | Callable[[RunContext], str]
+    remedy: str | Callable[[RunContext], str]  # A function if it depends on the run.
     refusal: type[TfdistributeError] = RunConfigError
 
     def find(self, run: RunContext) -> Iterator[Finding]:

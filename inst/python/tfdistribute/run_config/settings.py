@@ -42,41 +42,10 @@ class _UnlessSteps(float):
 
 @dataclass(frozen=True)
 class RunSettings(Description):
-    """Settings of a run; None switches off optional features.
+    """Settings of a run, as R's ``run_config()`` documents them; None switches off optional features.
 
-    Args:
-        train_distribute: Strategy of training; None for one device without a strategy.
-        eval_distribute: Strategy of evaluation; None evaluates on one device, which is always exact.
-        model_dir: Directory of checkpoints and events; None uses the model's.
-        tf_random_seed: Seed of initial values and dropout; None for a different one in each run.
-        save_summary_steps: Steps between summaries; "auto" goes by time: every second, and every hundredth of a
-            long training.
-        save_checkpoints_steps: Steps between checkpoints; excludes save_checkpoints_secs.
-        save_checkpoints_secs: Seconds between checkpoints; 600 unless save_checkpoints_steps is given.
-        session_config: Fields of tf.compat.v1.ConfigProto by name, nested ones as mappings; merged into TensorFlow's
-            defaults.
-        keep_checkpoint_max: Number of newest checkpoints to keep; 0 or None keeps all.
-        keep_checkpoint_every_n_hours: Hours between checkpoints that are never deleted.
-        log_step_count_steps: Steps between records of the speed; "auto" as for summaries.
-        device_fn: Function that returns the device of an operation; only without a strategy.
-        protocol: Protocol of a cluster's server: "grpc" (also None) or "grpc+verbs".
-        session_creation_timeout_secs: Seconds to wait for a new session.
-        experimental_distribute: Not supported: use train_distribute and eval_distribute.
-        experimental_max_worker_delay_secs: Maximum delay of a worker's start, in seconds.
-        checkpoint_save_graph_def: Whether checkpoints include the graph.
-        cluster: The processes that train; None for this one. Not a TensorFlow setting.
-        steps_per_run: Steps per session run; "auto" to choose them by time. Multi-worker tasks use the smallest number
-            that any of them could take; with parameter servers it is one. Not a TensorFlow setting.
-        precision: Number format of large operations: "float32", "mixed_bfloat16" or "mixed_float16". Variables are
-            float32. Not a TensorFlow setting.
-        micro_batches: Parts in which each replica computes its batch, one after another. Not a TensorFlow setting.
-
-    Raises:
-        ArgumentError: a value out of range.
-        RunConfigError: conflicting settings.
-
-    Source:
-        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig
+    The names and defaults are those of ``tf.estimator.RunConfig``; ``cluster`` and what follows it are not
+    TensorFlow's.
     """
 
     train_distribute: Strategy | None = None
@@ -123,12 +92,6 @@ class RunSettings(Description):
 
         A model can then predict on a machine without its training devices. A cluster only trains; this process does
         everything else by itself.
-
-        Args:
-            verb: "train", "evaluate", "predict", "train_and_evaluate" or "export_savedmodel".
-
-        Returns:
-            The settings with only what the verb uses.
         """
         trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")

@@ -33,7 +33,6 @@ class BatchPlan(StepPlan):
 
     @property
     def full_steps(self) -> int | None:
-        """Steps with a full batch, over all pipelines; None if endless."""
         if self.examples is None:
             return None
         steps, rest = divmod(self.examples, self.global_batch_size)
@@ -53,14 +52,9 @@ class BatchPlan(StepPlan):
         return split(rest, self.shard.replicas) if rest else ()
 
     def chunks(self, batches: int, skipped: int = 0) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield this pipeline's batches, many at a time.
+        """Yield positions in the stream of rows, of shape [batches, examples per batch], many batches at a time.
 
-        Args:
-            batches: Maximum number of batches to take at once; at least one step's are taken.
-            skipped: Batches to leave out at the beginning, which takes no time for each.
-
-        Yields:
-            Positions in the stream of rows, of shape [batches, examples per batch].
+        At least one step's batches are taken at once. Leaving out ``skipped`` batches takes no time for each.
         """
         own, size, steps = self.shard.own_replicas, self.replica_batch_size, self.full_steps
         first, stride = (

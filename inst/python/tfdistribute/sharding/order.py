@@ -12,12 +12,7 @@ _SEED_BITS = 2**63 - 1
 
 
 class RowOrder:
-    """The row at each position of the stream of all epochs.
-
-    Args:
-        rows: Rows of one epoch, at least 1.
-        seed: Shuffle seed; orders differ by epoch but not by process. None keeps the order.
-    """
+    """The row at each position of the stream of all epochs; with a seed, the same order in every process."""
 
     def __init__(self, rows: int, seed: int | None) -> None:
         self._rows = rows
@@ -26,14 +21,7 @@ class RowOrder:
         self._order: npt.NDArray[np.int32 | np.int64] = np.empty(0, np.int32)
 
     def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-        """Look up row numbers, from 0, by position in the stream.
-
-        Args:
-            positions: Positions, in ascending order.
-
-        Returns:
-            An array of the same shape.
-        """
+        """Look up row numbers, from 0, by positions in the stream, in ascending order."""
         if self._seed is None:
             within = positions.size > 0 and int(positions.max()) < self._rows
             return positions if within else positions % self._rows
@@ -57,17 +45,11 @@ class RowOrder:
 
 
 def epoch_order(rows: int, seed: int, epoch: int) -> npt.NDArray[np.int32 | np.int64]:
-    """Shuffle the rows for one epoch."""
     order = np.arange(rows, dtype=np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
     random_generator(seed, epoch).shuffle(order)
     return order
 
 
 def random_generator(seed: int, *position: int) -> np.random.Generator:
-    """Make the random generator of one epoch.
-
-    Args:
-        seed: Any whole number.
-        position: The epoch, and the pipeline if each has its own order.
-    """
+    """Make the random generator of one epoch, and of one pipeline if each has its own order."""
     return np.random.default_rng((seed & _SEED_BITS, *position))

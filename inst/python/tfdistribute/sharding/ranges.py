@@ -20,7 +20,6 @@ class RangePlan(StepPlan):
 
     @property
     def own_examples(self) -> int | None:
-        """Rows of all epochs that this pipeline reads; None if endless."""
         if self.examples is None:
             return None
         return split(self.examples, self.shard.pipelines)[self.shard.pipeline]
@@ -40,7 +39,6 @@ class RangePlan(StepPlan):
 
     @property
     def full_steps(self) -> int | None:
-        """Steps of this pipeline with a full batch; None if endless."""
         if self.examples is None or self.own_examples is None:
             return None
         replicas, pipelines = len(self.shard.own_replicas), self.shard.pipelines

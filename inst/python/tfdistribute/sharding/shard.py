@@ -12,30 +12,18 @@ class InputContext(Protocol):
     """Argument of input functions: ``tf.distribute.InputContext`` or an equivalent."""
 
     @property
-    def num_input_pipelines(self) -> int:
-        """Input pipelines over all workers."""
-        ...
+    def num_input_pipelines(self) -> int: ...
 
     @property
-    def input_pipeline_id(self) -> int:
-        """Index of this pipeline."""
-        ...
+    def input_pipeline_id(self) -> int: ...
 
     @property
-    def num_replicas_in_sync(self) -> int:
-        """Replicas that share a step."""
-        ...
+    def num_replicas_in_sync(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The part of each batch that one input pipeline reads.
-
-    Args:
-        pipelines: Input pipelines over all workers, at least 1.
-        pipeline: Index of this one, from 0.
-        replicas: Replicas in sync over all workers, at least 1.
-    """
+    """The part of each batch that one input pipeline reads."""
 
     pipelines: int = 1
     pipeline: int = 0
@@ -43,17 +31,7 @@ class Shard:
 
     @classmethod
     def of(cls, input_context: InputContext | None) -> Shard:
-        """Return the shard that TensorFlow asks for.
-
-        Args:
-            input_context: Argument of the input function; None outside a strategy.
-
-        Returns:
-            The shard; without a context, all of every batch, for one replica.
-
-        Raises:
-            ShardingError: the replicas cannot be divided over the pipelines.
-        """
+        """Return the shard that TensorFlow asks for; without a context, all of every batch, for one replica."""
         if input_context is None:
             return cls()
         shard = cls(
@@ -72,15 +50,12 @@ class Shard:
     def in_turns(self) -> bool:
         """Whether pipelines take turns with whole batches, because their replicas train asynchronously.
 
-        Source:
-            ``tf.distribute.experimental.ParameterServerStrategy`` reports one replica in sync for any number
-            of workers.
+        ``ParameterServerStrategy`` reports one replica in sync for any number of workers.
         """
         return self.replicas == 1 and self.pipelines > 1
 
     @property
     def own_replicas(self) -> range:
-        """Indices of the replicas that this pipeline feeds."""
         if self.in_turns:
             return range(1)
         count = self.replicas // self.pipelines

@@ -9,21 +9,10 @@ from tfdistribute.sharding.shard import Shard
 
 
 def replica_batch_size(global_batch_size: int, replicas: int) -> int:
-    """Split one training step's examples evenly over the replicas.
+    """Split one training step's examples evenly over the replicas; ShardingError if they cannot be.
 
-    Args:
-        global_batch_size: Examples per step, summed over replicas, at least 1.
-        replicas: Replicas in sync over all workers, at least 1.
-
-    Returns:
-        Examples per batch: the first dimension of every feature tensor.
-
-    Raises:
-        ShardingError: global_batch_size is not a multiple of replicas.
-
-    Source:
-        https://www.tensorflow.org/guide/distributed_training, "Using tf.distribute.Strategy with Estimator":
-        the batch that an input function returns is one replica's.
+    Under a strategy, the batch that an input function returns is one replica's: see "Using tf.distribute.Strategy with
+    Estimator" in https://www.tensorflow.org/guide/distributed_training.
     """
     if global_batch_size % replicas == 0:
         return global_batch_size // replicas
@@ -47,14 +36,8 @@ def split(examples: int, parts: int) -> tuple[int, ...]:
 class StepPlan:
     """The steps of all epochs, as one input pipeline takes part in them.
 
-    Args:
-        rows: Rows of one epoch over all pipelines, at least 1.
-        epochs: Passes over the rows; None repeats forever.
-        global_batch_size: Examples per step, summed over replicas.
-        shard: The part of this pipeline.
-
-    Raises:
-        ShardingError: the batch does not divide over the replicas, or there are fewer rows than replicas.
+    ``rows`` and ``global_batch_size`` are those of all pipelines. Raises ShardingError if the batch does not divide
+    over the replicas, or there are fewer rows than replicas.
     """
 
     rows: int
@@ -73,12 +56,10 @@ class StepPlan:
 
     @property
     def replica_batch_size(self) -> int:
-        """Examples of a full batch as a model sees it."""
         return replica_batch_size(self.global_batch_size, self.shard.replicas)
 
     @property
     def examples(self) -> int | None:
-        """Examples of all epochs over all pipelines; None if endless."""
         return None if self.epochs is None else self.rows * self.epochs
 
 

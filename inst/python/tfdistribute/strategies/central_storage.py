@@ -12,18 +12,7 @@ from tfdistribute.strategies.device_names import check_devices, choose_devices, 
 
 @dataclass(frozen=True)
 class CentralStorage(Strategy, kind="central_storage"):
-    """Synchronous training on several devices, with the variables on the CPU (or on the only device).
-
-    Args:
-        devices: None for all GPUs (or one CPU), a count, or names. On a machine without GPUs, a count means
-            logical CPUs.
-
-    Raises:
-        StrategyError: devices cannot be used.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy
-    """
+    """Synchronous training on several devices, with the variables on the CPU (or on the only device)."""
 
     devices: int | tuple[str, ...] | None = None
 

@@ -17,11 +17,6 @@ _MOST_DEVICES = 1000
 
 
 def canonical_device(name: str, argument: str) -> str:
-    """Return TensorFlow's name of a device.
-
-    Source:
-        https://www.tensorflow.org/guide/gpu, "Overview".
-    """
     match = _NAME.fullmatch(name.strip())
     if match is None:
         raise StrategyError(
@@ -90,14 +85,12 @@ def check_per_replica(devices: int | tuple[str, ...] | None, per_replica: int) -
 
 
 def grouped(devices: tuple[str, ...], per_replica: int) -> tuple[tuple[str, ...], ...]:
-    """Give the first devices to the first replica, and so on."""
     return tuple(
         devices[begin : begin + per_replica] for begin in range(0, len(devices), per_replica)
     )
 
 
 def short_names(devices: int | tuple[str, ...]) -> tuple[str, ...]:
-    """Return short names of devices given by names, or of as many CPUs."""
     if isinstance(devices, int):
         return tuple(f"CPU:{index}" for index in range(devices))
     return tuple(short_device(name) for name in devices)

@@ -24,25 +24,11 @@ CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
 
 @dataclass(frozen=True)
 class Mirrored(Strategy, kind="mirrored"):
-    """Synchronous training on several devices of one machine: gradients are summed after every step.
-
-    Args:
-        devices: None for all GPUs (or one CPU), a count, or names. On a machine without GPUs, a count means
-            logical CPUs.
-        cross_device: How gradients are summed: "auto" (NCCL between GPUs; on one device if any is a CPU),
-            "nccl" (GPUs only), "hierarchical_copy" (in groups of neighbours) or "one_device" (on the first device).
-        devices_per_replica: Devices that share one copy of a model in parts; ``devices`` is a multiple of it.
-
-    Raises:
-        ArgumentError: an unknown cross_device, or a devices_per_replica below 1.
-        StrategyError: the devices cannot be used, divided into replicas, or summed over with this cross_device.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
-    """
+    """Synchronous training on several devices of one machine: gradients are summed after every step."""
 
     devices: int | tuple[str, ...] | None = None
-    cross_device: str = "auto"
+    cross_device: str = "auto"  # "auto": NCCL between GPUs; on one device if any is a CPU.
+    # That share one copy of a model in parts; ``devices`` is a multiple of it.
     devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
@@ -53,7 +39,6 @@ class Mirrored(Strategy, kind="mirrored"):
             self._check_nccl(self.devices)
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the devices, after checking that ``cross_device`` supports them."""
         devices = choose_devices(self.devices, cpus, gpus, self.devices_per_replica)
         check_per_replica(devices, self.devices_per_replica)
         self._check_nccl(devices)

@@ -12,20 +12,10 @@ from tfdistribute.strategies.device_names import check_devices, choose_devices, 
 
 @dataclass(frozen=True)
 class ModelParallel(Strategy, kind="model_parallel"):
-    """Training of one model on several devices of one machine.
+    """Training of one model on several devices of one machine (GPipe, https://arxiv.org/abs/1811.06965).
 
     The model function says which part is on which logical device: see ``engine.model_parts``. What it does not place is
     on the first.
-
-    Args:
-        devices: None for all GPUs (or one CPU), a count, or names. On a machine without GPUs, a count means
-            logical CPUs.
-
-    Raises:
-        StrategyError: devices cannot be used.
-
-    Source:
-        https://arxiv.org/abs/1811.06965, "GPipe".
     """
 
     devices: int | tuple[str, ...] | None = None
@@ -43,5 +33,4 @@ class ModelParallel(Strategy, kind="model_parallel"):
         return None if self.devices is None else self.rows(short_names(self.devices))
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.distribute.OneDeviceStrategy`` for everything that the model does not place."""
         return engine.tf.distribute.OneDeviceStrategy(devices[0])

@@ -28,29 +28,11 @@ _BYTES_PER_PACK = 2**20
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
-    """Synchronous training with several processes, on one machine or many.
-
-    Args:
-        communication: How workers sum their gradients: "ring" (CPUs or GPUs), "nccl" (GPUs), "shared_memory" (CPUs of
-            one machine) or "auto" for the fastest.
-        timeout_s: Seconds to wait for an unresponsive task; None for the timeout of the cluster.
-        devices_per_replica: Devices of a worker that share one copy of a model in parts. A worker without GPUs has one
-            replica, of as many logical CPUs.
-        compression: How gradients are sent through a network: "none", or "bfloat16" for half of the bytes.
-
-    Raises:
-        ArgumentError: an unknown communication, a timeout_s that is not positive, a devices_per_replica below 1, or a
-            compression that is unknown or does not fit the communication.
-        StrategyError: "nccl" without GPUs, "shared_memory" with GPUs, or GPUs that cannot be divided into replicas;
-            raised by ``resolve``.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy
-    """
+    """Synchronous training with several processes, on one machine or many."""
 
     communication: str = "auto"
-    timeout_s: float | None = None
-    devices_per_replica: int = 1
+    timeout_s: float | None = None  # For an unresponsive task; None for the timeout of the cluster.
+    devices_per_replica: int = 1  # A worker without GPUs has one replica, of as many logical CPUs.
     compression: str = "none"
 
     def __post_init__(self) -> None:
@@ -73,7 +55,6 @@ class MultiWorker(Strategy, kind="multi_worker"):
             )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return this worker's devices: all its GPUs, or the CPU devices of one replica."""
         if self.communication == "nccl" and not gpus:
             raise StrategyError(
                 '`communication = "nccl"` sums over GPUs only, and TensorFlow sees no GPU on this machine.',
@@ -99,11 +80,6 @@ class MultiWorker(Strategy, kind="multi_worker"):
         return self.rows(short_names(self.devices_per_replica))
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.distribute.MultiWorkerMirroredStrategy`` for the task that TF_CONFIG names.
-
-        Source:
-            https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CommunicationOptions
-        """
         on_gpus = any("GPU" in name for name in devices)
         distribute = engine.tf.distribute
         options = distribute.experimental.CommunicationOptions(

@@ -12,17 +12,7 @@ from tfdistribute.strategies.device_names import canonical_device, require_devic
 
 @dataclass(frozen=True)
 class OneDevice(Strategy, kind="one_device"):
-    """Training on one device, through the same code path as on many.
-
-    Args:
-        device: Name, such as "CPU:0" or "GPU:1".
-
-    Raises:
-        StrategyError: the name is not a CPU or GPU.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy
-    """
+    """Training on one device, through the same code path as on many."""
 
     device: str
 

@@ -16,13 +16,9 @@ class ParameterServer(Strategy, kind="parameter_server"):
     A worker with one device needs no TensorFlow strategy: its variables are placed on the servers, and it survives
     restarts of servers and other workers. A worker with several GPUs trains under
     ``tf.compat.v1.distribute.experimental.ParameterServerStrategy``.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/ParameterServerStrategy
     """
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return this worker's devices: all its GPUs, or its one CPU device."""
         del cpus
         return tuple(f"/device:GPU:{index}" for index in range(gpus)) or ("/device:CPU:0",)
 

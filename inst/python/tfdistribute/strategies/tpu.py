@@ -28,23 +28,10 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Synchronous training on the TPU of this machine, in TensorFlow's own loop.
-
-    Args:
-        address: "local", the TPU of this TPU VM.
-        steps_per_run: Steps that the TPU takes before it returns to the host, where hooks run and checkpoints are
-            written; "auto" for at most 100, so that checkpoints fall on their steps.
-
-    Raises:
-        ArgumentError: steps_per_run is below 1, or the address is empty.
-        UnsupportedError: another address.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy
-    """
+    """Synchronous training on the TPU of this machine, in TensorFlow's own loop."""
 
     address: str = LOCAL
-    steps_per_run: int | str = AUTO
+    steps_per_run: int | str = AUTO  # "auto": at most 100, so that checkpoints fall on their steps.
 
     def __post_init__(self) -> None:
         _check_address(self.address)
@@ -63,7 +50,6 @@ class Tpu(Strategy, kind="tpu"):
         return missing
 
     def problem(self) -> Finding | None:
-        """Return why this machine cannot train on a TPU, and what to do; None if nothing is missing."""
         missing = self.missing_parts()
         if not missing:
             return None
@@ -90,16 +76,10 @@ class Tpu(Strategy, kind="tpu"):
         return grouped(devices, 1)
 
     def described_rows(self) -> Rows | None:
-        """Return None: the number of cores depends on the machine."""
         return None
 
     def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> Tpu:
-        """Choose the steps of a run.
-
-        Args:
-            steps_per_run: Those of the run configuration, which count if the strategy leaves them open.
-            save_checkpoints_steps: Steps between checkpoints; None if they are written by time.
-        """
+        """Choose the steps of a run; those of the run configuration count if the strategy leaves them open."""
         steps = steps_per_run if self.steps_per_run == AUTO else self.steps_per_run
         if isinstance(steps, str):
             saved = save_checkpoints_steps or _MOST_STEPS
@@ -107,12 +87,10 @@ class Tpu(Strategy, kind="tpu"):
         return Tpu(self.address, steps)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make a ``tf.compat.v1.distribute.experimental.TPUStrategy``; ``in_run`` chose its steps."""
         del devices
         return engine.tpu.strategy(int(self.steps_per_run))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Return the hook that saves optimizer slots once rather than per replica."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []
 
 
@@ -144,11 +122,7 @@ def _check_steps(steps: int | str) -> None:
 
 
 def _has_library() -> bool:
-    """Return whether the driver is installed.
-
-    Source:
-        ``FindAndLoadTpuLibrary`` in tensorflow/compiler/xla/stream_executor/tpu/tpu_initializer_helper.cc.
-    """
+    """Return whether the driver is where TensorFlow's ``FindAndLoadTpuLibrary`` looks for it."""
     named = os.environ.get("TPU_LIBRARY_PATH", "")
     if named:
         return Path(named).exists()

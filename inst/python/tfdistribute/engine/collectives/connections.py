@@ -49,19 +49,11 @@ class Listener:
         self.socket.listen(128)
 
     def close(self) -> None:
-        """Close the socket. Idempotent."""
         self.socket.close()
 
 
 class Connections:
-    """Connections to all other workers of this machine.
-
-    Args:
-        listener: This worker's socket; it is closed once all are connected.
-        rank: Number of this worker.
-        names: Names of the listeners of all workers, by rank.
-        timeout_s: Seconds to wait for another worker.
-    """
+    """Connections to all other workers of this machine."""
 
     def __init__(
         self, listener: Listener, rank: int, names: Sequence[str], timeout_s: float
@@ -74,22 +66,13 @@ class Connections:
 
     @property
     def peers(self) -> list[int]:
-        """Ranks of the other workers."""
         return [peer for peer in range(len(self._names)) if peer != self._rank]
 
     def exchange(self, descriptor: int | None, digest: bytes) -> dict[int, int | None]:
-        """Connect to all other workers, and exchange file descriptors with them.
+        """Connect to all other workers, and exchange file descriptors with them, which the caller closes.
 
-        Args:
-            descriptor: This worker's; None if it has none.
-            digest: What all workers must have in common.
-
-        Returns:
-            The others' descriptors, by rank; None for a worker that has none. The caller closes them.
-
-        Raises:
-            BrokenExchangeError: another worker has ended or does not come.
-            ClusterError: another worker has another digest.
+        A descriptor is None for a worker that has none. Raises BrokenExchangeError, or ClusterError if another worker
+        has another ``digest``.
         """
         found: dict[int, int | None] = {}
         own = [] if descriptor is None else [descriptor]
@@ -121,7 +104,6 @@ class Connections:
     def _receive(
         self, connection: socket.socket, digest: bytes, found: dict[int, int | None]
     ) -> int:
-        """Receive the rank of a worker, and its descriptor."""
         # No more than that: a first number may follow at once.
         size = _NUMBER.size + len(digest)
         text, descriptors, _, _ = socket.recv_fds(connection, size, 1)
@@ -138,7 +120,6 @@ class Connections:
         return peer
 
     def tell(self, number: int) -> None:
-        """Send a number to all other workers."""
         message = _NUMBER.pack(number)
         for peer, connection in self._sockets.items():
             try:
@@ -147,7 +128,6 @@ class Connections:
                 raise BrokenExchangeError(peer) from error
 
     def hear(self, peer: int) -> list[int]:
-        """Wait for numbers that a worker has sent."""
         try:
             messages = self._sockets[peer].recv(_READ_BYTES)
         except OSError:

@@ -29,12 +29,7 @@ _ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Layout:
-    """Tensors of one type that are summed together.
-
-    Args:
-        dtype: Name of the type, such as "float32".
-        sizes: How many numbers each tensor has.
-    """
+    """Tensors of one type that are summed together."""
 
     dtype: str
     sizes: tuple[int, ...]
@@ -51,12 +46,10 @@ class Layout:
 
     @property
     def length(self) -> int:
-        """Numbers in an array with room for all tensors."""
         return max(1, sum(self._room(size) for size in self.sizes))
 
     @property
     def size_bytes(self) -> int:
-        """Size of this array; a multiple of the alignment."""
         item_bytes = np.dtype(self.dtype).itemsize
         return -(-self.length * item_bytes // _ALIGNMENT) * _ALIGNMENT
 
@@ -66,12 +59,7 @@ class Layout:
 
 
 class NoSharedMemoryError(RuntimeError):
-    """Memory cannot be shared.
-
-    Args:
-        size: Bytes that each worker needs.
-        error: Why this worker cannot have them; None if another one cannot.
-    """
+    """Memory cannot be shared; ``error`` is None if another worker cannot have it."""
 
     def __init__(self, size: int, error: OSError | None) -> None:
         self.note = None
@@ -84,18 +72,7 @@ class NoSharedMemoryError(RuntimeError):
 
 
 class SharedSums:
-    """Sums over the workers of one machine.
-
-    Args:
-        connections: Connections to the other workers.
-        rank: Number of this worker.
-        layouts: What is summed in each step, the same in all workers.
-
-    Raises:
-        BrokenExchangeError: another worker has ended or does not come.
-        ClusterError: another worker has other layouts.
-        NoSharedMemoryError: this worker or another one cannot have the memory; all workers raise it.
-    """
+    """Sums over the workers of one machine; all raise NoSharedMemoryError if one of them cannot have the memory."""
 
     def __init__(self, connections: Connections, rank: int, layouts: Sequence[Layout]) -> None:
         self._connections = connections
@@ -136,7 +113,6 @@ class SharedSums:
         return None
 
     def _agree(self, can_share: bool) -> bool:
-        """Return whether all workers can share memory."""
         self._connections.tell(int(can_share))
         for peer, heard in self._heard.items():
             answer, *written = self._connections.hear(peer)
@@ -146,7 +122,6 @@ class SharedSums:
         return can_share
 
     def write(self, number: int, arrays: Iterable[Any]) -> None:
-        """Write this worker's part of a sum, and tell the others."""
         place = self._own[number][self._written[number] % 2]
         for where, array in zip(self._ranges[number], arrays, strict=True):
             np.copyto(place[where], array.reshape(-1))

@@ -15,11 +15,7 @@ from tfdistribute.engine.step import passes
 
 
 def adopt(estimator: Any, options: EstimatorOptions) -> Any:
-    """Change the class of an Estimator, in place, to one with this package's repairs.
-
-    Returns:
-        The same object, an instance of its own class and of ``DistributedEstimator``.
-    """
+    """Change the class of an Estimator, in place, to one with this package's repairs."""
     if not isinstance(estimator, DistributedEstimator):
         patches.put("adopted_estimators", estimator, "__class__", _adopted_class(type(estimator)))
     estimator.options = options

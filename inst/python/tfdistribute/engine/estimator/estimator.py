@@ -55,14 +55,9 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     @contextlib.contextmanager
     def train_with(self, session: TrainSession) -> Iterator[None]:
-        """Replace TensorFlow's training session inside the block.
+        """Call ``session`` in place of ``_train_with_estimator_spec``, with that as its first argument.
 
-        Args:
-            session: Called in place of ``_train_with_estimator_spec``, with that as its first argument.
-
-        Source:
-            ``_train_with_estimator_spec`` in tensorflow_estimator/python/estimator/estimator.py: all training ends
-            there, once the graph and all hooks exist.
+        All training ends there, once the graph and all hooks exist.
         """
         self._session = session
         try:
@@ -72,15 +67,7 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     @contextlib.contextmanager
     def evaluate_shard(self, exchange: Exchange, output_dir: str | None) -> Iterator[None]:
-        """Let evaluations inside the block evaluate a shard of the rows.
-
-        Args:
-            exchange: Called with the states of this process's metrics, see ``metrics.AddStates``.
-            output_dir: Where summaries are written; None for the model's own directory.
-
-        Raises:
-            UnsupportedError: by the evaluation, if the state of a metric is not a sum.
-        """
+        """Let evaluations inside the block evaluate a shard of the rows; ``exchange`` as in ``metrics.AddStates``."""
         self._shard = (exchange, output_dir)
         try:
             yield
@@ -95,12 +82,10 @@ class DistributedEstimator(estimator_lib.Estimator):
         self._observer = observer
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
-        """Train, as TensorFlow's method does."""
         with _nothing_left():
             return super().train(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Evaluate, as TensorFlow's method does; then call the observer."""
         began = time.monotonic()
         self._fed = (None, None)
         with _nothing_left():
@@ -110,7 +95,6 @@ class DistributedEstimator(estimator_lib.Estimator):
         return measured
 
     def predict(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Predict, as TensorFlow's method does."""
         predictions = super().predict(*args, **kwargs)
         while True:
             with _nothing_left():
@@ -145,12 +129,8 @@ class DistributedEstimator(estimator_lib.Estimator):
     ) -> dict[str, Any]:
         """Evaluate as ``evaluate`` does, with the graph of an earlier evaluation if that is cached.
 
-        Args:
-            rows: Features and labels.
-            key: All that the model is built from, compared by equality; None if that is not known.
-            checkpoint: Prefix of the checkpoint.
-            name: Name of the evaluation.
-            report: Called with the number of batches after each.
+        ``key`` is all that the model is built from, compared by equality; None if that is not known. ``report`` gets
+        the number of batches after each.
         """
 
         def build() -> InferenceGraph:
@@ -177,19 +157,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         hooks: Sequence[Any],
         report: Callable[[int], Any],
     ) -> Iterator[Any]:
-        """Predict as ``predict`` does, batch by batch.
-
-        Args:
-            source: Features: rows in memory, or an input function.
-            key: As for ``evaluate_rows``; None with hooks.
-            checkpoint: Prefix of the checkpoint.
-            outputs: The outputs of the model to compute.
-            hooks: Hooks of the session, which see every batch.
-            report: As for ``evaluate_rows``.
-
-        Yields:
-            The predictions of each batch, strings as ``CodedStrings``.
-        """
+        """Predict as ``predict`` does, batch by batch, strings as ``CodedStrings``; ``key`` is None with hooks."""
         rows = source if isinstance(source, ResidentRows) else None
 
         def build() -> InferenceGraph:
@@ -282,11 +250,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         all_hooks: Sequence[Any],
         output_dir: str,
     ) -> dict[str, Any]:
-        """Run an evaluation whose graph is complete.
-
-        Source:
-            ``_evaluate_run`` in tensorflow_estimator/python/estimator/estimator.py.
-        """
+        """Run an evaluation whose graph is complete, as TensorFlow's ``_evaluate_run`` does."""
         values, hooks = self._reported(eval_dict), list(all_hooks)
         if self._shard is not None:
             exchange, own_directory = self._shard

@@ -24,24 +24,12 @@ _PREDICT = "predict"
 
 @dataclass
 class ModelCall:
-    """A call of the model function in one replica, which each step changes.
-
-    Args:
-        options: The behavior of the Estimator.
-        run_config: The Estimator's own ``tf.estimator.RunConfig``, whose session configuration may be changed.
-        model_fn: TensorFlow's ``Estimator._call_model_fn``.
-        receiver: The ``ServingInputReceiver`` of an export, or None.
-        features: What the model function reads.
-        labels: What the model function reads.
-        mode: Mode of the call.
-        config: The configuration that the model function gets.
-        spec: The ``EstimatorSpec``, once the model function was called.
-    """
+    """A call of the model function in one replica, which each step changes."""
 
     options: EstimatorOptions
-    run_config: Any
+    run_config: Any  # Its session configuration may be changed.
     model_fn: Callable[..., Any]
-    receiver: Any
+    receiver: Any  # Of an export.
     features: Any
     labels: Any
     mode: str
@@ -51,7 +39,6 @@ class ModelCall:
     _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def perform(self) -> Any:
-        """Perform all steps, and return the ``EstimatorSpec``."""
         with self._recording:
             for step in MODEL_CALL:
                 step(self)
@@ -65,7 +52,6 @@ class ModelCall:
             self.features, self.labels = self._split.features, self._split.labels
 
     def unpack_features(self) -> None:
-        """Slice packed features into features by name."""
         if isinstance(self.features, PackedFeatures):
             self.features = Features.unpack(self.features)
 
@@ -79,7 +65,6 @@ class ModelCall:
             self.labels = model_inputs.as_codes(self.labels, self.options.label_levels)
 
     def join_numeric_columns(self) -> None:
-        """Give joint numeric columns one matrix."""
         if isinstance(self.features, Features):
             options = self.options
             self.features = (
@@ -91,7 +76,6 @@ class ModelCall:
             )
 
     def rename_features(self) -> None:
-        """Rename features to the model's own names."""
         if self.options.feature_keys:
             self.features = model_inputs.rename_features(self.features, self.options.feature_keys)
 
@@ -101,7 +85,6 @@ class ModelCall:
             self.features = model_inputs.keep_row_count(self.features, self.options.weight_key)
 
     def cast_labels(self) -> None:
-        """Turn a classifier's labels into whole numbers."""
         if self.options.whole_labels:
             self.labels = model_inputs.cast_labels(self.labels)
 

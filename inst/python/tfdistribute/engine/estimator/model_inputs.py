@@ -9,7 +9,6 @@ import tensorflow as tf
 
 
 def read_codes(features: dict[str, Any], levels: Mapping[str, Sequence[str]]) -> None:
-    """Replace the features that have levels by their codes, in place."""
     for name in levels.keys() & features.keys():
         features[name] = as_codes(features[name], levels[name])
 
@@ -33,7 +32,6 @@ def as_codes(values: Any, levels: Sequence[str]) -> Any:
 
 
 def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
-    """Rename features from their names in the data to the model's keys."""
     if all(name == key for name, key in keys.items()):
         return features
     # A feature that the model does not read must not take the name of a renamed one.

@@ -11,15 +11,7 @@ Arguments = dict[str, Any]
 
 
 def describe_column(column: Any) -> dict[str, Any]:
-    """Describe a ``tf.feature_column``, such as tfestimators makes.
-
-    Returns:
-        ``verb``, the name of R's function, and its ``arguments``, in which columns are described in the same way.
-
-    Raises:
-        ArgumentError: the object is not a feature column.
-        UnsupportedError: R has no function for it.
-    """
+    """Describe a ``tf.feature_column`` by ``verb``, R's function, and ``arguments``; UnsupportedError without one."""
     name = type(column).__name__
     if name in _DESCRIBED:
         verb, arguments = _DESCRIBED[name]

@@ -15,15 +15,9 @@ def named_matrix(features: Mapping[str, Any]) -> Any:
     """Combine the features of a batch into one tensor that also answers by name.
 
     Layers and operations read it as a tensor of shape [examples, values], with the features in their order. Whatever
-    reads features by name, such as feature columns, finds them in it: it has the methods of a read-only dictionary.
-    It is not a dictionary, because TensorFlow would take that apart into one tensor per feature.
-
-    Args:
-        features: Tensors of a graph by name, of shape [examples] or [examples, width]; a single one may have any.
-
-    Returns:
-        The tensor; None if the features are not numbers of one kind. Whole and floating-point numbers of 32 bits
-        together become float32.
+    reads features by name, such as feature columns, finds them in it: it has the methods of a read-only dictionary. It
+    is not a dictionary, because TensorFlow would take that apart into one tensor per feature. None if the features are
+    not numbers of one kind; whole and floating-point numbers of 32 bits together become float32.
     """
     tensors = list(features.values())
     dtypes = {tensor.dtype for tensor in tensors if isinstance(tensor, tf.Tensor)}
@@ -74,23 +68,18 @@ class _NamedColumns:
         return len(self.columns)
 
     def keys(self) -> Any:
-        """Return the names."""
         return self.columns.keys()
 
     def values(self) -> Any:
-        """Return the tensors."""
         return self.columns.values()
 
     def items(self) -> Any:
-        """Return names and tensors."""
         return self.columns.items()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a tensor by its name."""
         return self.columns.get(name, default)
 
     def copy(self) -> dict[str, Any]:
-        """Return a dictionary of the tensors."""
         return dict(self.columns)
 
 

@@ -52,17 +52,14 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """The members' parsing specification."""
         return columns_lib.make_parse_example_spec_v2(self.members)
 
     @property
     def variable_shape(self) -> Any:
-        """Shape of one example: the numbers of all members."""
         return tf.TensorShape([sum(_size(member) for member in self.members)])
 
     @property
     def parents(self) -> list[Any]:
-        """The members."""
         return list(self.members)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
@@ -77,11 +74,9 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
         return tf.concat(values, 1)
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """Return the values, of shape [examples, numbers]."""
         return transformation_cache.get(self, state_manager)
 
     def create_state(self, state_manager: Any) -> None:
-        """Make a variable for each member in a linear model."""
         layer = state_manager._layer
         if isinstance(layer, linear._LinearModelLayer):
             layer._state_manager = _OneVariableEach.replacing(state_manager)
@@ -116,7 +111,6 @@ def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
 def add_joint_columns(
     features: Features, columns: Sequence[Any], keys: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Add the matrices that joint columns read."""
     wanted = {each.key: each for each in columns if isinstance(each, JointNumericColumn)}
     if not wanted:
         return features
@@ -137,7 +131,6 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
 
     @classmethod
     def replacing(cls, manager: Any) -> Any:
-        """Make a manager with the variables of another."""
         made = cls(manager._layer, manager._trainable)
         made._cols_to_vars_map = manager._cols_to_vars_map
         made._cols_to_resources_map = manager._cols_to_resources_map

@@ -22,21 +22,14 @@ _MOST_SLICES = 4
 
 @dataclass(frozen=True)
 class ColumnSlice:
-    """Position of a column in the matrices.
-
-    Args:
-        matrix: Index of the matrix, of shape [examples, columns].
-        start: First column of the matrix that it takes.
-        shape: Shape of one example: ``()`` for single values.
-    """
+    """Position of a column in the matrices."""
 
     matrix: int
     start: int
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  # Of one example: ``()`` for single values.
 
     @property
     def width(self) -> int:
-        """Number of matrix columns that it spans."""
         return math.prod(self.shape)
 
 
@@ -61,14 +54,7 @@ def pack(
     matrices: Sequence[Any],
     columns: Mapping[str, Any],
 ) -> PackedFeatures:
-    """Pack the features of a batch.
-
-    Args:
-        order: The names of all columns.
-        slices: Positions of the columns of the matrices, by name.
-        matrices: Tensors of shape [examples, columns]; those that hold no column are dropped.
-        columns: Tensors of the other columns, by name.
-    """
+    """Pack the features of a batch."""
     read = sorted({each.matrix for each in slices.values()})
     packed_class = _class(tuple(order), tuple(slices.items()))
     return packed_class(
@@ -92,7 +78,6 @@ class Features(dict[str, Any]):
 
     @classmethod
     def unpack(cls, given: PackedFeatures) -> Features:
-        """Slice packed features into columns."""
         matrices = {int(index): matrix for index, matrix in given["matrices"].items()}
         found = {**slice_columns(matrices, given.slices), **given["columns"]}
         made = cls({name: found[name] for name in given.order})
@@ -127,15 +112,7 @@ class Features(dict[str, Any]):
 def slice_columns(
     matrices: Mapping[int, Any] | Sequence[Any], slices: Mapping[str, ColumnSlice]
 ) -> dict[str, Any]:
-    """Slice columns out of matrices.
-
-    Args:
-        matrices: Tensors of shape [..., examples, columns], by index; ``...`` for chunks of many batches.
-        slices: Positions of the columns, by name.
-
-    Returns:
-        Tensors of shape [..., examples, ...] by name.
-    """
+    """Slice columns out of matrices of shape [..., examples, columns], with ``...`` for chunks of batches."""
     singles = {index: _singles(matrices[index], index, slices) for index in _read(slices)}
     return {
         name: singles[each.matrix][each.start] if each.shape == () else _wide(matrices, each)

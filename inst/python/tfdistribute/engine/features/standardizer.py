@@ -15,16 +15,10 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Standardizer:
-    """A ``normalizer_fn`` that subtracts a center and divides by a scale.
-
-    Args:
-        shape: Dimensions of one row's value.
-        center: One number for all, or one for each number of a row; None for nothing.
-        scale: Likewise.
-    """
+    """A ``normalizer_fn`` that subtracts a center and divides by a scale."""
 
     shape: tuple[int, ...]
-    center: Numbers | None
+    center: Numbers | None  # One number for all, or one for each number of a row.
     scale: Numbers | None
 
     def __call__(self, values: Any) -> Any:

@@ -16,10 +16,8 @@ _DIRECTORY = "best-weights"
 class BestWeights:
     """A checkpoint outside TensorFlow's list of checkpoints, which deletes old ones.
 
-    Args:
-        model_dir: Directory of the model; the copy is below it until the training ends.
-        of_checkpoints: Whether a step is that of a checkpoint in model_dir, which is copied. Otherwise the variables of
-            the session are saved.
+    If ``of_checkpoints``, it is a copy of the step's checkpoint in model_dir; otherwise the session's variables are
+    saved.
     """
 
     def __init__(self, model_dir: str, of_checkpoints: bool) -> None:
@@ -54,11 +52,9 @@ class BestWeights:
             )
 
     def restore(self, session: Any) -> None:
-        """Give the variables of the session, and its global step, the values that were kept."""
         if self._prefix is not None:
             self._saver.restore(session, self._prefix)
 
     def discard(self) -> None:
-        """Delete the copy."""
         self._prefix = None
         storage.of(self._directory).remove_directory(self._directory)

@@ -47,12 +47,10 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._step = 0
 
     def begin(self) -> None:
-        """Call ``begin``, while the graph can change."""
         self._call("begin")
         self._graph = tf.compat.v1.get_default_graph()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Call ``after_create_session``."""
         if self._every_n_steps > 1:
             step = tf.compat.v1.train.get_global_step(self._graph)
             self._step = 0 if step is None else int(session.run(step))
@@ -60,7 +58,6 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._call("after_create_session", session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Call ``before_run`` if the step is due, and fetch what it returns."""
         self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
         if not self._is_due:
             return None
@@ -72,7 +69,6 @@ class CallFunctions(tf.estimator.SessionRunHook):
         return wanted
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Call ``after_run`` with the fetched values."""
         self._step += 1
         self._is_first = False
         if not self._is_due or "after_run" not in self._functions:
@@ -88,11 +84,9 @@ class CallFunctions(tf.estimator.SessionRunHook):
             self._note_stop()
 
     def end(self, session: Any) -> None:
-        """Call ``end``."""
         self._call("end", session)
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps at which a function is called."""
         del loss
         if not {"before_run", "after_run"} & self._functions.keys():
             return NO_STEPS
@@ -119,13 +113,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
 
     Unlike ``tf.estimator.LoggingTensorHook`` it knows names such as "loss", and at the end it shows the values of the
     last step: a tensor that depends on the input cannot be computed after the input has ended.
-
-    Args:
-        tensors: Tensors that ``fetches.find`` finds, by the user's names.
-        show: Called with (global step, values by name).
-        every_n_iter: Steps between two calls, or None.
-        every_n_secs: Seconds between two calls, or None.
-        at_end: Whether to show the last step too.
     """
 
     described_as = "hook_logging_tensor(at_end = TRUE)"
@@ -149,7 +136,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
             )
 
     def begin(self) -> None:
-        """Find the tensors."""
         graph = tf.compat.v1.get_default_graph()
         self._fetches = fetches.find_all(self._tensors, graph, "tensors")
         self._step = tf.compat.v1.train.get_or_create_global_step()
@@ -160,7 +146,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._timer.reset()
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the tensors if they are due."""
         del run_context
         self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
         if not (self._due or self._at_end):
@@ -168,7 +153,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Show them if they are due."""
         self._last = run_values.results
         if self._due and self._timer is not None:
             self._timer.update_last_triggered_step(self._iteration)
@@ -190,7 +174,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
         self._iteration += len(losses)
 
     def end(self, session: Any) -> None:
-        """Show the last step if ``at_end``."""
         if self._at_end and self._last is not None and not self._due:
             self._show_last(session)
 

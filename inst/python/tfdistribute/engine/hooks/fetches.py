@@ -17,20 +17,11 @@ GLOBAL_STEP = "global_step"
 
 
 def find(wanted: Any, graph: Any, argument: str) -> Any:
-    """Find what a session should fetch.
+    """Find what a session should fetch: a tensor, variable or operation, its name, or a list of these.
 
-    Args:
-        wanted: A tensor, variable or operation; or a name: of a variable, a tensor (":0" may be left out) or an
-            operation; or a list of these. The name "loss" stands for the loss that the Estimator trains on, over all
-            replicas, and there is "global_step".
-        graph: The ``tf.Graph`` of the session.
-        argument: The user's argument, for the error.
-
-    Returns:
-        Something that ``tf.compat.v1.Session.run`` fetches.
-
-    Raises:
-        ArgumentError: the graph has nothing of this name.
+    ":0" may be left out of a tensor's name. The name "loss" stands for the loss that the Estimator trains on, over all
+    replicas, and there is "global_step". ArgumentError, about the user's ``argument``, if the graph has nothing of a
+    name.
     """
     if isinstance(wanted, tf.distribute.DistributedValues):
         # TensorFlow's sessions cannot fetch a value per replica, so this is replica 0's.
@@ -54,7 +45,6 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
 
 
 def find_all(wanted: Mapping[str, Any], graph: Any, argument: str) -> dict[str, Any]:
-    """Find several things by the user's names for them; see ``find``."""
     return {name: find(value, graph, argument) for name, value in wanted.items()}
 
 

@@ -27,7 +27,6 @@ class StopOnRequest(tf.estimator.SessionRunHook):
         return NO_STEPS
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ask the session to end when a stop was requested."""
         del run_values
         if self._requested():
             run_context.request_stop()
@@ -47,11 +46,9 @@ class ReportBatches(tf.estimator.SessionRunHook):
         self._batches = 0
 
     def begin(self) -> None:
-        """Start again, for the next evaluation of a training."""
         self._batches = 0
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Report the batch."""
         del run_context, run_values
         self.note_batch()
 
@@ -64,19 +61,13 @@ class ReportBatches(tf.estimator.SessionRunHook):
 
 
 class NoteMissingDevices(tf.estimator.SessionRunHook):
-    """Note each device that the model names and this process does not have.
-
-    Args:
-        note: Called with one sentence for each.
-        config: The Estimator's run configuration.
-    """
+    """Note each device that the model names and this process does not have."""
 
     def __init__(self, note: Callable[[str], Any], config: Any) -> None:
         self._note = note
         self._config = config
 
     def begin(self) -> None:
-        """Look through the finished graph."""
         graph = tf.compat.v1.get_default_graph()
         for device in placement.missing_devices(graph, self._config):
             self._note(
@@ -86,15 +77,10 @@ class NoteMissingDevices(tf.estimator.SessionRunHook):
 
 
 class RecordTraining(tf.estimator.SessionRunHook):
-    """Report steps and losses to a listener, every few steps and at most every ``report_every_s`` seconds.
+    """Report steps and losses, every few steps and at most every ``report_every_s`` seconds.
 
-    Estimator fetches the loss at every step anyway, so reading it is free.
-
-    Args:
-        record: Called with (step, loss, whether it is an entry of the record), and for past steps with their
-            ``time.monotonic`` time.
-        every_n_steps: Steps between two entries of the record.
-        report_every_s: Seconds between two reports to the progress display.
+    Estimator fetches the loss at every step anyway, so reading it is free. ``record`` is called with (step, loss,
+    whether it is an entry of the record), and for past steps with their ``time.monotonic`` time.
     """
 
     def __init__(
@@ -113,7 +99,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._shown: int | None = None
 
     def begin(self) -> None:
-        """Find the loss and the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
         # With many steps in a run, a step that was read before the last of them would be far off.
         self._reads_again = tpu.steps_per_run(tf.distribute.get_strategy()) > 1
@@ -121,21 +106,18 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Note the first step."""
         del coord
         self._step = int(session.run(self._global_step))
         self._first_step = self._step
         self._seen_at = time.monotonic()
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the loss, and decide whether this step is reported."""
         del run_context
         self._in_report = time.monotonic() - self._reported >= self._report_every_s
         fetches = {"step": self._global_step, "loss": self._loss}
         return tf.estimator.SessionRunArgs(fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Report the step if it is due."""
         step, before = run_values.results["step"], self._step
         if self._reads_again:
             step = run_context.session.run(self._global_step)
@@ -169,7 +151,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._step, self._seen_at = step, now
 
     def _is_in_record(self, before: int, step: int) -> bool:
-        """Return whether an entry is due after one step and until another."""
         every = self._every_n_steps
         return step // every > before // every or before == self._first_step
 

@@ -16,47 +16,33 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
 
     This is not a ``CheckpointSaverHook``: Estimator would use it in place of its own, and write nothing to
     ``model_dir``. It has its own saver because a saver deletes its old checkpoints, in any directory.
-
-    Args:
-        make: Makes the ``tf.estimator.CheckpointSaverHook``, given the saver.
     """
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
 
     def begin(self) -> None:
-        """Make the saver."""
         self._hook = self._make(tf.compat.v1.train.Saver(save_relative_paths=True))
         self._hook.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Write the first checkpoint."""
         self._hook.after_create_session(session, coord)
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the step."""
         return self._hook.before_run(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Write a checkpoint if it is due."""
         self._hook.after_run(run_context, run_values)
 
     def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
-        """Return the steps of the hook."""
         return step_requirements.requirements_of(self._hook, loss)
 
     def end(self, session: Any) -> None:
-        """Write the last checkpoint."""
         self._hook.end(session)
 
 
 class SaveSummaries(tf.estimator.SummarySaverHook):
-    """TensorFlow's hook, for all summaries of the graph or for summaries by name.
-
-    Args:
-        summary_op: A summary tensor, its name, several of them, or None for all summaries of the graph.
-        settings: ``save_steps``, ``save_secs``, ``output_dir`` and ``summary_writer``.
-    """
+    """TensorFlow's hook, for summaries by name or, given None, for all summaries of the graph."""
 
     def __init__(self, summary_op: Any, **settings: Any) -> None:
         # TensorFlow requires one before there is a graph; begin() finds the real one.
@@ -64,7 +50,6 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
         self._wanted = summary_op
 
     def begin(self) -> None:
-        """Find the summaries."""
         graph = tf.compat.v1.get_default_graph()
         if self._wanted is None:
             self._summary_op = tf.compat.v1.summary.merge_all()
@@ -75,7 +60,6 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
         super().begin()
 
     def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
-        """Return the steps that are due."""
         return step_requirements.by_coming_step(self, loss)
 
     def _get_summary_op(self) -> Any:
@@ -130,10 +114,6 @@ class SparserTimer(tf.estimator.SecondOrStepTimer):
     """Timer that triggers at the first step, then every second, and less often the longer a training lasts.
 
     A curve needs some hundred points, whether it shows a minute or a day.
-
-    Args:
-        every_secs: Least number of seconds between two points.
-        share: Least time between two points, as a share of the training's time.
     """
 
     def __init__(self, every_secs: float = 1.0, share: float = 0.01) -> None:
@@ -142,6 +122,5 @@ class SparserTimer(tf.estimator.SecondOrStepTimer):
         self._begun = time.time()
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Return whether it is time."""
         self._every_secs = max(self._least_s, self._share * (time.time() - self._begun))
         return super().should_trigger_for_step(step)

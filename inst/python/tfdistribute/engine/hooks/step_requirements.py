@@ -60,7 +60,6 @@ def requirements_of(hook: Any, loss: Any) -> StepRequirements:
 
 
 def of_unknown(hook: Any) -> StepRequirements:
-    """Return the requirements of a hook of unknown class."""
     base = tf.estimator.SessionRunHook
     passive = type(hook).before_run is base.before_run and type(hook).after_run is base.after_run
     return NO_STEPS if passive else EVERY_STEP
@@ -73,7 +72,6 @@ def no_steps_required(hook: Any, loss: Any) -> StepRequirements:
 
 
 def hook_name(hook: Any) -> str:
-    """Return the name by which the user knows a hook."""
     return getattr(hook, "described_as", type(hook).__name__)
 
 
@@ -118,7 +116,6 @@ def _by_own_count(hook: Any, loss: Any) -> StepRequirements:
 
 
 def at_last_step(hook: Any, loss: Any) -> StepRequirements:
-    """Return the requirements of a ``StopAtStepHook``."""
     del loss
     return StepRequirements(lambda step: max(0, hook._last_step - step - 1))
 

@@ -26,12 +26,9 @@ class StopOnDecision(tf.estimator.SessionRunHook):
     """End training when a function returns true. The checkpoint of the last step is written.
 
     It adds nothing to the graph, so checkpoints do not change. Under a strategy of one process there is one session for
-    all replicas.
-
-    Args:
-        decide: Called with (global step, loss over all replicas) after each step. If it has the methods
-            ``skippable_steps(step)`` and ``note(step, loss)``, it is not called after steps that can be skipped.
-        best: Keeps the weights of the step that ``decide.improved_at`` names, which are restored at the end; or None.
+    all replicas. ``decide`` gets (global step, loss over all replicas) after each step; if it has the methods
+    ``skippable_steps(step)`` and ``note(step, loss)``, not after steps that can be skipped. ``best`` keeps the weights
+    of the step that ``decide.improved_at`` names, which are restored at the end.
     """
 
     def __init__(
@@ -41,19 +38,16 @@ class StopOnDecision(tf.estimator.SessionRunHook):
         self._best = best
 
     def begin(self) -> None:
-        """Find the loss and the global step."""
         graph = tf.compat.v1.get_default_graph()
         step = tf.compat.v1.train.get_or_create_global_step()
         self._fetches = {"step": step, "loss": fetches.find(fetches.LOSS, graph, "monitor")}
         self._step = 0
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the loss and the global step."""
         del run_context
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ask the function."""
         # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results["step"]), self._step + 1)
         ends = self._decide(self._step, float(run_values.results["loss"]))
@@ -66,19 +60,16 @@ class StopOnDecision(tf.estimator.SessionRunHook):
             run_context.request_stop()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Find what saves the weights."""
         del coord
         if self._best is not None:
             self._best.find_saver(session.graph)
 
     def end(self, session: Any) -> None:
-        """Delete the copy of the best weights."""
         del session
         if self._best is not None:
             self._best.discard()
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps at which the function must be called."""
         del loss
         if not hasattr(self._decide, "skippable_steps"):
             return EVERY_STEP
@@ -100,11 +91,9 @@ class StopAtStep(tf.estimator.StopAtStepHook):
         self._note_stop = note_stop
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the last step."""
         return at_last_step(self, loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """End training at the step."""
         asked_before = run_context.stop_requested
         super().after_run(run_context, run_values)
         if run_context.stop_requested and not asked_before:
@@ -112,13 +101,7 @@ class StopAtStep(tf.estimator.StopAtStepHook):
 
 
 class StopOnNan(tf.estimator.SessionRunHook):
-    """End training when a tensor contains NaN.
-
-    Args:
-        tensor: What ``fetches.find`` finds.
-        fail: True to raise an error, False to end training.
-        note_stop: Called when the hook ends the training.
-    """
+    """End training when a tensor contains NaN, with an error if ``fail``."""
 
     described_as = "hook_nan_tensor()"
 
@@ -128,16 +111,13 @@ class StopOnNan(tf.estimator.SessionRunHook):
         self._note_stop = note_stop
 
     def begin(self) -> None:
-        """Find the tensor."""
         self._fetch = fetches.find(self._tensor, tf.compat.v1.get_default_graph(), "loss_tensor")
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the tensor."""
         del run_context
         return tf.estimator.SessionRunArgs(self._fetch)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Check for NaN; raise TrainingError if ``fail`` is true."""
         if np.any(np.isnan(run_values.results)):
             self._on_nan(run_context)
 
@@ -159,11 +139,7 @@ class StopOnNan(tf.estimator.SessionRunHook):
 class WaitForStep(tf.estimator.SessionRunHook):
     """Start training when other tasks have reached a global step.
 
-    TensorFlow's ``GlobalStepWaiterHook`` waits for ever if no other task trains.
-
-    Args:
-        step: The global step to wait for.
-        patience_s: Seconds without progress after which waiting fails; 0 if no other task trains.
+    TensorFlow's ``GlobalStepWaiterHook`` waits for ever if no other task trains; ``patience_s`` is 0 then.
     """
 
     def __init__(self, step: int, patience_s: float) -> None:
@@ -177,7 +153,6 @@ class WaitForStep(tf.estimator.SessionRunHook):
         return NO_STEPS
 
     def begin(self) -> None:
-        """Find the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def before_run(self, run_context: Any) -> None:

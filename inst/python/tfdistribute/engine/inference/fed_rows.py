@@ -18,9 +18,6 @@ class FedRows:
     """Placeholders for the matrices of a batch of any size, in the current graph.
 
     Batches of rows that follow each other are not copied: TensorFlow reads them where they are.
-
-    Args:
-        rows: Rows like those that will be fed, with the same ``signature``.
     """
 
     def __init__(self, rows: ResidentRows) -> None:
@@ -49,12 +46,7 @@ class FedRows:
             each.provide(session, np.empty(0, dtype=object))
 
     def batches(self, rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
-        """Iterate over the batches: the rows of each matrix.
-
-        Args:
-            rows: The rows.
-            most_rows: Rows of a batch if the size of batches is free.
-        """
+        """Iterate over the batches, the rows of each matrix: ``most_rows`` if the size of batches is free."""
         for chunk in rows.row_numbers(rows.skipped):
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)

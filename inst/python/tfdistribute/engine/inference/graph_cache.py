@@ -34,11 +34,9 @@ class GraphCache:
     ) -> Iterator[InferenceSession]:
         """Lend a session to a verb; the session of a verb that fails or is interrupted is closed.
 
-        Args:
-            key: All that the graph is built from, compared by equality; None for a graph that is not cached.
-            checkpoint: Prefix of the checkpoint, and the signature of its files. A session with the same key and
-                another checkpoint gets the weights of this one.
-            make: Makes the session if none is cached.
+        ``key`` is all that the graph is built from, compared by equality; None for a graph that is not cached. A
+        session with the same key and another checkpoint (its prefix, and the signature of its files) gets the weights
+        of this one.
         """
         cached = self._take(key)
         session = make() if cached is None else cached.session
@@ -52,7 +50,6 @@ class GraphCache:
         self._put(_Entry(key, checkpoint, session))
 
     def clear(self) -> None:
-        """Close all sessions."""
         while self._entries:
             self._entries.pop().session.close()
 

@@ -12,15 +12,10 @@ import tensorflow as tf
 
 @dataclass(frozen=True)
 class OutputChoice:
-    """A choice of outputs by name; a model without any of them returns all.
-
-    Args:
-        keys: Names of the outputs to return; None for all.
-        hidden: Names of outputs that are left out if ``keys`` is None.
-    """
+    """A choice of outputs by name; a model without any of them returns all."""
 
     keys: tuple[str, ...] | None = None
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()  # Left out if ``keys`` is None.
 
     def of(self, predictions: Any) -> Any:
         """Return what to compute: strings as ``CodedStrings``."""
@@ -34,24 +29,17 @@ class OutputChoice:
 
 
 class CodedStrings(NamedTuple):
-    """Strings of which most are equal, such as classes: each is handed over once.
-
-    Attributes:
-        labels: The different strings: a tensor, or an array of bytes.
-        codes: Positions in the labels, in the shape of the strings.
-    """
+    """Strings of which most are equal, such as classes: each is handed over once."""
 
     labels: Any
-    codes: Any
+    codes: Any  # Positions in the labels, in the shape of the strings.
 
     def decoded(self) -> npt.NDArray[np.object_]:
-        """Return the strings as an array of str objects."""
         labels = [each.decode("utf-8", "replace") for each in self.labels]
         return np.array(labels, dtype=object)[self.codes]
 
 
 def coded(output: Any) -> Any:
-    """Return an output, strings as ``CodedStrings``."""
     if not isinstance(output, tf.Tensor) or output.dtype != tf.string:
         return output
     labels, codes = tf.unique(tf.reshape(output, [-1]))

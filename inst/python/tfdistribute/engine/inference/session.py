@@ -31,20 +31,12 @@ _READS_FILE = "InitializeTableFromTextFile"
 
 @dataclass(frozen=True)
 class InferenceGraph:
-    """What the current graph computes.
-
-    Args:
-        scaffold: The ``Scaffold`` of the model.
-        of_batch: What is computed of each batch: an operation, or tensors by name.
-        of_all: What is computed after the last batch, by name.
-        fed: The batch, if it is fed; None if the graph reads a dataset.
-        hooks: Hooks of the session.
-    """
+    """What the current graph computes."""
 
     scaffold: Any
-    of_batch: Any
-    of_all: Any = None
-    fed: FedRows | None = None
+    of_batch: Any  # An operation, or tensors by name.
+    of_all: Any = None  # After the last batch, by name.
+    fed: FedRows | None = None  # None if the graph reads a dataset.
     hooks: Sequence[Any] = ()
 
 
@@ -53,12 +45,6 @@ class InferenceSession:
 
     Hooks of users see every batch, and functions of R in the graph run on R's thread. Without either, a batch is
     computed by a callable, which takes a third of the time around a run with hooks (``bench/batches.py``).
-
-    Args:
-        parts: What the graph computes.
-        checkpoint: Prefix of the checkpoint; None for initial values.
-        config: The session's ``ConfigProto``.
-        target: Address of a TensorFlow server, or "".
     """
 
     def __init__(
@@ -94,7 +80,6 @@ class InferenceSession:
         return any(each.startswith(_READS_FILE) for each in types)
 
     def restore(self, checkpoint: str) -> None:
-        """Read the weights of another checkpoint of the model."""
         with self.graph.as_default():
             self._parts.scaffold.saver.restore(self._session, checkpoint)
 
@@ -104,16 +89,7 @@ class InferenceSession:
         report: Callable[[int], Any] | None = None,
         steps: int | None = None,
     ) -> Iterator[Any]:
-        """Compute the batches one after another.
-
-        Args:
-            rows: The rows to feed; None if the graph reads a dataset.
-            report: Called with the number of batches of the input after each batch.
-            steps: Batches to compute; None for all.
-
-        Yields:
-            What the graph computes of each.
-        """
+        """Compute the batches one after another; ``rows`` is None if the graph reads a dataset, ``steps`` for all."""
         if self._is_used:
             self._session.run(self._reset)
         self._is_used = True
@@ -141,7 +117,6 @@ class InferenceSession:
         return self._session.run(self._parts.of_all)
 
     def close(self) -> None:
-        """Free the memory of the session."""
         with self.graph.as_default():
             # The hooks have ended, or must not.
             self._monitored._close_internal(RuntimeError)

@@ -26,25 +26,21 @@ __all__ = [
 
 
 def build(function: Callable[[], Any], seed: int) -> Any:
-    """Call a function that builds a model; each call gives the same names and, for one seed, the same weights."""
     with keras3_models.fresh_names():
         return models.build(function, seed)
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
-    """Read a saved model of Keras 2 or Keras 3; see the functions of the same name."""
     library = keras3_models if keras3_models.is_file(path) else models
     return library.load(path, custom_objects)
 
 
 def describe(model: Any) -> KerasFacts:
-    """Check a model of Keras 2 or Keras 3, and read its facts; see the functions of the same name."""
     library = keras3_models if keras3_models.is_model(model) else models
     return library.describe(model)
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
-    """Make the Estimator of a model of Keras 2 or Keras 3; see the functions of the same name."""
     library = keras3_estimator if parts.known.is_keras_3 else estimator
     return library.make_estimator(parts, config)
 

@@ -33,14 +33,7 @@ from tfdistribute.errors import CallbackError, TfdistributeError
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
-    """Make an Estimator whose training begins with the model's own weights.
-
-    Returns:
-        A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
-
-    Source:
-        https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator
-    """
+    """Make an Estimator whose training begins with the model's weights; its evaluation counts every row once."""
     # Outside the Estimator's graph, where weights have values.
     initial = parts.known.model.get_weights()
 
@@ -61,12 +54,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
 
 
 def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
-    """Put trained weights into the model.
-
-    Args:
-        known: The model, which changes.
-        read: Returns the value of a variable of the checkpoint by its name.
-    """
+    """Put trained weights into the model, which changes; ``read`` returns a checkpoint's variable by name."""
     known.model.set_weights([read(name) for name, _ in known.weights])
     return known.model
 
@@ -146,7 +134,6 @@ def _evaluation(
 
 
 def _ignore(*values: Any, **weights: Any) -> None:
-    """Update nothing."""
     del values, weights
 
 

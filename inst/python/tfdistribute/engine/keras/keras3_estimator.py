@@ -37,16 +37,9 @@ _TURN_STRIDE = 7_919
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
-    """Make an Estimator whose training begins with the model's own weights.
+    """Make an Estimator whose training begins with the model's weights; its evaluation counts every row once.
 
-    Returns:
-        A ``tf.estimator.Estimator``. Its evaluation counts every row once, also in the loss.
-
-    Raises:
-        UnsupportedError: the cluster has parameter servers.
-
-    Source:
-        https://keras.io/api/models/model/, ``stateless_call`` of Keras's layers.
+    Raises UnsupportedError if the cluster has parameter servers.
     """
     if config.num_ps_replicas:
         # A step writes whole values, not differences: workers that do not wait for each other would undo steps.
@@ -80,12 +73,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
 
 
 def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
-    """Put trained weights into the model, and the state of the training into its optimizer.
-
-    Args:
-        known: The model, which changes.
-        read: Returns the value of a variable of the checkpoint by its name.
-    """
+    """Put trained weights into the model, and the state of the training into its optimizer."""
     model = known.model
     optimizer = FunctionalOptimizer(model.optimizer, model.trainable_variables)
     start = _Values(model, optimizer)
@@ -132,7 +120,6 @@ class _Variables:
         self.state: list[Any] = []
 
     def add_state(self) -> None:
-        """Add the variables of the optimizer."""
         self.state = [self._make(each) for each in self.start.state]
 
     def evaluated(self) -> list[Any]:
@@ -163,7 +150,6 @@ class _Variables:
         return any(variable is each for each in self.start.others)
 
     def load(self) -> Any:
-        """Return the function that gives variables their first values."""
         pairs = [
             *zip(self.weights, self.start.weights, strict=True),
             *zip(self.others, self.start.others, strict=True),

@@ -47,11 +47,7 @@ def is_file(path: str) -> bool:
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
-    """Read a ``.keras`` file of Keras 3.
-
-    Raises:
-        ModelError: Keras 3 is not there, or cannot read the file.
-    """
+    """Read a ``.keras`` file of Keras 3; ModelError if Keras 3 is not there, or cannot read it."""
     try:
         with context.eager_mode(), fresh_names(), warnings.catch_warnings():
             # Estimators make new variables of the optimizer anyway.
@@ -70,11 +66,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 
 
 def describe(model: Any) -> KerasFacts:
-    """Check that a Keras 3 model can be trained by an Estimator, and read its facts.
-
-    Raises:
-        ModelError: it is not compiled, does not know its inputs, or holds what a graph cannot read.
-    """
+    """Read the facts of a Keras 3 model; ModelError if an Estimator cannot train it."""
     _check(model)
     names = _output_names(model)
     # The arguments as the user gave them: get_compile_config() has only their serialised form.

@@ -20,13 +20,7 @@ from tfdistribute.errors import ModelError
 class FunctionalOptimizer:
     """A copy of a Keras 3 optimizer for the variables of a model.
 
-    Args:
-        optimizer: The optimizer of ``compile()``. It does not change.
-        variables: The variables of the model that are trained.
-
-    Attributes:
-        state: The variables of the optimizer, without the step and the learning rate: a training that continues with
-            another learning rate must use the new one.
+    ``state`` lacks the step and the learning rate: a training that continues with another rate must use the new one.
     """
 
     def __init__(self, optimizer: Any, variables: Sequence[Any]) -> None:
@@ -49,14 +43,7 @@ class FunctionalOptimizer:
     def apply(
         self, state: Sequence[Any], gradients: Sequence[Any], weights: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any]]:
-        """Return the new weights and the new state.
-
-        Args:
-            state: Tensors of the state.
-            gradients: One per weight; None for a weight on which the loss does not depend.
-            weights: Tensors of the trained variables.
-            step: Number of steps taken before.
-        """
+        """Return the new weights and state; a gradient is None if the loss does not depend on its weight."""
         optimizer, given = self._optimizer, iter(state)
         values = []
         for variable in optimizer.variables:

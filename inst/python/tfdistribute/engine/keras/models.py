@@ -21,18 +21,7 @@ Shape = tuple["int | None", ...]
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
-    """Read a saved model.
-
-    Args:
-        path: A ``.keras`` or ``.h5`` file, or a SavedModel's directory.
-        custom_objects: Layers, losses, metrics and functions that Keras does not have, by name.
-
-    Returns:
-        A compiled ``tf.keras.Model``.
-
-    Raises:
-        ModelError: the file does not hold a Keras model, or needs an object that custom_objects does not have.
-    """
+    """Read a saved model; ModelError if it is none, or needs an object that custom_objects does not have."""
     try:
         with context.eager_mode(), _fresh_names(), _without_warnings():
             return tf.keras.models.load_model(path, custom_objects=dict(custom_objects))
@@ -55,33 +44,20 @@ def build(function: Callable[[], Any], seed: int) -> Any:
 
 @dataclass(frozen=True)
 class KerasFacts:
-    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be inspected.
-
-    Args:
-        model: A compiled ``tf.keras.Model`` that knows its inputs.
-        inputs: Name, shape of one example, and dtype of each input.
-        outputs: Shape of one example by the output's name, in the order in which outputs are flattened.
-        losses: The loss by the output's name, as the user gave it; None for an output without one.
-        weights: Name and shape of each weight.
-        compiled: The arguments of ``compile()``.
-        is_keras_3: Whether it is a model of Keras 3.
-    """
+    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be inspected."""
 
     model: Any
     inputs: tuple[tuple[str, Shape, str], ...]
+    # Shape of one example by name, in the order in which outputs are flattened.
     outputs: Mapping[str, Shape]
-    losses: Mapping[str, Any]
+    losses: Mapping[str, Any]  # By output, as the user gave them; None for an output without one.
     weights: tuple[tuple[str, Shape], ...]
-    compiled: Mapping[str, Any]
+    compiled: Mapping[str, Any]  # Arguments of ``compile()``.
     is_keras_3: bool = False
 
 
 def describe(model: Any) -> KerasFacts:
-    """Check that a model can be cloned into an Estimator's graph, and read its facts.
-
-    Raises:
-        ModelError: it is not a ``tf.keras.Model``, is not compiled, or does not know its inputs.
-    """
+    """Read the facts of a model; ModelError if it cannot be cloned into an Estimator's graph."""
     _check(model)
     compiled, names = model._get_compile_args(), list(model.output_names)
     shapes = [tuple(tensor.shape[1:]) for tensor in tf.nest.flatten(model.outputs)]
@@ -100,7 +76,6 @@ def describe(model: Any) -> KerasFacts:
 
 
 def by_output(losses: Any, names: list[str]) -> dict[str, Any]:
-    """Return the losses that compile() was given, by the outputs' names."""
     if isinstance(losses, Mapping):
         return {name: losses.get(name) for name in names}
     if isinstance(losses, (list, tuple)):
@@ -190,7 +165,6 @@ def _first_line(error: Exception) -> str:
 
 
 def unusable(problem: str, remedy: str, model: Any) -> ModelError:
-    """Return the error of a model that cannot be trained."""
     return ModelError(
         f"`keras_model` {problem}.", remedy, argument="keras_model", value=_class(model)
     )

@@ -20,20 +20,13 @@ Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class KerasParts:
-    """The parts of an Estimator's graph.
-
-    Args:
-        known: The model and its facts. The model itself does not change.
-        optimizer: Makes a new legacy Keras optimizer on each call; None for Keras 3, which trains with its own.
-        custom_objects: Objects that are not Keras's own, by name.
-        router: Takes tensors by the features' names; returns the names of the features that each input reads.
-        weights: Name of the feature that holds each row's weight, or None.
-    """
+    """The parts of an Estimator's graph."""
 
     known: KerasFacts
+    # Makes a new legacy one; None for Keras 3, which trains with its own.
     optimizer: Callable[[], Any] | None
     custom_objects: Mapping[str, Any]
-    router: Router
+    router: Router  # From tensors by feature to the names of the features that each input reads.
     weights: str | None = None
 
     def split(self, features: Any) -> tuple[Any, Any]:
@@ -45,7 +38,6 @@ class KerasParts:
 
 
 def input_tensors(parts: KerasParts, features: Any) -> list[Any]:
-    """Return one tensor per input of the model, in its order."""
     if not isinstance(features, Mapping):
         # As in Keras, a bare tensor belongs to the only input.
         features = {parts.known.inputs[0][0]: features}
@@ -113,10 +105,8 @@ def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[An
 
 
 def _copies(variable: Any) -> Sequence[Any]:
-    """List the copies of a variable on the devices of a strategy."""
     return getattr(variable, "values", None) or (variable,)
 
 
 def nothing(what: str, remedy: str) -> ModelError:
-    """Return the error of a model that lacks a part."""
     return ModelError(f"`keras_model` has {what}.", remedy, argument="keras_model", value=what)

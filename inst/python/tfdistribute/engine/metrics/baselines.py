@@ -15,12 +15,6 @@ def with_baselines_of_all_replicas(values: Mapping[str, Any]) -> dict[str, Any]:
 
     TensorFlow derives them from the state of the mean in each replica, and counts the rows of all replicas: with two
     replicas, half of the accuracy is reported.
-
-    Args:
-        values: Value tensors of all metrics by name.
-
-    Source:
-        ``_update_accuracy_baseline`` in tensorflow_estimator/python/estimator/head/binary_class_head.py.
     """
     corrected = dict(values)
     for name in values:

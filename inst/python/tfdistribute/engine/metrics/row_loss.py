@@ -19,17 +19,10 @@ _LOSS = "loss"
 
 
 def with_row_loss(spec: Any, features: Any, labels: Any) -> Any:
-    """Add a metric in which the loss of each batch counts by its rows.
+    """Add the metric ``ROW_LOSS``, in which the loss of each batch counts by its rows.
 
-    It is the mean over all rows if the loss is a mean over the rows of its batch.
-
-    Args:
-        spec: A ``tf.estimator.EstimatorSpec`` for evaluation.
-        features: The features that the model function got.
-        labels: The labels that it got; None if there are none.
-
-    Returns:
-        The specification with the metric ``ROW_LOSS``; unchanged if the inputs hold no tensor with rows.
+    It is the mean over all rows if the loss is a mean over the rows of its batch. Without a tensor with rows, nothing
+    is added.
     """
     rows = _rows(labels)
     rows = _rows(features) if rows is None else rows
@@ -41,13 +34,7 @@ def with_row_loss(spec: Any, features: Any, labels: Any) -> Any:
 
 
 def as_loss(values: Mapping[str, Any], name: str | None, hidden: bool) -> dict[str, Any]:
-    """Report a metric as the loss.
-
-    Args:
-        values: Value tensors of all metrics by name, Estimator's own "loss" among them.
-        name: The metric that is the mean loss over rows; None to keep Estimator's mean over batches.
-        hidden: Whether the metric is reported as "loss" only.
-    """
+    """Report the metric ``name`` as the loss, ``hidden`` or not under its own name; None keeps Estimator's mean."""
     if name is None or name not in values:
         return dict(values)
     kept = {key: value for key, value in values.items() if not (hidden and key == name)}

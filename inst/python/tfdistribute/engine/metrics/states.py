@@ -17,12 +17,8 @@ States = dict[str, np.ndarray[Any, Any]]
 class AddStates(tf.estimator.SessionRunHook):
     """Gives away what this process has added to the states of metrics, and adds what others have added.
 
-    Estimator reads the values of metrics after the last hook has ended, so they include the others' rows.
-
-    Args:
-        variables: Sums over rows, as ``sum_states`` finds them.
-        exchange: Called with this process's states after the last batch. Returns the sum over all processes, or None to
-            keep this process's own.
+    Estimator reads the values of metrics after the last hook has ended, so they include the others' rows. ``exchange``
+    returns the sum over all processes, or None to keep this process's own.
     """
 
     def __init__(
@@ -35,7 +31,6 @@ class AddStates(tf.estimator.SessionRunHook):
         self._assign: list[Any] = []
 
     def begin(self) -> None:
-        """Add the operations that write the states."""
         self._given = {
             name: v1.placeholder(variable.dtype.base_dtype, name=f"{name}_of_all")
             for name, variable in self._variables.items()

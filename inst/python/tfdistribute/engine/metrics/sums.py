@@ -24,16 +24,9 @@ _PASSING = frozenset({"Identity"})
 
 
 def sum_states(values: Mapping[str, Any]) -> list[Any]:
-    """Find the variables that hold the states of metrics.
+    """Find the local variables that hold the states of metrics, by name; each is a sum over rows.
 
-    Args:
-        values: Value tensors of metrics by name, in the current graph.
-
-    Returns:
-        Local variables, by name; each is a sum over rows.
-
-    Raises:
-        UnsupportedError: a metric has another kind of state; names the metric and the state.
+    Raises UnsupportedError for a metric with another kind of state.
     """
     local = {
         _operation(variable).name: variable
@@ -95,7 +88,6 @@ def _keeps_other_state(operation: Any) -> bool:
 
 
 def _operation(variable: Any) -> Any:
-    """Return the operation that makes a variable."""
     return variable.handle.op if hasattr(variable, "handle") else variable.op
 
 

@@ -22,7 +22,6 @@ class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
     """
 
     def begin(self) -> None:
-        """Clean the collections, after the graph and before a saver is made."""
         graph = tf.compat.v1.get_default_graph()
         for key in graph.get_all_collection_keys():
             collection = graph.get_collection_ref(key)

@@ -21,7 +21,6 @@ class _Saver(tf.estimator.CheckpointSaverHook):
     required_steps = step_requirements.by_global_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Choose the interval and write the first checkpoint."""
         if self._timer._every_steps is None and saves_collectively(session.graph):
             self._timer = basic_session_run_hooks.SecondOrStepTimer(
                 every_steps=STEPS_INSTEAD_OF_SECONDS
@@ -42,7 +41,6 @@ class _TakePart(_Saver):
         self._summary_writer = _NoWriter()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Choose the interval and take part in the first checkpoint."""
         graph = session.graph
         self._saved = _saved_operations(graph) if saves_collectively(graph) else []
         self._save_graph_def = False
@@ -63,7 +61,6 @@ class _NoWriter:
 
 
 def chief_savers(config: Any, scaffold: Any, in_step: bool) -> list[Any]:
-    """Create the hook that writes checkpoints, if the ``tf.estimator.RunConfig`` asks for them."""
     make = _Saver if in_step else tf.estimator.CheckpointSaverHook
     return savers.checkpoints(config, scaffold, make)
 
@@ -99,7 +96,6 @@ def saves_collectively(graph: Any) -> bool:
 
 
 def _saved_operations(graph: Any) -> list[Any]:
-    """Return the operations that compute what checkpoints hold."""
     nodes = [each for each in graph.get_operations() if each.type == "SaveV2"]
     # The first three inputs are the file's name, the names and the slices.
     return [tensor.op for node in nodes for tensor in node.inputs[3:]]

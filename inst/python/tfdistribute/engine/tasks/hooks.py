@@ -21,12 +21,7 @@ _IDLE_S = 60.0
 
 
 class ReportSteps(tf.estimator.SessionRunHook):
-    """Report the steps of this task.
-
-    Args:
-        session_started: Called with the global step at which a session begins.
-        steps_taken: Called with the global step and the number of steps since the last call.
-    """
+    """Report the steps of this task: the step at which a session begins, and the steps since the last call."""
 
     def __init__(
         self, session_started: Callable[[int], None], steps_taken: Callable[[int, int], None]
@@ -35,22 +30,18 @@ class ReportSteps(tf.estimator.SessionRunHook):
         self._steps_taken = steps_taken
 
     def begin(self) -> None:
-        """Find the global step."""
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Read the step at which the session begins."""
         del coord
         self._step = int(session.run(self._global_step))
         self._session_started(self._step)
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetch the step."""
         del run_context
         return tf.estimator.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Report the step."""
         del run_context
         # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results), self._step + 1)
@@ -72,16 +63,9 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
 
     ``session.run`` waits inside TensorFlow; closing the session from another thread makes it fail. That waits in turn
     for every parameter server, which a frozen one never answers, and ``session.run`` waits for it. gRPC connects again
-    after each disconnection.
-
-    Args:
-        is_lost: Called every few seconds on that thread while there is a session.
-        disconnect: Called again and again while TensorFlow closes the session of a lost task.
-        until_closed: Whether the other tasks are needed after the last step too, as parameter servers are.
-
-    Source:
-        ``MasterSession::Close`` in tensorflow/core/distributed_runtime/master_session.cc and ``SessionRef::Close`` in
-        tensorflow/python/client/session_ref.cc.
+    after each disconnection, so ``disconnect`` is called again and again. ``until_closed`` if the other tasks are
+    needed after the last step too, as parameter servers are. See ``MasterSession::Close`` in
+    tensorflow/core/distributed_runtime/master_session.cc.
     """
 
     def __init__(
@@ -107,7 +91,6 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
             self.stop()
 
     def stop(self) -> None:
-        """Stop watching and let the thread end."""
         self._ended.set()
 
     def _watch(self) -> None:
@@ -136,16 +119,8 @@ def start_closing(session: Any) -> threading.Thread:
 class EndBarrier(tf.estimator.SessionRunHook):
     """Make the chief of a parameter server cluster wait for all workers before it writes the last checkpoint.
 
-    Workers are not in step: when the chief has read all of its rows, others may still train on theirs.
-
-    Args:
-        name: This task.
-        is_chief: Whether this task is the one that waits.
-        training_peers: Returns the names of the other tasks that train and still answer.
-
-    Source:
-        A queue on a parameter server, https://www.tensorflow.org/api_docs/python/tf/queue/FIFOQueue. A variable would
-        become part of the checkpoints.
+    Workers are not in step: when the chief has read all of its rows, others may still train on theirs. They share a
+    queue on a parameter server; a variable would become part of the checkpoints.
     """
 
     def __init__(self, name: str, is_chief: bool, training_peers: Callable[[], set[str]]) -> None:
@@ -154,7 +129,6 @@ class EndBarrier(tf.estimator.SessionRunHook):
         self._training_peers = training_peers
 
     def begin(self) -> None:
-        """Create the queue that the tasks share."""
         with tf.device(_SERVER):
             queue = tf.queue.FIFOQueue(
                 10_000, [tf.string], shapes=[()], shared_name="tfdistribute_ended"
@@ -165,7 +139,6 @@ class EndBarrier(tf.estimator.SessionRunHook):
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def end(self, session: Any) -> None:
-        """Announce the end of this task, or wait for the others."""
         if not self._is_chief:
             session.run(self._enqueue)
             return
@@ -189,6 +162,5 @@ class ReportSaves(tf.estimator.CheckpointSaverListener):
         self._checkpoint_saved = checkpoint_saved
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
-        """Report the newest checkpoint."""
         del session
         self._checkpoint_saved(int(global_step_value))

@@ -18,15 +18,8 @@ class Records:
     """The records of one server.
 
     They live as long as the server's process. An answer is a sign of life that a frozen process cannot give: the kernel
-    accepts a connection in its name, but only its own threads answer.
-
-    Args:
-        target: Address of the server with its protocol, such as "grpc://host-a:2222".
-        timeout_s: Maximum time for an answer.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/lookup/experimental/MutableHashTable: a table with a shared name
-        belongs to the server, not to the session. A variable would become part of checkpoints.
+    accepts a connection in its name, but only its own threads answer. A table with a shared name belongs to the server,
+    not to the session, and a variable would become part of checkpoints.
     """
 
     def __init__(self, target: str, timeout_s: float) -> None:

@@ -29,9 +29,6 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 
     In eager mode it starts a server at once, waits silently for all other tasks, and cannot be copied. Estimators copy
     the strategies of their configuration.
-
-    Args:
-        options: A ``tf.distribute.experimental.CommunicationOptions``.
     """
 
     def __init__(self, options: Any) -> None:
@@ -42,7 +39,6 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
             super().__init__(communication_options=options)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        """Copy the strategy."""
         with tf.Graph().as_default():
             return super().__deepcopy__(memo)
 
@@ -102,17 +98,8 @@ def _global_id(sizes: dict[str, int], member: Member) -> int:
 def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
     """Start the server of a task; a second call returns the same server.
 
-    Args:
-        member: The task.
-        strategy: The strategy of the training; None with classic parameter servers.
-        session_config: The session configuration of the training; None for TensorFlow's default.
-
-    Raises:
-        tf.errors.OpError: the server cannot listen at the address.
-
-    Source:
-        ``_configure_session_config_for_std_servers`` in tensorflow/python/distribute/distribute_coordinator.py and
-        ``_TrainingExecutor._start_std_server`` of tensorflow-estimator.
+    ``strategy`` is None with classic parameter servers. The server is that of ``_TrainingExecutor._start_std_server``.
+    Raises ``tf.errors.OpError`` if it cannot listen at the address.
     """
     key = repr((sorted(member.cluster.items()), member.task, member.protocol))
     if key not in _servers:
@@ -140,7 +127,6 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
 
 
 def cores() -> int:
-    """Return the number of cores of this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -83,16 +83,7 @@ class TrainingObserver(Protocol):
 
 
 class TaskSession:
-    """The session in which an Estimator trains as a task.
-
-    Args:
-        estimator: A ``tf.estimator.Estimator`` with the configuration of the task.
-        member: The task; its server is already listening.
-        peers: Checks the other tasks.
-        observer: Takes the reports.
-        steps_per_run: Steps of one run, or "auto"; 1 with parameter servers.
-        sums: Sums over the workers; None with parameter servers.
-    """
+    """The session in which an Estimator trains as a task, whose server is already listening."""
 
     def __init__(
         self,
@@ -235,7 +226,6 @@ class _PeerAwareCreator:
     abort: AbortOnLostPeer
 
     def create_session(self) -> Any:
-        """Create a session once the other tasks are reachable."""
         self.before_session()
         # Variables are initialised by a step of all tasks, so the session is watched before it is complete.
         with _observe_sessions(self.abort.watch):

@@ -62,16 +62,10 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def function(name: str, values: Sequence[Any], **options: Any) -> Any:
-    """Apply a function of R.
+    """Apply a function of R, such as "exp"; numbers get the dtype of the first tensor.
 
-    Args:
-        name: Such as ``"exp"``.
-        values: Its arguments, the first of them a tensor or a variable; numbers get the dtype of the first tensor.
-        options: ``axis`` and ``keepdims`` of a sum, a mean and their like; ``n`` of ``head`` and ``tail``.
-
-    Raises:
-        ArgumentError: the tensors do not have the dimensions that the function needs.
-        UnsupportedError: TensorFlow does not have the function.
+    ``options`` are ``axis`` and ``keepdims`` of a sum, a mean and their like; ``n`` of ``head`` and ``tail``. Raises
+    UnsupportedError if TensorFlow does not have the function.
     """
     if name in _REDUCTIONS or name == "range":
         return _summary(name, _tensors(values), **options)

@@ -33,13 +33,7 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
 
 
 def operation(operator: str, operands: Sequence[Any]) -> Any:
-    """Apply an operator of R.
-
-    Args:
-        operator: Such as ``"%/%"``.
-        operands: One or two, at least one of them a tensor or a variable. A number becomes a tensor of the other's
-            dtype; R writes 2.0 for 2.
-    """
+    """Apply an operator of R; a number becomes a tensor of the other's dtype, as R writes 2.0 for 2."""
     if len(operands) == 1:
         return _UNARY[operator](operands[0])
     left, right = operands

@@ -12,15 +12,10 @@ from tfdistribute.errors import ArgumentError
 
 
 def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -> Any:
-    """Subset a tensor as R subsets an array.
+    """Subset a tensor as R subsets an array, by positions from 1; None for all of a dimension.
 
-    Args:
-        tensor: A tensor or a variable.
-        positions: Positions in each dimension, from 1; None for all. Dimensions that are left out are kept whole.
-        drop: Whether a single position drops its dimension.
-
-    Raises:
-        ArgumentError: there are more positions than dimensions, or a position is beyond its dimension.
+    Dimensions that are left out are kept whole. ``drop`` if a single position drops its dimension. Raises ArgumentError
+    for positions or dimensions that do not exist.
     """
     tensor = tf.convert_to_tensor(tensor)
     sizes = tensor.shape

@@ -14,16 +14,8 @@ from tfdistribute.errors import InputError
 def of_fixed_size(input_fn: Callable[..., Any], batch_size: int | None) -> Callable[..., Any]:
     """Let an input function return batches of a known size, and check that a TPU can take them.
 
-    Args:
-        input_fn: A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
-        batch_size: Rows of each batch, all of which are full; None if only the dataset knows.
-
-    Returns:
-        The function of the Estimator.
-
-    Raises:
-        InputError: by the function, if a feature or the label holds strings, is not dense, or has a shape that is not
-            known in advance.
+    ``batch_size`` is None if only the dataset knows. The function raises InputError if a feature or the label holds
+    strings, is not dense, or has a shape that is not known in advance.
     """
 
     def fixed(input_context: Any = None) -> Any:

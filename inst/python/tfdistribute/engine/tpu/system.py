@@ -24,11 +24,7 @@ def has_kernels() -> bool:
 
 
 def cores() -> tuple[str, ...]:
-    """Return the names of the TPU's cores.
-
-    Raises:
-        StrategyError: TensorFlow sees no TPU.
-    """
+    """Return the names of the TPU's cores; StrategyError if TensorFlow sees no TPU."""
     with tf.Graph().as_default():
         found = _RESOLVER("local").get_tpu_system_metadata()
     names = [tf.DeviceSpec.from_string(device.name) for device in found.devices]
@@ -44,11 +40,7 @@ def cores() -> tuple[str, ...]:
 
 
 def strategy(steps_per_run: int) -> Any:
-    """Make TensorFlow's strategy, which takes some steps in one ``session.run``.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy
-    """
+    """Make TensorFlow's strategy, which takes some steps in one ``session.run``."""
     with tf.Graph().as_default():
         return tf.compat.v1.distribute.experimental.TPUStrategy(
             _RESOLVER("local"), steps_per_run=steps_per_run
@@ -56,7 +48,6 @@ def strategy(steps_per_run: int) -> Any:
 
 
 def is_tpu(strategy: Any) -> bool:
-    """Return whether a ``tf.distribute.Strategy``, or None, is that of a TPU."""
     return isinstance(getattr(strategy, "extended", None), tpu_strategy.TPUExtended)
 
 

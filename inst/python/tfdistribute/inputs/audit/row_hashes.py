@@ -16,7 +16,6 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def hash_rows(batch: Any) -> npt.NDArray[np.uint64]:
-    """Hash each row of a batch."""
     hashes: npt.NDArray[np.uint64] | None = None
     for part in _values(batch):
         own = _hash_part(part)

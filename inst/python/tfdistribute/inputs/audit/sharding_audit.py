@@ -18,37 +18,19 @@ MOST_ROWS = 50_000_000
 
 @dataclass(frozen=True)
 class PipelineAudit:
-    """One worker's counts.
-
-    Args:
-        worker: Index from 0.
-        rows: Examples.
-        steps: Training steps; each takes one batch per replica.
-        smallest_batch: Examples in its smallest batch; None if it read none.
-        largest_batch: Examples in its largest batch; None if it read none.
-        seed: Shuffle seed, the same for all workers; None if unknown.
-    """
+    """One worker's counts."""
 
     worker: int
     rows: int
-    steps: int
-    smallest_batch: int | None
+    steps: int  # Each takes one batch per replica.
+    smallest_batch: int | None  # None if it read none.
     largest_batch: int | None
-    seed: int | None
+    seed: int | None  # None if unknown.
 
 
 @dataclass(frozen=True)
 class ShardingAudit:
-    """Rows read by all workers, compared with a single pipeline.
-
-    Args:
-        rows: Rows that a single pipeline reads.
-        rows_missing: Rows that no worker read.
-        rows_repeated: Rows read more often than by a single pipeline.
-        rows_unknown: Rows that a single pipeline does not read.
-        in_step: Whether the workers train synchronously.
-        workers: Counts per worker.
-    """
+    """Rows read by all workers, compared with a single pipeline."""
 
     rows: int
     rows_missing: int
@@ -59,7 +41,6 @@ class ShardingAudit:
 
     @property
     def steps_agree(self) -> bool:
-        """Whether synchronous workers all take the same number of steps."""
         return not self.in_step or len({worker.steps for worker in self.workers}) == 1
 
     @property
@@ -74,25 +55,9 @@ def audit_sharding(
 ) -> ShardingAudit:
     """Run all workers' training pipelines and compare their rows with those of a single pipeline.
 
-    Rows are identified by their feature and label values. A row that occurs twice in the data must be read twice.
-    Rows that a function pads to the longest in their batch are not recognised.
-
-    Args:
-        source: The input; it must be finite.
-        workers: Number of input pipelines.
-        replicas: Replicas per worker, which all train in step; None if workers train asynchronously, as with
-            parameter servers.
-        seed: Seed of the run, used if the input has none.
-
-    Returns:
-        Counts in total and per worker.
-
-    Raises:
-        InputError: the input is endless or cannot be read.
-        ShardingError: a batch cannot be divided over the replicas.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext
+    Rows are identified by their feature and label values. A row that occurs twice in the data must be read twice. Rows
+    that a function pads to the longest in their batch are not recognised. ``replicas`` is None if workers train
+    asynchronously.
     """
     in_sync = 1 if replicas is None else workers * replicas
     expected = _Pipeline(source, seed)
@@ -123,7 +88,6 @@ class _Pipeline:
 
     @property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """Return the hash of each row that was read."""
         return np.concatenate([np.empty(0, np.uint64), *self._parts])
 
     def run(self, pipelines: int, pipeline: int, replicas: int) -> None:
@@ -138,7 +102,6 @@ class _Pipeline:
                 raise endless_error()
 
     def summary(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
-        """Summarise what was read."""
         sizes = [len(part) for part in self._parts]
         return PipelineAudit(
             worker,

@@ -31,15 +31,9 @@ WINDOW_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one file that are read together.
+    """Rows of one file that are read together."""
 
-    Args:
-        file: Index of the file.
-        first: First row in the file.
-        rows: Number of rows.
-    """
-
-    file: int
+    file: int  # Index.
     first: int
     rows: int
 
@@ -48,14 +42,10 @@ class Source(Protocol):
     """Files in blocks, as a file format's reader provides them."""
 
     @property
-    def files(self) -> tuple[File, ...]:
-        """The files."""
-        ...
+    def files(self) -> tuple[File, ...]: ...
 
     @property
-    def layout(self) -> Layout:
-        """Layout of the matrices from ``read``."""
-        ...
+    def layout(self) -> Layout: ...
 
     @property
     def row_bytes(self) -> int:
@@ -63,24 +53,13 @@ class Source(Protocol):
         ...
 
     @property
-    def blocks(self) -> Sequence[Block]:
-        """All blocks, in order."""
-        ...
+    def blocks(self) -> Sequence[Block]: ...
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read part of a block; may be called on any thread.
+        """Read part of a block, by rows relative to it; may be called on any thread.
 
-        Args:
-            block: One of the blocks.
-            start: First row to read, relative to the block.
-            stop: Row after the last.
-
-        Yields:
-            The rows, in pieces if the block is much larger than ``BLOCK_BYTES``: one array of shape
-            [rows, columns] per matrix of the layout.
-
-        Raises:
-            InputError: the file cannot be read; names the file and the position.
+        Yields pieces if the block is much larger than ``BLOCK_BYTES``: one array of shape [rows, columns] per matrix of
+        the layout. InputError names the file and the position.
         """
         ...
 
@@ -106,13 +85,7 @@ class _Part:
 
 
 class RowStream:
-    """The rows of one pipeline, epoch after epoch.
-
-    Args:
-        source: The files.
-        plan: The rows to read, and the number of epochs.
-        seed: Shuffle seed; the order differs by epoch and pipeline but is reproducible. None keeps the order.
-    """
+    """The rows of one pipeline, epoch after epoch; a seed gives each epoch and pipeline an order of its own."""
 
     def __init__(self, source: Source, plan: RangePlan, seed: int | None) -> None:
         self._source = source
@@ -124,11 +97,7 @@ class RowStream:
         self._next = next(self._windows, None)
 
     def take(self, rows: int) -> Matrices:
-        """Return the next rows, at most those left: one array of shape [rows, columns] per matrix.
-
-        Raises:
-            InputError: a file cannot be read, or changed while it was read.
-        """
+        """Return the next rows, at most those left; InputError if a file cannot be read, or has changed."""
         pieces: list[Matrices] = []
         while rows > 0:
             if self._current is None or self._current.left == 0:
@@ -144,11 +113,7 @@ class RowStream:
         return tuple(np.concatenate(matrices) for matrices in zip(*pieces, strict=True))
 
     def finish(self) -> None:
-        """Check after the last row that no file has changed.
-
-        Raises:
-            InputError: a file changed while it was read.
-        """
+        """Check after the last row that no file has changed; InputError if one has."""
         check_unchanged(self._source.files)
 
     def _advance(self) -> None:
@@ -225,12 +190,10 @@ class _Window:
 
     @property
     def left(self) -> int:
-        """Rows not yet taken."""
         return self._rows - self._taken
 
     @property
     def done(self) -> float:
-        """Fraction of the rows already taken."""
         return self._taken / self._rows
 
     def read_ahead(self, share: float) -> None:
@@ -248,7 +211,6 @@ class _Window:
             self._read += rows
 
     def take(self, rows: int) -> Matrices:
-        """Return the next rows, at most those left."""
         chosen: Any = slice(self._taken, self._taken + rows)
         self._taken += rows
         if self._order is None:

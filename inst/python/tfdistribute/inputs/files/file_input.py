@@ -20,14 +20,7 @@ from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 @dataclass(frozen=True, eq=False)
 class FileInput(RowInput):
-    """Rows of files.
-
-    Subclasses implement ``_open``, which returns a Source.
-
-    Args:
-        paths: Paths or patterns.
-        features: Names of the feature columns; None uses all but the response.
-    """
+    """Rows of files; subclasses implement ``_open``, which returns a Source."""
 
     paths: tuple[str, ...]
     features: tuple[str, ...] | None = None
@@ -39,15 +32,12 @@ class FileInput(RowInput):
     def _make_unpack(
         self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
-        """Return the function that turns chunks into features and label; see ``make_unpack``."""
         return make_unpack(source.layout, label, dropped, packed)
 
     def _label_range(self, source: Source) -> tuple[float, float] | None:
-        """Return the range of the response if the files record it."""
         return None
 
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
-        """Return the features and the response, in order."""
         return source.layout.facts
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
@@ -55,7 +45,6 @@ class FileInput(RowInput):
         return None
 
     def _parallel_calls(self) -> int | None:
-        """Return how many chunks to unpack in parallel, if unpacking is expensive."""
         return None
 
     @cached_property
@@ -75,7 +64,6 @@ class FileInput(RowInput):
         return _Failure()
 
     def facts(self) -> InputFacts:
-        """Return what is known about the files."""
         source = self._source
         columns = self._columns(source)
         label = None if self.response is None else columns.pop(self.response)
@@ -96,13 +84,11 @@ class FileInput(RowInput):
         return {**super().content(), "files": shown}
 
     def shard_order(self) -> ShardOrder:
-        """Return that each pipeline reads a range of the rows."""
         return "ranges"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator."""
         source, failure = self._source, self._failure
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
@@ -121,11 +107,7 @@ class FileInput(RowInput):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Replace TensorFlow's errors by the file errors that caused them.
-
-        Raises:
-            InputError: a file could not be read, or changed while it was read.
-        """
+        """Replace TensorFlow's errors by the file errors that caused them."""
         failure = self._failure
         failure.error = None
         try:

@@ -27,15 +27,9 @@ class File:
 
 
 class Stream(Protocol):
-    """An open binary file."""
+    def read(self, n: int = -1, /) -> bytes: ...
 
-    def read(self, n: int = -1, /) -> bytes:
-        """Read the next bytes; -1 reads all."""
-        ...
-
-    def seek(self, offset: int, /) -> Any:
-        """Move to a position."""
-        ...
+    def seek(self, offset: int, /) -> Any: ...
 
     def __enter__(self) -> Stream: ...
 
@@ -50,20 +44,10 @@ def is_local(path: str) -> bool:
 def find_files(
     paths: Sequence[str], argument: str = "paths", directories: bool = False
 ) -> tuple[File, ...]:
-    """Find the files that match paths and patterns.
+    """Find the files that match paths and patterns: each once, in the order of the paths.
 
-    Args:
-        paths: Paths, or patterns with ``*``, ``?`` and ``[...]``, local or with a scheme such as ``gs://``.
-        argument: Name of the user's argument, for errors.
-        directories: Whether a directory means its files, without those whose names begin with "." or "_".
-
-    Returns:
-        Each file once, in the order of the paths; those of a pattern or a directory are sorted by name.
-
-    Raises:
-        InputError: there are no paths, a file is missing, unreadable or a directory, a pipe or a device, a pattern
-            matches nothing, a directory that means its files has none or has directories in it, or TensorFlow does
-            not read a path's scheme.
+    ``argument`` is the user's, for errors. If ``directories``, a directory means its files, without those whose names
+    begin with "." or "_". InputError unless each path leads to files that can be read.
     """
     if not paths:
         raise InputError(
@@ -77,7 +61,6 @@ def find_files(
 
 
 def file_at(path: str, argument: str = "paths") -> File:
-    """Read the state of one file."""
     path = normalised(path, argument)
     if is_directory(path):
         raise _file_error(
@@ -95,7 +78,6 @@ def file_at(path: str, argument: str = "paths") -> File:
 
 
 def exists(path: str) -> bool:
-    """Return whether a file or directory exists."""
     path = normalised(path)
     if is_local(path):
         return os.path.exists(path)
@@ -104,7 +86,6 @@ def exists(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Return whether a path is a directory."""
     path = normalised(path)
     if is_local(path):
         return os.path.isdir(path)
@@ -113,11 +94,7 @@ def is_directory(path: str) -> bool:
 
 
 def open_file(path: str) -> Stream:
-    """Open a file for reading bytes, as a context manager.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """Open a file for reading bytes, as a context manager; InputError if it cannot be read."""
     path = normalised(path)
     if is_local(path):
         return _open_local(path)
@@ -128,11 +105,7 @@ def open_file(path: str) -> Stream:
 
 
 def read_bytes(path: str, offset: int, count: int) -> bytes:
-    """Read exactly ``count`` bytes of a file.
-
-    Raises:
-        InputError: the file is shorter, or cannot be read.
-    """
+    """Read exactly ``count`` bytes of a file; InputError if it is shorter, or cannot be read."""
     with open_file(path) as stream:
         try:
             stream.seek(offset)
@@ -145,18 +118,13 @@ def read_bytes(path: str, offset: int, count: int) -> bytes:
 
 
 def check_unchanged(files: Iterable[File]) -> None:
-    """Check that files have not changed since they were found.
-
-    Raises:
-        InputError: one was modified, replaced or removed.
-    """
+    """Check that no file was modified, replaced or removed since it was found; InputError if one was."""
     for file in files:
         if not exists(file.path) or file_at(file.path) != file:
             raise changed_error(file.path)
 
 
 def changed_error(path: str) -> InputError:
-    """Return the error for a file that changed after it was found."""
     return _file_error(
         path,
         "was changed while it was read",
@@ -166,11 +134,7 @@ def changed_error(path: str) -> InputError:
 
 
 def normalised(path: str, argument: str = "paths") -> str:
-    """Return a path as ``File`` names it.
-
-    Raises:
-        InputError: TensorFlow does not read its scheme.
-    """
+    """Return a path as ``File`` names it; InputError if TensorFlow does not read its scheme."""
     path = path.removeprefix(_FILE_SCHEME)
     if is_local(path):
         return os.path.expanduser(path)

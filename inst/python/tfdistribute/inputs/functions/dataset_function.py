@@ -18,32 +18,21 @@ from tfdistribute.sharding import InputContext
 class DatasetFunction(Input, kind="dataset_function"):
     """A function that returns a dataset.
 
-    The dataset is not sharded, shuffled or repeated: each batch goes to one replica. With several workers the
-    function must read only its own share, which an optional parameter ``input_context`` describes.
-
-    Args:
-        function: Called without arguments, or with ``input_context`` if it has that parameter.
+    The dataset is not sharded, shuffled or repeated: each batch goes to one replica. With several workers the function
+    must read only its own share, which an optional parameter ``input_context`` describes.
     """
 
     function: Callable[..., Any]
 
     def facts(self) -> InputFacts:
-        """Return no facts: nothing is known in advance."""
         return InputFacts()
 
     def shard_order(self) -> ShardOrder:
-        """Return whether the function reads a share."""
         return "own" if takes(self.function, "input_context") else "none"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator; all arguments are ignored.
-
-        Raises:
-            InputError: by the function, if the user's function did not return a dataset.
-            CallbackError: by the function, if the user's function failed.
-        """
         function = self.function
         with_context = takes(function, "input_context")
 

@@ -22,15 +22,10 @@ class Generator(Input, kind="generator"):
     """Batches from a function, one per training step over all replicas.
 
     The functions run on the thread that called the verb, which is R's. A few batches are read ahead of training.
-
-    Args:
-        begin: Starts a pass over the data. Returns True if the data starts again, False if it has only one pass
-            and continues.
-        next_batch: Returns None after the last batch of the pass, or a mapping: ``columns`` (a list of the
-            fields of Column, with the values themselves); ``problem``, ``remedy`` and ``argument`` if a batch
-            is unusable; or ``interrupted`` if the user interrupted the function.
-        response: Name of the label column; None if there is none.
-        num_epochs: Passes over the data; None repeats forever. Prediction always makes one.
+    ``begin`` returns True if the data starts again, False if it has only one pass and continues. ``next_batch`` returns
+    None after the last batch of the pass, or a mapping: ``columns`` (a list of the fields of Column, with the values
+    themselves); ``problem``, ``remedy`` and ``argument`` if a batch is unusable; or ``interrupted`` if the user
+    interrupted the function.
     """
 
     begin: Callable[[], Any]
@@ -47,12 +42,7 @@ class Generator(Input, kind="generator"):
         return engine.r_thread.ServedFunction(self._batches.next_for)
 
     def facts(self) -> InputFacts:
-        """Read the first batch and return what is known about its columns.
-
-        Raises:
-            InputError: there is no batch, or it is unusable.
-            CallbackError: the user's function failed.
-        """
+        """Read the first batch and return what is known about its columns."""
         columns = self._batches.first.layout.facts
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(features=columns, label=label, epochs=self.num_epochs)
@@ -84,10 +74,7 @@ class Generator(Input, kind="generator"):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator; the seed is ignored.
-
-        Sessions can read the dataset only inside ``serving()``.
-        """
+        """Return the input function; sessions can read its dataset only inside ``serving()``."""
         served, batches = self._served, self._batches
         order = ReadingOrder.of(purpose, self.response, self.num_epochs)
 
@@ -279,11 +266,6 @@ class _Slices(Iterator[Any]):
 
     After ``next_batch`` fails, each call fails again, because the served function does. A Python generator would end
     instead, and with several replicas TensorFlow would sometimes treat that as the end of the data.
-
-    Args:
-        next_batch: Returns batches of all replicas.
-        epochs: Passes over the data; None repeats forever.
-        shard: The part of each batch to yield.
     """
 
     def __init__(self, next_batch: Callable[..., Any], epochs: int | None, shard: Shard) -> None:
@@ -295,7 +277,6 @@ class _Slices(Iterator[Any]):
         self._ended = False
 
     def __next__(self) -> Any:
-        """Return one replica's batch: its matrices and its string tables."""
         while not self._waiting:
             batch: PackedColumns | None = None
             if not self._ended:

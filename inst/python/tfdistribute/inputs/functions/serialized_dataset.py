@@ -17,38 +17,26 @@ _FUNCTION = "Make it in a function: input_dataset(function() ...), with all that
 
 @dataclass(frozen=True)
 class SerializedDataset(Input, kind="serialized_dataset"):
-    """A ``tf.data.Dataset`` of global batches: each replica gets its part of the rows of every batch.
+    """A ``tf.data.Dataset`` of global batches: each replica gets its part of the rows of every batch."""
 
-    Args:
-        graph: The dataset from ``engine.datasets.to_graph``. Its elements are the features in their order, then the
-            response.
-        features: Names of the features.
-        response: Name of the label; None if there is none.
-    """
-
+    # From ``engine.datasets.to_graph``; its elements are the features in their order, then the response.
     graph: str
     features: tuple[str, ...]
     response: str | None = None
 
     def facts(self) -> InputFacts:
-        """Return no facts: only the running dataset knows its values."""
         return InputFacts()
 
     def content(self) -> Mapping[str, Any]:
-        """Return the types of the operations."""
         return {"operations": engine.datasets.operation_types(self.graph)}
 
     def shard_order(self) -> ShardOrder:
-        """Return that pipelines take turns with batches."""
         return "turns"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator; the seed is ignored.
-
-        A batch with fewer rows than replicas is an InvalidArgumentError in the session.
-        """
+        """Return the input function; a batch with fewer rows than replicas is an error in the session."""
 
         def serialized_input(input_context: InputContext | None = None) -> Any:
             dataset = engine.datasets.from_graph(self.graph)
@@ -67,11 +55,7 @@ class SerializedDataset(Input, kind="serialized_dataset"):
 
 
 def column_names(dataset: Any) -> list[str]:
-    """Return the names of the tensors of a dataset, as `input_fn()` selects them.
-
-    Raises:
-        InputError: the elements have no names.
-    """
+    """Return the names of a dataset's tensors; InputError if its elements have none."""
     spec = dataset.element_spec
     if not isinstance(spec, Mapping):
         raise InputError(
@@ -84,16 +68,10 @@ def column_names(dataset: Any) -> list[str]:
 
 
 def serialize(dataset: Any, features: tuple[str, ...], response: str | None) -> str:
-    """Return columns of a dataset as ``SerializedDataset.graph``.
+    """Return columns of an eager dataset of this session as ``SerializedDataset.graph``.
 
-    Args:
-        dataset: A ``tf.data.Dataset`` of this session, made eagerly, with a mapping of tensors as elements.
-        features: Names of the features.
-        response: Name of the label; None if there is none.
-
-    Raises:
-        InputError: the dataset belongs to a graph, calls functions of this session, or has columns that are not
-            batches of dense tensors.
+    Raises InputError if it belongs to a graph, calls functions of this session, or has columns that are not batches of
+    dense tensors.
     """
     tf = engine.tf
     if not tf.executing_eagerly():

@@ -28,14 +28,10 @@ _PREFETCHED_BATCHES = 2
 class Transformed(Input, kind="transformed"):
     """Examples of another input, with a weight column or a function that changes them.
 
-    Args:
-        source: The other input.
-        weights: Feature that holds each row's weight; None for equal weights. The function does not see this
-            feature; models that use weights read it.
-        transform: Function of ``features``, or of ``features`` and ``labels`` (None when predicting), tensors of
-            whole batches. It returns their replacements: ``features``, ``(features, labels)`` or a mapping of both.
-            It is called when the dataset is built, on that thread, and when the columns are read. It must not
-            change the number of rows.
+    The function gets ``features``, or ``features`` and ``labels`` (None when predicting), tensors of whole batches
+    without the weights. It returns their replacements: ``features``, ``(features, labels)`` or a mapping of both. It is
+    called when the dataset is built, on that thread, and when the columns are read. It must not change the number of
+    rows.
     """
 
     source: Input
@@ -43,15 +39,12 @@ class Transformed(Input, kind="transformed"):
     transform: Callable[..., Any] | None = None
 
     def shuffle_seed(self, seed: int) -> int | None:
-        """Return the source's seed."""
         return self.source.shuffle_seed(seed)
 
     def shard_order(self) -> ShardOrder:
-        """Return the source's division."""
         return self.source.shard_order()
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Return the source's context."""
         return self.source.serving()
 
     @cached_property
@@ -64,19 +57,10 @@ class Transformed(Input, kind="transformed"):
         return replace(facts, **changed)
 
     def facts(self) -> InputFacts:
-        """Return what is known after the transformation; starts TensorFlow if there is a function.
-
-        Returns:
-            Columns after the function; None if it returns anything but columns of numbers or strings.
-
-        Raises:
-            CallbackError: the function failed.
-            InputError: the weights are not a numeric feature, or the function did not return features.
-        """
+        """Return what is known after the transformation; starts TensorFlow if there is a function."""
         return self._facts
 
     def accepting(self, accepted: AcceptedValues) -> Transformed:
-        """Check the source's rows, unless a function changes them."""
         if self.transform is not None:
             return self
         return replace(self, source=self.source.accepting(accepted))
@@ -84,11 +68,6 @@ class Transformed(Input, kind="transformed"):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator; packed only if no function changes the features.
-
-        Raises:
-            CallbackError, InputError: by the function, as by ``facts`` and by the source.
-        """
         make = self.source.input_fn(purpose, seed, packed and self.transform is None)
         if self.transform is None:
             return make
@@ -109,7 +88,6 @@ class Transformed(Input, kind="transformed"):
         return transformed_input
 
     def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
-        """Return the source's, unless a function changes the rows."""
         return None if self.transform is not None else self.source.resident_rows(purpose, seed)
 
 
@@ -149,7 +127,6 @@ class _Transform:
     weights: str | None
 
     def to_element(self, features: Any, labels: Any = None) -> Any:
-        """Transform one element of a dataset."""
         before, kept = features, dict[str, Any]()
         if self.weights is not None and isinstance(features, Mapping):
             before = dict(cast(Mapping[str, Any], features))
@@ -186,7 +163,6 @@ class _Transform:
             }
 
     def call(self, features: Any, labels: Any) -> tuple[Any, Any]:
-        """Call the function and extract features and labels from its result."""
         try:
             if takes(self.function, "labels") or not takes(self.function, "features"):
                 returned = self.function(features, labels)
@@ -239,7 +215,6 @@ def _shown(value: Any) -> str:
 
 
 def _check_tensors(value: Any, what: str) -> None:
-    """Check that every value is a tensor with one entry per row."""
     named = (
         cast(Mapping[str, Any], value).items() if isinstance(value, Mapping) else [(what, value)]
     )

@@ -23,7 +23,6 @@ class InMemory(PackedInput, kind="in_memory"):
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        """Copy the columns and release R's arrays."""
         check_names(self.columns, self.response)
         object.__setattr__(self, "packed", pack(self.columns))
         object.__setattr__(self, "columns", ())

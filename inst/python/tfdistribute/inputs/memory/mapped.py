@@ -32,34 +32,17 @@ COLUMNS = "columns.json"
 
 @dataclass(frozen=True, eq=False)
 class Mapped(PackedInput, kind="mapped"):
-    """Columns written by ``write_packed``.
+    """Columns written by ``write_packed``."""
 
-    Args:
-        directory: The directory that ``write_packed`` created; relative to the private directory of a job in its tasks.
-    """
-
-    directory: str
+    directory: str  # In the tasks of a job, relative to its private directory.
 
     @cached_property
     def packed(self) -> PackedColumns:
-        """The columns, mapped on first use."""
         return map_packed(os.path.join(os.environ.get(JOB, ""), self.directory))
 
 
 def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:
-    """Pack columns into files without a second copy in memory.
-
-    Args:
-        columns: At least one column, all with the same number of rows.
-        directory: A directory to create.
-        response: Name of the label column, if any.
-
-    Returns:
-        Bytes written.
-
-    Raises:
-        InputError: as ``pack``, or the disk is full.
-    """
+    """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full."""
     check_names(columns, response)
     os.mkdir(directory, 0o700)
     packed = pack(columns, lambda layout, rows: _empty_files(layout, rows, directory))
@@ -77,7 +60,6 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
 
 
 def map_packed(directory: str) -> PackedColumns:
-    """Map the files of ``write_packed`` read-only."""
     try:
         description: Any = read_json(os.path.join(directory, COLUMNS))
         tables = {

@@ -35,11 +35,9 @@ class PackedInput(RowInput):
 
     @cached_property
     def packed(self) -> PackedColumns:
-        """The packed columns."""
         raise NotImplementedError
 
     def facts(self) -> InputFacts:
-        """Return what is known about the data."""
         columns = self.packed.layout.facts
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(
@@ -52,22 +50,18 @@ class PackedInput(RowInput):
         )
 
     def content(self) -> Mapping[str, Any]:
-        """Return what is known about the data, and a checksum of the values."""
         return {**super().content(), "values": self.packed.checksum()}
 
     def accepting(self, accepted: AcceptedValues) -> PackedInput:
-        """Check all rows."""
         self.packed.check(accepted)
         return self
 
     def shard_order(self) -> ShardOrder:
-        """Return that pipelines take turns with batches."""
         return "turns"
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function for an Estimator."""
         # The function must not hold a description: TensorFlow keeps it on its own threads.
         columns, batch_size = self.packed, self.batch_size
         order = self.reading_order(purpose, seed)
@@ -79,7 +73,6 @@ class PackedInput(RowInput):
         return packed_input
 
     def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
-        """Return all rows, with features packed."""
         order = self.reading_order(purpose, seed)
         rows = _resident_rows(self.packed, self.batch_size, order, packed=True)
         return replace(rows, any_batch_size=self.any_batch_size)

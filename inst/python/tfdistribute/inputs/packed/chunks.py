@@ -22,7 +22,6 @@ PREFETCHED_BATCHES = 4
 
 
 def batches_per_chunk(batch_bytes: int) -> int:
-    """Return how many batches of a size to pass to TensorFlow at once."""
     return max(1, min(CHUNK_BATCHES, CHUNK_BYTES // max(1, batch_bytes)))
 
 
@@ -34,15 +33,9 @@ def dataset_of_chunks(
 ) -> Any:
     """Make a dataset of batches.
 
-    Args:
-        layout: Layout of the chunks.
-        chunks: Starts an iterator of chunks: tuples of arrays of shape [batches, examples, columns], one per matrix.
-        unpack: TensorFlow function of (matrices, tables) that returns (features, labels) or features; the
-            dimensions [batches, examples] precede those of an example.
-        parallel_calls: Chunks to unpack in parallel, if unpacking is expensive.
-
-    Returns:
-        A ``tf.data.Dataset``.
+    ``chunks`` starts an iterator of tuples of arrays of shape [batches, examples, columns], one per matrix. ``unpack``
+    is a TensorFlow function of (matrices, tables) that returns (features, labels) or features; the dimensions [batches,
+    examples] precede those of an example.
     """
     tf = engine.tf
     signature = tuple(

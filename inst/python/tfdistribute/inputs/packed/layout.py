@@ -41,28 +41,17 @@ class ColumnSlot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns without their values.
+    """Columns without their values."""
 
-    Args:
-        dtypes: dtype of each matrix; ``object`` holds strings as bytes.
-        widths: Number of columns of each matrix.
-        slots: Position of each column, by name, in the order of the columns.
-        tables: The strings behind codes, by column name.
-    """
-
-    dtypes: tuple[np.dtype[Any], ...]
+    dtypes: tuple[np.dtype[Any], ...]  # Of each matrix; ``object`` holds strings as bytes.
     widths: tuple[int, ...]
     slots: Mapping[str, ColumnSlot]
+    # The strings behind codes.
     tables: Tables = field(default_factory=dict[str, npt.NDArray[np.object_]])
 
     @classmethod
     def of(cls, columns: Iterable[ColumnFacts], tables: Tables | None = None) -> Layout:
-        """Lay columns out: one matrix per dtype, scalars before arrays, each sorted by name.
-
-        Args:
-            columns: At least one column, with distinct names.
-            tables: The strings behind codes, by name, for columns stored as codes.
-        """
+        """Lay columns out: one matrix per dtype, scalars before arrays, each sorted by name."""
         columns, tables = list(columns), tables or {}
         dtypes = {column.name: _dtype(column, column.name in tables) for column in columns}
         matrices = sorted(set(dtypes.values()), key=lambda dtype: dtype.name)
@@ -79,7 +68,6 @@ class Layout:
 
     @property
     def facts(self) -> dict[str, ColumnFacts]:
-        """The columns by name."""
         return {name: slot.facts for name, slot in self.slots.items()}
 
     @property
@@ -100,7 +88,6 @@ class Layout:
         return self.row_bytes + strings
 
     def empty(self, rows: int) -> Matrices:
-        """Allocate uninitialised matrices."""
         return tuple(
             _aligned(rows, width, dtype)
             for dtype, width in zip(self.dtypes, self.widths, strict=True)

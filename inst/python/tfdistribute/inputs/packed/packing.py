@@ -31,17 +31,10 @@ _UNREAD = np.empty(0, dtype=object)
 class Column(Description):
     """One column as R sends it.
 
-    Args:
-        name: Key of the feature or name of the response.
-        type: One of ``columns.TYPES``.
-        values: Returns the values as an array of shape [rows, ...], numbers in any dtype. For "integer64", an array
-            of doubles that hold the integers' bits, as in R's bit64. For "string", a mapping of ``codes`` (from 0)
-            and ``labels``, an array of the strings. R returns a long vector of numbers as a mapping of its
-            ``address`` and ``array``, a function that copies it. Called once; its arrays are not kept, since they
-            may be R's own memory.
-        shape: Shape of one example.
-        levels: The values that a string column may take, if known.
-        as_labels: Whether models must read the strings, and not the codes of the levels.
+    ``values`` returns an array of shape [rows, ...], numbers in any dtype. For "integer64", an array of doubles that
+    hold the integers' bits, as in R's bit64. For "string", a mapping of ``codes`` (from 0) and ``labels``, an array of
+    the strings. R returns a long vector of numbers as a mapping of its ``address`` and ``array``, a function that
+    copies it. It is called once, and its arrays are not kept, since they may be R's own memory.
     """
 
     name: str
@@ -53,50 +46,31 @@ class Column(Description):
 
     @property
     def facts(self) -> ColumnFacts:
-        """The column without its values."""
         return ColumnFacts(self.name, self.type, self.shape, self.levels, self.as_labels)
 
 
 @dataclass(frozen=True)
 class PackedColumns:
-    """All columns of an input.
+    """All columns of an input."""
 
-    Args:
-        matrices: One C-order array of shape [rows, columns] per dtype.
-        layout: The columns without their values.
-    """
-
-    matrices: Matrices
+    matrices: Matrices  # One C-order array of shape [rows, columns] per dtype.
     layout: Layout
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return len(self.matrices[0])
 
     def gather(self, rows: npt.NDArray[np.integer]) -> Matrices:
-        """Copy rows.
-
-        Args:
-            rows: Row numbers of shape [batches, examples].
-
-        Returns:
-            One array of shape [batches, examples, columns] per matrix.
-        """
+        """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
     def checksum(self) -> str:
-        """Return the checksum of all values."""
         texts = ("\0".join(map(str, table)) for table in self.layout.tables.values())
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
         return checksum([*(matrix.data for matrix in self.matrices), *encoded])
 
     def check(self, accepted: AcceptedValues) -> None:
-        """Check that the rows have no other values.
-
-        Raises:
-            InputError: one has.
-        """
+        """Check that the rows have no other values; InputError if one has."""
         for name, each in accepted:
             if name not in self.layout.slots:
                 continue
@@ -108,7 +82,6 @@ class PackedColumns:
                 check_codes(values, table, each, _row)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the minimum and maximum of a column; None for strings."""
         if name in self.layout.tables:
             return None
         values = self.layout.slots[name].of(self.matrices)
@@ -120,11 +93,7 @@ def _row(row: int) -> str:
 
 
 def check_names(columns: Sequence[Column], response: str | None) -> None:
-    """Check that column names are distinct and include the response.
-
-    Raises:
-        InputError: two columns share a name, or the response is not a column.
-    """
+    """Check that column names are distinct and include the response; InputError if not."""
     names = [column.name for column in columns]
     for name in sorted(set(names)):
         if names.count(name) > 1:
@@ -140,17 +109,9 @@ def check_names(columns: Sequence[Column], response: str | None) -> None:
 def pack(
     columns: Sequence[Column], allocate: Callable[[Layout, int], Matrices] = Layout.empty
 ) -> PackedColumns:
-    """Copy columns into matrices, a few columns at a time.
+    """Copy columns into matrices, a few at a time, which share no memory with the columns' arrays.
 
-    Args:
-        columns: At least one column, all with the same number of rows.
-        allocate: Allocates the matrices of a layout for a number of rows.
-
-    Returns:
-        The packed columns, which share no memory with the columns' arrays.
-
-    Raises:
-        InputError: no columns, no rows, or columns that differ in rows or do not have their declared shape.
+    Raises InputError if there are no columns or rows, or if columns differ in rows or do not have their declared shape.
     """
     if not columns:
         raise InputError(

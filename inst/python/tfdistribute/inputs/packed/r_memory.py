@@ -14,12 +14,7 @@ _DTYPES = {10: np.int32, 13: np.int32, 14: np.float64}
 
 
 class _R:
-    """The functions of the R that runs in this process.
-
-    Raises:
-        AttributeError: this process has none that can be found.
-        TypeError: the same, on Windows.
-    """
+    """The functions of R in this process; AttributeError (on Windows, TypeError) if none can be found."""
 
     def __init__(self) -> None:
         # Of all libraries of this process. The calls keep Python's lock, which R needs.
@@ -38,15 +33,9 @@ class _R:
 def numbers_at(address: str, owner: Any) -> npt.NDArray[Any] | None:
     """Return the numbers of an R vector as an array in R's memory, which must not be written to.
 
-    To be called on R's thread.
-
-    Args:
-        address: Address of the vector, hexadecimal, as ``rlang::obj_address()`` in R returns it.
-        owner: Keeps the vector alive; the array keeps it.
-
-    Returns:
-        An array of shape [length], int32 or float64. None if the vector has other values, if R has not computed them
-        yet, as those of 1:n, or if R's functions cannot be called.
+    To be called on R's thread with the address from ``rlang::obj_address()``. The array keeps ``owner``, which keeps
+    the vector alive. None if the vector has other values, if R has not computed them yet, as those of 1:n, or if R's
+    functions cannot be called.
     """
     r, vector = _r(), int(address, 16)
     if r is None:

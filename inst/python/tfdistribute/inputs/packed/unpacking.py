@@ -12,18 +12,10 @@ from tfdistribute.inputs.packed.layout import Layout
 def make_unpack(
     layout: Layout, label: str | None, dropped: str | None, packed: bool = False
 ) -> Callable[..., Any]:
-    """Return a TensorFlow function that slices matrices into columns.
+    """Return a TensorFlow function that slices (matrices, string tables) into (features, label) or features.
 
-    Args:
-        layout: Layout of the matrices.
-        label: Name of the label; None returns features only.
-        dropped: Name of a column that is neither feature nor label, if any.
-        packed: Whether numeric features stay in their matrices, for models that slice them
-            (``engine.features``).
-
-    Returns:
-        A function for ``Dataset.map`` of (matrices, string tables), each in the order of the layout, that
-        returns (features, label) or features. Matrices have one or more row dimensions.
+    Matrices have one or more row dimensions. If ``packed``, numeric features stay in their matrices, for models that
+    slice them (``engine.features``).
     """
     slices = {
         name: engine.features.ColumnSlice(slot.matrix, slot.start, slot.facts.shape)

@@ -36,12 +36,10 @@ def refuse_infinite(unpack: Callable[..., Any], label: str | None) -> Callable[.
 
 
 def has_found(error: Exception) -> bool:
-    """Return whether an error is that of an infinite response."""
     return _FOUND in str(error)
 
 
 def first_infinite(values: npt.NDArray[Any]) -> int | None:
-    """Return the position of the first row with an infinite value; None if there is none."""
     infinite = np.isinf(values.reshape(len(values), -1)).any(axis=1)
     return int(infinite.argmax()) if infinite.any() else None
 

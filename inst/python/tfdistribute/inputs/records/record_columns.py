@@ -14,7 +14,6 @@ _COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
 def choose_columns(
     columns: Sequence[ColumnFacts], features: Sequence[str] | None, response: str | None
 ) -> list[ColumnFacts]:
-    """Select the columns to read."""
     known = {column.name: column for column in columns}
     names = [name for name in known if name != response] if features is None else list(features)
     for argument, name in [("features", each) for each in names] + [("response", response)]:

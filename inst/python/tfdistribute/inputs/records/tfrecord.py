@@ -47,14 +47,9 @@ _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TFRecord(FileInput, kind="tfrecord"):
-    """``tf.train.Example`` messages.
+    """``tf.train.Example`` messages."""
 
-    Args:
-        columns: Columns of a message, for files without an index: dtypes by name, such as "int64", "string" or
-            "float32[28, 28]". Empty to use the index.
-        verify: Whether the checksums of records are compared with their content.
-    """
-
+    # dtypes by name, for files without an index, such as "float32[28, 28]".
     columns: dict[str, str] = field(default_factory=dict[str, str])
     verify: bool = True
 
@@ -283,20 +278,9 @@ def _cut_off(file: File, record: int) -> InputError:
 def write_tfrecord(
     packed: PackedColumns, directory: str, shards: int, listener: Any = None
 ) -> ShardIndex:
-    """Write packed data into TFRecord files of ``tf.train.Example`` messages.
+    """Write packed data into files of ``tf.train.Example`` messages, as ``write_shards`` does.
 
-    Args:
-        packed: The data.
-        directory: Where to write; created if missing.
-        shards: Number of files.
-        listener: Called for each finished file; see ``write_shards``.
-
-    Returns:
-        The index.
-
-    Raises:
-        InputError: a date-time column, which messages cannot hold exactly.
-        ArgumentError: the directory holds other files or is not writable.
+    Raises InputError for a date-time column, which messages cannot hold exactly.
     """
     for name, facts in packed.layout.facts.items():
         if facts.type == "datetime":

@@ -27,7 +27,6 @@ _HELD: Mapping[str, str] = {
 
 
 def floats_of(messages: Sequence[bytes], name: str) -> npt.NDArray[np.float32]:
-    """Return a column of floating-point numbers of messages that have it."""
     parse = engine.tf.train.Example.FromString
     rows = [parse(message).features.feature[name].float_list.value for message in messages]
     return np.array(rows, np.float32)
@@ -36,11 +35,7 @@ def floats_of(messages: Sequence[bytes], name: str) -> npt.NDArray[np.float32]:
 def first_fault(
     messages: Sequence[bytes], columns: Mapping[str, ColumnFacts]
 ) -> tuple[int, str] | None:
-    """Find the first message without the expected columns.
-
-    Source:
-        https://github.com/tensorflow/tensorflow/blob/v2.15.0/tensorflow/core/example/example.proto
-    """
+    """Find the first message without the expected columns."""
     for position, message in enumerate(messages):
         fault = _fault(message, columns)
         if fault is not None:

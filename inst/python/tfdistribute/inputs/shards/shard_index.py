@@ -25,44 +25,27 @@ _SEPARATORS = frozenset("/\\\0")
 
 @dataclass(frozen=True)
 class IndexedColumn:
-    """A column in files.
-
-    Args:
-        facts: Name, type, shape and levels.
-        range: Minimum and maximum of a numeric column.
-    """
+    """A column in files."""
 
     facts: ColumnFacts
-    range: tuple[float, float] | None = None
+    range: tuple[float, float] | None = None  # Of a numeric column.
 
 
 @dataclass(frozen=True)
 class ShardIndex:
-    """Content of an index.
-
-    Args:
-        format: "arrow" or "tfrecord".
-        columns: The columns in order.
-        rows: Rows per file name.
-        digest: Hash of the data; identifies finished files after an interruption.
-    """
+    """Content of an index."""
 
     format: str
     columns: tuple[IndexedColumn, ...]
-    rows: Mapping[str, int]
-    digest: str = ""
+    rows: Mapping[str, int]  # Per file name.
+    digest: str = ""  # Hash of the data; identifies finished files after an interruption.
 
     def as_json(self) -> str:
-        """Serialise the index."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=1)
 
     @classmethod
     def from_json(cls, text: bytes) -> ShardIndex:
-        """Deserialise and check an index.
-
-        Raises:
-            ValueError: it is not one that this package wrote; the text says why.
-        """
+        """Read and check an index; ValueError says why it is not one that this package wrote."""
         fields: Any = parse_json(text)
         try:
             format, rows, digest = fields["format"], fields["rows"], fields["digest"]  # noqa: A001
@@ -150,29 +133,18 @@ def read_index(directory: str, format: str, must_fit: bool) -> ShardIndex | None
 
 @dataclass(frozen=True)
 class Shards:
-    """Paths whose directories were replaced by the shards in their index.
-
-    Args:
-        paths: The files, or patterns.
-        index: The first index, if there is one.
-        rows: The rows of each shard, by path.
-    """
+    """Paths whose directories were replaced by the shards in their index."""
 
     paths: Sequence[str]
-    index: ShardIndex | None
-    rows: Mapping[str, int]
+    index: ShardIndex | None  # The first one.
+    rows: Mapping[str, int]  # Of each shard, by path.
 
     @property
     def facts(self) -> dict[str, ColumnFacts]:
-        """The columns of the index by name; none if there is no index."""
         return {each.facts.name: each.facts for each in self.index.columns} if self.index else {}
 
     def check_rows(self, source: Source) -> None:
-        """Check that every shard has the rows that its index gives it.
-
-        Raises:
-            InputError: one has not.
-        """
+        """Check that every shard has the rows that its index gives it; InputError if one has not."""
         found = Counter[str]()
         for block in source.blocks:
             found[source.files[block.file].path] += block.rows
@@ -218,7 +190,6 @@ def _check_same_columns(first: ShardIndex, index: ShardIndex, directory: str) ->
 
 
 def indexed_columns(packed: PackedColumns) -> tuple[IndexedColumn, ...]:
-    """Describe packed columns, in their order."""
     return tuple(
         IndexedColumn(facts, packed.range(name)) for name, facts in packed.layout.facts.items()
     )

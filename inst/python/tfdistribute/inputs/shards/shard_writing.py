@@ -29,22 +29,10 @@ def write_shards(
 ) -> ShardIndex:
     """Write files one after another, then the index.
 
-    A file gets its name once it is complete. After an interruption, finished files are kept if the same data is
-    written into the same number of files.
-
-    Args:
-        packed: The data.
-        directory: Where to write; created if missing.
-        shards: Number of files.
-        format: Name of the format, which is also the extension of the files.
-        write: Writes rows into a file, given its path, the first row, and the row after the last.
-        listener: Called for each finished file with ``{"shard": 1, "shards": 4, "rows": 100}``.
-
-    Returns:
-        The index that was written.
-
-    Raises:
-        ArgumentError: the directory holds finished files or is not writable.
+    A file gets its name once it is complete. After an interruption, finished files are kept if the same data is written
+    into the same number of files. ``write`` gets the path of a file, its first row, and the row after its last; the
+    listener, for each finished file, ``{"shard": 1, "shards": 4, "rows": 100}``. Raises ArgumentError if the directory
+    holds finished files or is not writable.
     """
     directory = check_target(directory)
     if packed.rows < shards:
@@ -77,17 +65,7 @@ def write_shards(
 
 
 def check_target(path: str) -> str:
-    """Check that shards can be written to a path.
-
-    Args:
-        path: The user's argument.
-
-    Returns:
-        The local directory; it need not exist.
-
-    Raises:
-        ArgumentError: it is remote, or holds files other than this package's unfinished ones.
-    """
+    """Return the local directory for shards at a path; ArgumentError if it is remote or holds other files."""
     if not is_local(path):
         raise ArgumentError(
             f'`path` must be a directory of this machine, not "{path}".',
@@ -118,7 +96,6 @@ def check_target(path: str) -> str:
 
 
 def write_error(directory: str, error: OSError) -> ArgumentError:
-    """Return the error for an unwritable directory."""
     return ArgumentError(
         f'`path` "{directory}" cannot be written: {error.strerror or error}.',
         "Free space there, or choose another directory.",

@@ -30,7 +30,6 @@ _PER_SECOND: Mapping[str, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def arrow_type_of(column_type: str) -> Any:
-    """Return the ``pyarrow.DataType`` for a column type."""
     return arrow_module("pyarrow").type_for_alias(ARROW_TYPES[column_type])
 
 
@@ -68,28 +67,20 @@ def _fits_int32(arrow_type: Any) -> bool:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns to read from Arrow tables.
-
-    Args:
-        layout: Layout of the target matrices.
-        response: Name of the label, if any.
-        fill_values: Replacements for missing values, by name: a string, or a number (of days, of seconds).
-        accepted: The only values that some columns may have.
-    """
+    """The columns to read from Arrow tables."""
 
     layout: Layout
     response: str | None = None
+    # Replacements for missing values: a string, or a number (of days, of seconds).
     fill_values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     accepted: AcceptedValues = ()
 
     @property
     def names(self) -> list[str]:
-        """Features and response."""
         return list(self.layout.slots)
 
     @property
     def row_bytes(self) -> int:
-        """Approximate bytes per row in memory."""
         strings = sum(facts.type == "string" for facts in self.layout.facts.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
 
@@ -99,10 +90,7 @@ class TableColumns:
         return max(1, BATCH_BYTES // max(1, self.row_bytes))
 
     def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of ``pyarrow.RecordBatch``es, ``batch_rows`` at a time.
-
-        ``first`` is the index of their first row in the file at ``path``. Yields and raises as ``read``.
-        """
+        """Copy the rows of ``pyarrow.RecordBatch``es, ``batch_rows`` at a time, of which ``first`` is the first."""
         pyarrow = arrow_module("pyarrow")
         for batch in batches:
             for start in range(0, batch.num_rows, self.batch_rows):
@@ -115,17 +103,9 @@ class TableColumns:
             first += batch.num_rows
 
     def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Copy a ``pyarrow.Table``.
+        """Copy a ``pyarrow.Table``; ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
 
-        Args:
-            table: A table with at least these columns.
-            locate: Returns the place of a row, such as 'line 7 of "a.csv"'.
-
-        Returns:
-            One array of shape [rows, columns] per matrix of the layout.
-
-        Raises:
-            InputError: a value is missing without a replacement, does not fit its type, or is not accepted.
+        Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
         matrices = self.layout.empty(table.num_rows)
         with np.errstate(over="raise"):
@@ -251,14 +231,7 @@ def _numbers(column: Any, column_type: str, has_nulls: bool) -> npt.NDArray[Any]
 
 
 def without_overflows(numbers: Any, texts: Any) -> Any:
-    """Replace each infinity that was written with digits, such as 1e999, by the largest double.
-
-    Later checks refuse that as too large for 32 bits.
-
-    Args:
-        numbers: Arrow's conversion of the texts to doubles.
-        texts: The same column as strings or bytes.
-    """
+    """Replace infinities that were written with digits (1e999) by the largest double, which 32 bits refuse later."""
     pyarrow, compute = arrow_module("pyarrow"), arrow_module("pyarrow.compute")
     written = compute.match_substring_regex(texts, "[0-9]")
     largest = compute.multiply(compute.sign(numbers), pyarrow.scalar(sys.float_info.max))

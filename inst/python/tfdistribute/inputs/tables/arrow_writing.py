@@ -18,24 +18,9 @@ from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 def write_arrow(
     packed: PackedColumns, directory: str, shards: int, listener: Any = None
 ) -> ShardIndex:
-    """Write packed data into Arrow files.
+    """Write packed data into Arrow files, as ``write_shards`` does.
 
     Strings become dictionaries, arrays become fixed-size lists, and date-times are rounded to microseconds.
-
-    Args:
-        packed: The data.
-        directory: Where to write; created if missing.
-        shards: Number of files.
-        listener: Called for each finished file; see ``write_shards``.
-
-    Returns:
-        The index.
-
-    Raises:
-        ArgumentError: the directory holds other files or is not writable.
-
-    Source:
-        https://arrow.apache.org/docs/format/Columnar.html, "IPC File Format".
     """
     pyarrow, ipc = arrow_module("pyarrow"), arrow_module("pyarrow.ipc")
     slots, tables = packed.layout.slots, packed.layout.tables

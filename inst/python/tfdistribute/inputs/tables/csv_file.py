@@ -31,14 +31,10 @@ class Csv(TableInput, kind="csv"):
 
     Types that ``types`` does not give are inferred by pyarrow from the first block of the first file that has rows. One
     pass over the files counts their records; it is repeated when a file has changed.
-
-    Args:
-        delimiter: Field separator, one ASCII character.
-        na: Strings that mean a missing value, unless quoted.
     """
 
     delimiter: str = ","
-    na: tuple[str, ...] = ("", "NA")
+    na: tuple[str, ...] = ("", "NA")  # Strings that mean a missing value, unless quoted.
 
     def _open(self) -> Source:
         self._check_types()
@@ -57,7 +53,6 @@ class Csv(TableInput, kind="csv"):
         return self._count_rows(_CsvFiles(files, tuple(readers), columns, {}, self.skips))
 
     def _infer_types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
-        """Infer missing types from the first block with rows."""
         for reader in readers:
             for span in _records(reader.file, self.delimiter):
                 if not span.records:
@@ -189,8 +184,6 @@ def _settled(column: Any, name: str, file: File) -> Any:
 
 @dataclass(frozen=True)
 class _CsvFiles:
-    """Source of rows in CSV files."""
-
     files: tuple[File, ...]
     readers: tuple[RecordReader, ...]
     columns: TableColumns

@@ -20,17 +20,11 @@ _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """Format and types of the fields.
-
-    Args:
-        delimiter: Field separator.
-        na: Strings that mean a missing value, unless quoted.
-        types: Arrow types by column name.
-    """
+    """Format and types of the fields."""
 
     delimiter: str
-    na: tuple[str, ...]
-    types: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    na: tuple[str, ...]  # Strings that mean a missing value, unless quoted.
+    types: Mapping[str, Any] = field(default_factory=dict[str, Any])  # Arrow's, by column.
 
 
 @dataclass(frozen=True)
@@ -50,16 +44,10 @@ class RecordReader:
         types: Mapping[str, Any] | None = None,
         bad_rows: Any = None,
     ) -> Any:
-        """Parse records into a ``pyarrow.Table``; raises ArrowInvalid.
+        """Parse records into a ``pyarrow.Table``; raises ArrowInvalid, naming the row only if ``serially``.
 
-        A number beyond the largest double, such as 1e999, becomes the largest double and not infinity.
-
-        Args:
-            span: Byte range of the records.
-            columns: Names of the columns to keep.
-            serially: Whether errors must name their row.
-            types: Overrides the format's types; columns without one are inferred.
-            bad_rows: pyarrow's handler of rows with too many or too few fields.
+        A number beyond the largest double, such as 1e999, becomes the largest double and not infinity. ``bad_rows`` is
+        pyarrow's handler of rows with too many or too few fields.
         """
         data = self._data(span)
         types = self.format.types if types is None else types
@@ -141,7 +129,6 @@ class RecordReader:
         return table, good_lines, dict(sorted(reasons.items()))
 
     def lines(self, span: Span) -> list[int]:
-        """Return the line of the file on which each record starts."""
         return lines_of_records(self.file, span, self._data(span), self.format.delimiter)
 
     def _data(self, span: Span) -> bytes:

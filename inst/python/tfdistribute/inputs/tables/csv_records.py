@@ -39,11 +39,7 @@ class Span:
 
 
 def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
-    """Cut a file into spans of about ``TEXT_BYTES``; the first holds only the first non-empty record.
-
-    Source:
-        https://www.rfc-editor.org/rfc/rfc4180, section 2.
-    """
+    """Cut a file into spans of about ``TEXT_BYTES`` (RFC 4180); the first holds only the first filled record."""
     with open_file(file.path) as stream:
         cursor = _Cursor(file, delimiter, stream.read(_HEADER_BYTES))
         header_found = at_end = False
@@ -105,7 +101,6 @@ class _Cursor:
 
 
 def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> list[int]:
-    """Return the line on which each non-empty record starts."""
     ends = _record_ends(file, data, delimiter, span.line, at_end=True)
     starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
     newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
@@ -189,11 +184,7 @@ def _check_quotes(
 
 
 def check_delimiter(file: File, header: bytes, delimiter: str) -> None:
-    """Refuse a file whose first line has another delimiter than this one.
-
-    Raises:
-        InputError: the line has no such delimiter, but one that is common in other files.
-    """
+    """Refuse a file whose first line lacks this delimiter, but has one that is common in other files."""
     other = next((each for each in _DELIMITERS if each.encode() in header), None)
     if other is not None and delimiter.encode() not in header:
         shown = other.replace("\t", "\\t")

@@ -13,7 +13,6 @@ from tfdistribute.inputs.files.files import File, check_unchanged, is_local, ope
 
 
 def arrow_module(name: str) -> Any:
-    """Import a pyarrow module."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -25,12 +24,10 @@ def arrow_module(name: str) -> Any:
 
 @contextlib.contextmanager
 def open_for_arrow(file: File, mapped: bool = False) -> Iterator[Any]:
-    """Open a file for pyarrow.
+    """Open a file for pyarrow, ``mapped`` into memory or not.
 
-    Args:
-        file: The file.
-        mapped: Whether to map a local file into memory. Rows are read without it: if a file shrinks while its pages
-            are read, the process crashes, and reading the pages is no faster.
+    Rows are read without a map: if a file shrinks while its pages are read, the process crashes, and reading the pages
+    is no faster.
     """
     pyarrow = arrow_module("pyarrow")
     if is_local(file.path):
@@ -50,7 +47,6 @@ def open_for_arrow(file: File, mapped: bool = False) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def explain_arrow_errors(file: File, kind: str, remedy: str) -> Iterator[None]:
-    """Re-raise pyarrow's errors with the file's name."""
     pyarrow = arrow_module("pyarrow")
     try:
         yield

@@ -18,33 +18,23 @@ Files = TypeVar("Files", bound="TableFiles")
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Source of rows (``files.blocks.Source``) in files of record batches.
-
-    Args:
-        files: The files.
-        columns: The columns to read.
-        positions: Row group or record batch of each block.
-        skips: Whether bad rows are skipped; blocks then count only the usable rows.
-    """
+    """Source of rows (``files.blocks.Source``) in files of record batches."""
 
     files: tuple[File, ...]
     columns: TableColumns
-    positions: dict[Block, int]
-    skips: bool = False
+    positions: dict[Block, int]  # Row group or record batch of each block.
+    skips: bool = False  # Blocks then count only the usable rows.
 
     @property
     def layout(self) -> Layout:
-        """Layout of the columns."""
         return self.columns.layout
 
     @property
     def row_bytes(self) -> int:
-        """Approximate bytes per row in memory."""
         return self.columns.row_bytes
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """All blocks, in order."""
         return list(self.positions)
 
     def batches(self, block: Block) -> Iterator[Any]:
@@ -52,7 +42,6 @@ class TableFiles:
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        """Read part of a block; may be called on any thread."""
         batches = self._good_batches(block) if self.skips else self.batches(block)
         wanted = _slice_batches(batches, start, stop)
         path = self.files[block.file].path

@@ -30,27 +30,21 @@ _FileColumns = Mapping[str, ColumnFacts | None]
 
 @dataclass(frozen=True, eq=False)
 class TableInput(FileInput):
-    """Tables with named columns.
+    """Tables with named columns."""
 
-    Args:
-        types: Types by column name, each one of ``columns.TYPES``; override the file's types.
-        impute: Replacements for missing values, by feature. Other features must have no missing values.
-        on_bad_row: "error" or "skip".
-        on_skipped: Called with the number of skipped rows, and the place and reason of the first few.
-    """
-
+    # One of ``columns.TYPES`` each; override the file's.
     types: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Replacements for missing values, by feature. Other features must have no missing values.
     impute: Mapping[str, Any] = field(default_factory=dict[str, Any])
     on_bad_row: Literal["error", "skip"] | str = "error"
+    # Called with the number of skipped rows, and the place and reason of the first few.
     on_skipped: Callable[..., Any] | None = None
 
     @property
     def skips(self) -> bool:
-        """Whether bad rows are skipped."""
         return self.on_bad_row == "skip"
 
     def accepting(self, accepted: AcceptedValues) -> TableInput:
-        """Check rows as they are read."""
         source: Any = self._source
         columns = replace(source.columns, accepted=accepted)
         checked = copy.copy(self)
@@ -83,11 +77,8 @@ class TableInput(FileInput):
     ) -> TableColumns:
         """Select the columns, and check that every file has them.
 
-        Args:
-            files: The files.
-            schemas: Their schemas.
-            indexed: The columns as an index describes them, with their levels and shapes.
-            tables: The strings of columns that every file stores as codes, by name.
+        ``indexed`` are the columns as an index describes them; ``tables``, the strings of columns that every file
+        stores as codes.
         """
         self._check_types()
         found = [_columns_of(schema) for schema in schemas]

@@ -58,7 +58,6 @@ def cache_on_disk(
 
 
 def _by_name(batch: Any, facts: InputFacts) -> dict[str, Any]:
-    """Add the label to the features."""
     features, label = batch if isinstance(batch, tuple) else (batch, None)
     if not isinstance(features, Mapping):
         features = {"features": features}
@@ -116,12 +115,10 @@ class _DiskCache:
         self.rows = 0
 
     def close(self) -> None:
-        """Close the files."""
         for file in self._files:
             file.close()
 
     def add(self, columns: Mapping[str, Any]) -> None:
-        """Append a batch."""
         slots = self._layout.slots
         if set(columns) != set(slots):
             other = sorted(set(columns) ^ set(slots))[0]
@@ -165,7 +162,6 @@ class _DiskCache:
         return codes.setdefault(text, len(codes))
 
     def packed(self) -> PackedColumns:
-        """Map the files."""
         self.close()
         matrices = tuple(
             np.memmap(path, dtype, "r", shape=(self.rows, width))

@@ -29,25 +29,11 @@ def write_input(
     shards: int,
     listener: Callable[[dict[str, int]], Any] | None = None,
 ) -> ShardIndex:
-    """Write the rows of an input, in order.
+    """Write the rows of an input, finite and unshuffled, in order.
 
     Data that is not in memory is first read batch by batch into temporary files beside the shards. Memory use is one
-    batch and the distinct strings, whatever the number of rows.
-
-    Args:
-        source: The input; finite and unshuffled.
-        format: One of ``WRITERS``.
-        directory: Where to write; created if missing.
-        shards: Number of files, at most the number of rows.
-        listener: Called with the number of rows read (see ``cache_on_disk``) and for each finished file (see
-            ``write_shards``).
-
-    Returns:
-        The index.
-
-    Raises:
-        ArgumentError: the directory holds other files or is not writable, or there are fewer rows than shards.
-        InputError: the input cannot be read, or has columns that files cannot hold.
+    batch and the distinct strings, whatever the number of rows. Raises ArgumentError if there are fewer rows than
+    shards.
     """
     directory = check_target(directory)
     write = WRITERS[format]

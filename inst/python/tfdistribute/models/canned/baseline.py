@@ -18,11 +18,7 @@ LEARNING_RATE = 0.3
 
 @dataclass(frozen=True)
 class Baseline(Canned):
-    """Prediction of the labels' mean, or of each class's share.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/BaselineRegressor
-    """
+    """Prediction of the labels' mean, or of each class's share."""
 
     optimizer: Optimizer = FTRL
 
@@ -48,15 +44,11 @@ class Baseline(Canned):
 
 @dataclass(frozen=True)
 class BaselineRegressor(Baseline, Regressor, kind="baseline_regressor"):
-    """Prediction of the labels' mean."""
-
     estimator: ClassVar[str] = "BaselineRegressor"
 
 
 @dataclass(frozen=True)
 class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
-    """Prediction of each class's share."""
-
     estimator: ClassVar[str] = "BaselineClassifier"
 
 

@@ -27,19 +27,7 @@ LINEAR_LEARNING_RATE = 0.005
 
 @dataclass(frozen=True)
 class Combined(Canned):
-    """A linear part, a deep part, or both.
-
-    Args:
-        linear_feature_columns: Columns of any kind.
-        dnn_feature_columns: Dense columns.
-        dnn_activation_fn: A name or a function.
-        dnn_dropout: Share of units dropped in training, below 1; None for no dropout.
-        batch_norm: Whether to normalise each hidden layer over the batch.
-        linear_sparse_combiner: "sum", "mean" or "sqrtn": how to combine several categories in a row.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/DNNLinearCombinedRegressor
-    """
+    """A linear part, a deep part, or both."""
 
     linear_feature_columns: tuple[FeatureColumn, ...] = ()
     linear_optimizer: Optimizer = FTRL
@@ -104,13 +92,9 @@ class Combined(Canned):
 
 @dataclass(frozen=True)
 class DNNLinearCombinedRegressor(Combined, Regressor, kind="dnn_linear_combined_regressor"):
-    """Wide and deep regression."""
-
     estimator: ClassVar[str] = "DNNLinearCombinedRegressor"
 
 
 @dataclass(frozen=True)
 class DNNLinearCombinedClassifier(Combined, Classifier, kind="dnn_linear_combined_classifier"):
-    """Wide and deep classification."""
-
     estimator: ClassVar[str] = "DNNLinearCombinedClassifier"

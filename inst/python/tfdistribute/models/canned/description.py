@@ -38,15 +38,6 @@ class Canned(Model):
     """A ready-made Estimator: a head on top of parts that read feature columns.
 
     Subclasses add fields, columns and arguments, and name TensorFlow's class.
-
-    Args:
-        weight_column: Feature that holds each row's weight in the loss, or None.
-        loss_reduction: "sum_over_batch_size" or "sum".
-        warm_start_from: Checkpoint that the first training starts from; None for new variables.
-
-    Raises:
-        ArgumentError: a number or a name is not allowed.
-        ModelError: columns are missing or clash, or a layer cannot read one of them.
     """
 
     estimator: ClassVar[str]
@@ -200,18 +191,10 @@ class Regressor(Canned):
 
 @dataclass(frozen=True)
 class Classifier(Canned):
-    """A canned model that predicts classes.
-
-    Args:
-        n_classes: At least 2.
-        label_vocabulary: Names of the classes; None to use a factor's levels, or 0 to n_classes - 1 for numbers.
-
-    Raises:
-        ArgumentError: fewer than 2 classes.
-        ModelError: the number of names is not n_classes.
-    """
+    """A canned model that predicts classes."""
 
     n_classes: int = 2
+    # None for a factor's levels, or for numbers from 0 to n_classes - 1.
     label_vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -19,17 +19,7 @@ from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
 @dataclass(frozen=True)
 class Deep(Canned):
-    """Hidden layers between columns and prediction.
-
-    Args:
-        feature_columns: Dense columns.
-        activation_fn: A name or a function.
-        dropout: Share of units dropped in training, below 1; None for no dropout.
-        batch_norm: Whether to normalise each hidden layer over the batch.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/DNNRegressor
-    """
+    """Hidden layers between columns and prediction."""
 
     hidden_units: tuple[int, ...] = ()
     feature_columns: tuple[FeatureColumn, ...] = ()
@@ -67,13 +57,9 @@ class Deep(Canned):
 
 @dataclass(frozen=True)
 class DNNRegressor(Deep, Regressor, kind="dnn_regressor"):
-    """Deep regression."""
-
     estimator: ClassVar[str] = "DNNRegressor"
 
 
 @dataclass(frozen=True)
 class DNNClassifier(Deep, Classifier, kind="dnn_classifier"):
-    """Deep classification."""
-
     estimator: ClassVar[str] = "DNNClassifier"

@@ -17,15 +17,7 @@ LEARNING_RATE = 0.2
 
 @dataclass(frozen=True)
 class Linear(Canned):
-    """One weight per number and per category.
-
-    Args:
-        feature_columns: Columns of any kind.
-        sparse_combiner: "sum", "mean" or "sqrtn": how to combine several categories in a row.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/LinearRegressor
-    """
+    """One weight per number and per category."""
 
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = FTRL
@@ -52,13 +44,9 @@ class Linear(Canned):
 
 @dataclass(frozen=True)
 class LinearRegressor(Linear, Regressor, kind="linear_regressor"):
-    """Linear regression."""
-
     estimator: ClassVar[str] = "LinearRegressor"
 
 
 @dataclass(frozen=True)
 class LinearClassifier(Linear, Classifier, kind="linear_classifier"):
-    """Logistic and multinomial regression."""
-
     estimator: ClassVar[str] = "LinearClassifier"

@@ -44,7 +44,6 @@ class Categorical(FeatureColumn):
 
     @property
     def is_text(self) -> bool:
-        """Whether the feature holds strings rather than whole numbers."""
         raise NotImplementedError
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
@@ -70,24 +69,11 @@ class Categorical(FeatureColumn):
 
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
-    """Listed categories.
-
-    Args:
-        vocabulary_list: The categories; the first has index 0.
-        dtype: "string", "int32" or "int64"; None for that of the vocabulary.
-        default_value: Index of unlisted values; -1 ignores them, None makes them an error.
-        num_oov_buckets: Buckets for unlisted values; requires no default_value, or -1.
-
-    Raises:
-        ArgumentError: no category is listed.
-        ModelError: a category is listed twice, or default_value and num_oov_buckets are both set.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list
-    """
+    """Listed categories."""
 
     vocabulary_list: tuple[str, ...] | tuple[int, ...] = ()
     dtype: str | None = None
+    # Index of unlisted values; -1 ignores them, None makes them an error.
     default_value: int | None = None
     num_oov_buckets: int = 0
 
@@ -121,7 +107,6 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
         return _IGNORED if self.default_value is None else self.default_value
 
     def accepted(self) -> Accepted | None:
-        """Return the categories, unless there is a place for others."""
         if self.default_value is not None or self.num_oov_buckets:
             return None
         missing = MISSING_TEXT if self.is_text else MISSING_NUMBER
@@ -160,26 +145,12 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
 @dataclass(frozen=True)
 class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
-    """Categories listed in a text file, one per line.
+    """Categories listed in a text file, one per line."""
 
-    Args:
-        vocabulary_file: Read when a model is trained.
-        vocabulary_size: Lines to use; None for all.
-        num_oov_buckets: Buckets for unlisted values.
-        default_value: Index of unlisted values; None ignores them.
-        dtype: "string", "int32" or "int64".
-
-    Raises:
-        ModelError: default_value and num_oov_buckets are both set.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file
-    """
-
-    vocabulary_file: str = ""
+    vocabulary_file: str = ""  # Read when a model is trained.
     vocabulary_size: int | None = None
     num_oov_buckets: int = 0
-    default_value: int | None = None
+    default_value: int | None = None  # Index of unlisted values; None ignores them.
     dtype: str = "string"
 
     def __post_init__(self) -> None:
@@ -225,18 +196,7 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 
 @dataclass(frozen=True)
 class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
-    """Categories by hash of the value.
-
-    Args:
-        hash_bucket_size: At least 2.
-        dtype: "string", "int32" or "int64".
-
-    Raises:
-        ArgumentError: fewer than 2 buckets.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_hash_bucket
-    """
+    """Categories by hash of the value."""
 
     hash_bucket_size: int = 0
     dtype: str = "string"
@@ -260,21 +220,10 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 
 @dataclass(frozen=True)
 class Identity(Categorical, kind="categorical_with_identity"):
-    """Whole numbers that are category indices.
-
-    Args:
-        num_buckets: Values range from 0 to num_buckets - 1.
-        default_value: Index of other values; None makes them an error in training.
-
-    Raises:
-        ArgumentError: no buckets.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_identity
-    """
+    """Whole numbers that are category indices."""
 
     num_buckets: int = 0
-    default_value: int | None = None
+    default_value: int | None = None  # Index of other values; None makes them an error in training.
 
     def __post_init__(self) -> None:
         check_minimum("num_buckets", self.num_buckets, 1)
@@ -284,7 +233,6 @@ class Identity(Categorical, kind="categorical_with_identity"):
         return False
 
     def accepted(self) -> Accepted | None:
-        """Return the indices, unless there is a place for other numbers."""
         if self.default_value is not None:
             return None
         return Accepted(range(MISSING_NUMBER, self.num_buckets), self._out_of_range)

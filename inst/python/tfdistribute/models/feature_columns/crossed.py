@@ -19,20 +19,7 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Crossed(FeatureColumn, kind="crossed"):
-    """Combinations of several features' categories, hashed.
-
-    Args:
-        keys: At least two: names of string or whole number features, categorical columns or bucketized columns.
-        hash_bucket_size: At least 2.
-        hash_key: Key of the hash; None for TensorFlow's.
-
-    Raises:
-        ArgumentError: fewer than two keys, or a number out of range.
-        ModelError: a key that cannot be crossed.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column
-    """
+    """Combinations of several features' categories, hashed."""
 
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
@@ -97,11 +84,7 @@ class Crossed(FeatureColumn, kind="crossed"):
 
 
 def _leaves(column: Crossed) -> list[str]:
-    """Return the features and columns that are crossed, including those of nested crossed columns.
-
-    Source:
-        _collect_leaf_level_keys in tensorflow/python/feature_column/feature_column_v2.py.
-    """
+    """Return what is crossed, also by nested columns, as TensorFlow's ``_collect_leaf_level_keys`` does."""
     names: list[str] = []
     for key in column.keys:
         if isinstance(key, Crossed):

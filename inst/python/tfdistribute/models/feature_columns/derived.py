@@ -53,15 +53,7 @@ class WrapsCategories(FeatureColumn):
 
 @dataclass(frozen=True)
 class Weighted(WrapsCategories, kind="categorical_weighted"):
-    """Categories of one feature, weighted by the numbers of another.
-
-    Args:
-        weight_feature_key: Feature that holds the weights.
-        dtype: "float32", "float64", "int32" or "int64".
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column
-    """
+    """Categories of one feature, weighted by the numbers of another."""
 
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
@@ -75,7 +67,6 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
 
     @property
     def name(self) -> str:
-        """``x_weighted_by_w``."""
         return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
@@ -97,15 +88,10 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
 
 @dataclass(frozen=True)
 class Indicator(WrapsCategories, kind="indicator"):
-    """One number per category: its count in the row.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column
-    """
+    """One number per category: its count in the row."""
 
     @property
     def name(self) -> str:
-        """``x_indicator``."""
         return f"{self.categorical_column.name}_indicator"
 
     def build(self) -> Any:
@@ -114,27 +100,11 @@ class Indicator(WrapsCategories, kind="indicator"):
 
 @dataclass(frozen=True)
 class Embedding(WrapsCategories, kind="embedding"):
-    """A learned vector per category.
-
-    Args:
-        dimension: Length of the vectors, at least 1.
-        combiner: "mean", "sqrtn" or "sum": how to combine several categories in a row.
-        initializer: Initial values; None for a truncated normal with standard deviation 1 / sqrt(dimension).
-        ckpt_to_load_from: Checkpoint with trained vectors, or None.
-        tensor_name_in_ckpt: Their name in that checkpoint.
-        max_norm: Maximum length of a vector; None for no limit.
-        trainable: Whether training changes the vectors.
-
-    Raises:
-        ArgumentError: dimension or combiner is not allowed, or only one of ckpt_to_load_from and
-            tensor_name_in_ckpt is given.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column
-    """
+    """A learned vector per category."""
 
     dimension: int
     combiner: str = "mean"
+    # None: a truncated normal with standard deviation 1 / sqrt(dimension).
     initializer: Initializer | None = None
     ckpt_to_load_from: str | None = None
     tensor_name_in_ckpt: str | None = None
@@ -161,7 +131,6 @@ class Embedding(WrapsCategories, kind="embedding"):
 
     @property
     def name(self) -> str:
-        """``x_embedding``."""
         return f"{self.categorical_column.name}_embedding"
 
     def build(self) -> Any:

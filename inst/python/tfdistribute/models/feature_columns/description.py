@@ -22,21 +22,14 @@ CATEGORY_DTYPES = ("string", "int32", "int64")
 
 @dataclass(frozen=True)
 class FeatureRequirement:
-    """A feature that a column reads, and what it must hold.
-
-    Args:
-        types: Types of ``ColumnFacts`` that the column can read.
-        width: Numbers per row; None for any.
-        remedy: What to do if the feature has another type.
-        accepted: The values that it may have; None for any.
-    """
+    """A feature that a column reads, and what it must hold."""
 
     feature: str
     types: tuple[str, ...]
-    width: int | None
+    width: int | None  # Numbers per row; None for any.
     column: str
     remedy: str
-    accepted: Accepted | None = None
+    accepted: Accepted | None = None  # None for any.
 
 
 @dataclass(frozen=True)
@@ -44,14 +37,11 @@ class FeatureColumn(Description):
     """Conversion of features to a model's numbers.
 
     TensorFlow's graph uses safe keys for features (see ``safe_key``), because scopes allow only some characters.
-
-    Attributes:
-        is_categorical: Whether the column assigns values to buckets, so that another column can wrap it.
-        is_dense: Whether layers can read the column directly.
     """
 
+    # Assigns values to buckets, so that another column can wrap it.
     is_categorical: ClassVar[bool] = False
-    is_dense: ClassVar[bool] = True
+    is_dense: ClassVar[bool] = True  # Layers can read it directly.
 
     @property
     def name(self) -> str:
@@ -63,40 +53,23 @@ class FeatureColumn(Description):
         raise NotImplementedError
 
     def check_files(self) -> None:
-        """Check that the column's files exist.
-
-        Raises:
-            InputError: a file does not exist.
-        """
+        """Check that the column's files exist; InputError if one does not."""
 
     def build(self) -> Any:
         """Make the ``tf.feature_column``, which reads features by their safe keys."""
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the column's weights mean.
-
-        Returns:
-            A JSON-ready mapping: kind, name, and the settings without which trained weights are meaningless.
-        """
+        """Describe, for JSON, the kind, the name, and the settings without which trained weights are meaningless."""
         return {"kind": self.kind, "name": self.name}
 
 
 def safe_key(name: str) -> str:
-    """Turn a feature's or column's name into one that TensorFlow accepts as a scope.
+    """Turn a name such as "petal length" into one that TensorFlow accepts as a scope: "petal_length".
 
-    ASCII characters that scopes do not allow become ``_``, as in TensorFlow's variable scopes. Other characters
-    become their code point, so that "größe" and "grüße", or two names in Greek letters, stay distinct.
-
-    Args:
-        name: Such as ``"petal length"`` or ``"größe"``.
-
-    Returns:
-        ``"petal_length"`` and ``"gru00f6u00dfe"`` for these.
-
-    Source:
-        Graph.name_scope in tensorflow/python/framework/ops.py and _sanitize_column_name_for_variable_scope in
-        tensorflow/python/feature_column/feature_column_v2.py.
+    ASCII characters that scopes do not allow become ``_``, as in TensorFlow's variable scopes. Other characters become
+    their code point, so that "größe" and "grüße", or two names in Greek letters, stay distinct. See
+    ``_sanitize_column_name_for_variable_scope`` in tensorflow/python/feature_column/feature_column_v2.py.
     """
     coded = "".join(letter if letter.isascii() else f"u{ord(letter):04x}" for letter in name)
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", coded)

@@ -41,28 +41,15 @@ class Initializer(Description):
 
 @dataclass(frozen=True)
 class NamedInitializer(Initializer, kind="named"):
-    """One of TensorFlow's initializers.
-
-    Args:
-        name: One of ``NAMES``.
-        settings: Arguments by TensorFlow's names.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/compat/v1/initializers
-    """
+    """One of TensorFlow's initializers."""
 
     name: str
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # By TensorFlow's names.
 
     def __post_init__(self) -> None:
         check_choice("initializer", self.name, NAMES)
 
     def build(self) -> Any:
-        """Make the initializer.
-
-        Raises:
-            ArgumentError: a setting is unknown.
-        """
         make = operator.attrgetter(NAMES[self.name])(engine.tf.compat.v1)
         try:
             return make(**self.settings)

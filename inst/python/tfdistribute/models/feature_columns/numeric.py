@@ -22,30 +22,15 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Numeric(FeatureColumn, kind="numeric"):
-    """Numbers of one feature.
-
-    Args:
-        key: The feature.
-        shape: Dimensions of one row's value.
-        default_value: Numbers for parsed examples without the feature; None makes them an error.
-        dtype: "float32", "float64", "int32" or "int64".
-        normalizer_fn: Function of a tensor that returns a tensor, or None.
-        center: What is subtracted from the numbers: one for all, or one per number of a row; None for nothing.
-        scale: What the rest is divided by, likewise.
-
-    Raises:
-        ArgumentError: a scale is 0, or there is also a normalizer_fn.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/numeric_column
-    """
+    """Numbers of one feature."""
 
     key: str
     shape: tuple[int, ...] = (1,)
+    # For parsed examples without the feature; None makes them an error.
     default_value: tuple[float, ...] | None = None
     dtype: str = "float32"
     normalizer_fn: Callable[..., Any] | None = None
-    center: tuple[float, ...] | None = None
+    center: tuple[float, ...] | None = None  # One for all, or one per number of a row.
     scale: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -105,25 +90,13 @@ class Numeric(FeatureColumn, kind="numeric"):
 
 @dataclass(frozen=True)
 class Bucketized(FeatureColumn, kind="bucketized"):
-    """Ranges of one feature's numbers.
-
-    Args:
-        source_column: One number per row.
-        boundaries: Increasing bounds; each belongs to the range above it.
-
-    Raises:
-        ArgumentError: boundaries do not increase.
-        ModelError: the source has several dimensions.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/feature_column/bucketized_column
-    """
+    """Ranges of one feature's numbers."""
 
     # Layers can also read it directly.
     is_categorical: ClassVar[bool] = True
 
     source_column: Numeric
-    boundaries: tuple[float, ...]
+    boundaries: tuple[float, ...]  # Increasing; each belongs to the range above it.
 
     def __post_init__(self) -> None:
         if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
@@ -144,7 +117,6 @@ class Bucketized(FeatureColumn, kind="bucketized"):
 
     @property
     def name(self) -> str:
-        """``x_bucketized``."""
         return f"{self.source_column.name}_bucketized"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:

@@ -28,25 +28,15 @@ SPARSE_LOSSES = ("sparse_categorical_crossentropy", "SparseCategoricalCrossentro
 class KerasModel(Model, kind="keras"):
     """A compiled Keras model, of Keras 2 (``tf.keras``) or Keras 3: saved, or built by a function.
 
-    The model is loaded or built in the process that performs the verb, once per verb (twice if a function builds it
-    and the run has its own seed), and cloned into the Estimator's graph. Sequential and functional models can be
-    cloned; subclasses of Model cannot.
-
-    Args:
-        path: A ``.keras`` or ``.h5`` file, or a SavedModel directory; None if a function builds the model.
-        function: Builds and compiles the model, without arguments; None if the model is saved.
-        custom_objects: User-defined layers, losses, metrics and functions, by name.
-        matrix_features: The features that the model's only input reads as one matrix, in this order; None until the
-            training data is known, and if features are read by name.
-        weights: The feature that holds each row's weight; None until the data is known.
-
-    Raises:
-        ModelError: path and function are both given, or neither.
+    The model is loaded or built in the process that performs the verb, once per verb (twice if a function builds it and
+    the run has its own seed), and cloned into the Estimator's graph. Sequential and functional models can be cloned;
+    subclasses of Model cannot.
     """
 
     path: str | None = None
     function: Callable[..., Any] | None = None
     custom_objects: dict[str, Any] = field(default_factory=dict)
+    # Read as one matrix; None if not known yet, or read by name.
     matrix_features: tuple[str, ...] | None = None
     weights: str | None = None
 
@@ -69,7 +59,6 @@ class KerasModel(Model, kind="keras"):
         return {**known.compiled, **now}
 
     def model_facts(self, seed: int | None = None) -> Any:
-        """Load or build the model, and describe it. Starts TensorFlow."""
         models: dict[int, Any] = self.__dict__["_models"]
         key = SEED if self.path is not None or (seed is None and not models) else seed
         if key is None:
@@ -79,11 +68,7 @@ class KerasModel(Model, kind="keras"):
         return models[key]
 
     def save_trained(self, read: Callable[[str], Any], path: str) -> None:
-        """Write the model with trained weights to a ``.keras`` file.
-
-        Args:
-            read: Returns the value of a variable of the checkpoint by its name.
-        """
+        """Write the model with trained weights to a ``.keras`` file; ``read`` returns a variable by its name."""
         # A model of its own: the known one begins the next training.
         known = engine.keras.describe(self._load_or_build(SEED))
         engine.keras.save_trained(known, read, path)

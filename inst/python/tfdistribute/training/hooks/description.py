@@ -17,15 +17,9 @@ TRAINING = ("train", "train_and_evaluate")
 
 @dataclass(frozen=True)
 class HookContext:
-    """The run in which hooks take part.
+    """The run in which hooks take part."""
 
-    Args:
-        verb: "train", "train_and_evaluate", "evaluate" or "predict"; the evaluations of train_and_evaluate are
-            "evaluate".
-        model_dir: Directory of the model; None if not known.
-    """
-
-    verb: str
+    verb: str  # The evaluations of train_and_evaluate are "evaluate".
     model_dir: str | None = None
     history: History | None = None
     tf_config: TfConfig | None = None
@@ -56,9 +50,7 @@ class Hook(Description):
     def check(self, context: HookContext) -> None:
         """Check, before TensorFlow starts, that the hook works in a run.
 
-        Raises:
-            ArgumentError: the hook has no meaning there.
-            UnsupportedError: the hook does not work there in this version.
+        Raises ArgumentError if it has no meaning there, UnsupportedError if it does not work there in this version.
         """
         if self.trains_only and context.verb not in TRAINING:
             raise ArgumentError(
@@ -79,14 +71,7 @@ class Hook(Description):
 
 
 def read_hooks(values: Sequence[Any] | None) -> list[Any]:
-    """Read the hooks of a verb.
-
-    Args:
-        values: Mappings that describe a ``Hook``, ``Hook`` objects, and ``tf.estimator.SessionRunHook`` objects.
-
-    Raises:
-        ArgumentError: a mapping does not describe a hook.
-    """
+    """Read hooks: mappings that describe a ``Hook``, ``Hook`` objects, and ``tf.estimator.SessionRunHook`` objects."""
     return [
         read(Hook, cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
         for value in values or ()

@@ -20,34 +20,20 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
     TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy. They refuse seconds under
     every strategy, and add a variable to the checkpoint. This hook uses values that the training computes anyway.
-
-    Args:
-        monitor: Name of the metric.
-        data: "training" for the mean loss since the last check, or "evaluation" for a metric of the evaluations
-            of train_and_evaluate.
-        mode: "min" if lower is better, "max" if higher is.
-        patience_steps: Steps without an improvement after which training ends.
-        min_delta: Amount that an improvement must exceed.
-        min_steps: Global step before which training does not end and values do not count.
-        every_n_steps: Steps between two checks.
-        every_secs: Seconds between two checks. Without both, every evaluation is checked, and the loss of the
-            training ten times in patience_steps.
-        restore_best_weights: Whether the model gets the weights of the best step if the hook ends the training.
-
-    Source:
-        tensorflow_estimator/python/estimator/early_stopping.py, ``stop_if_no_decrease_hook``.
     """
 
     trains_only: ClassVar[bool] = True
     may_end: ClassVar[bool] = True
 
     monitor: str
+    # "training": mean loss since the last check; "evaluation": a metric of train_and_evaluate.
     data: str
     mode: str
     patience_steps: int
     min_delta: float = 0.0
-    min_steps: int = 0
+    min_steps: int = 0  # Before this global step, training does not end and values do not count.
     every_n_steps: int | None = None
+    # Without both: every evaluation, or the loss ten times in patience_steps.
     every_secs: float | None = None
     restore_best_weights: bool = False
 

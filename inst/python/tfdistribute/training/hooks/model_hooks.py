@@ -20,11 +20,7 @@ class ModelHooks:
         self.history: History | None = None
 
     def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
-        """Make session hooks from mappings and ``tf.estimator.SessionRunHook`` objects, in the same order.
-
-        Raises:
-            ArgumentError: a hook changes the verb itself, and must be given to the verb.
-        """
+        """Make session hooks in the same order; ArgumentError for one that must be given to the verb."""
         context = HookContext.here(VERBS[mode], self._model_dir, self.history)
         made: list[Any] = []
         for hook in read_hooks(hooks):

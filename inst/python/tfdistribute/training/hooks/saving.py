@@ -15,20 +15,7 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 class CheckpointSaver(Hook, kind="checkpoint_saver"):
     """Write checkpoints at an interval of its own.
 
-    In the model's directory it replaces the checkpoints of the run configuration; elsewhere it writes additional
-    ones.
-
-    Args:
-        checkpoint_dir: Directory; None for the model's.
-        save_secs: Seconds between two checkpoints.
-        save_steps: Steps between two checkpoints; give exactly one of the two.
-        saver: A ``tf.compat.v1.train.Saver``.
-        checkpoint_basename: First part of the files' names.
-        scaffold: A ``tf.compat.v1.train.Scaffold`` with the saver to use.
-        listeners: ``tf.estimator.CheckpointSaverListener`` objects.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/CheckpointSaverHook
+    In the model's directory it replaces the checkpoints of the run configuration; elsewhere it writes additional ones.
     """
 
     trains_only: ClassVar[bool] = True
@@ -66,19 +53,7 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
-    """Write summaries for TensorBoard at an interval of its own.
-
-    Args:
-        save_steps: Steps between two summaries.
-        save_secs: Seconds between two summaries; give exactly one of the two.
-        output_dir: Directory; None for the model's.
-        summary_writer: A summary writer of TensorFlow, in place of output_dir.
-        scaffold: A ``tf.compat.v1.train.Scaffold`` with the ``summary_op`` to write.
-        summary_op: Summary tensors, or their names; None for all summaries of the graph.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/SummarySaverHook
-    """
+    """Write summaries for TensorBoard at an interval of its own."""
 
     save_steps: int | None = None
     save_secs: float | None = None
@@ -101,17 +76,7 @@ class SummarySaver(Hook, kind="summary_saver"):
 
 @dataclass(frozen=True)
 class StepCounter(Hook, kind="step_counter"):
-    """Write the steps per second for TensorBoard.
-
-    Args:
-        every_n_steps: Steps between two entries.
-        every_n_secs: Seconds between two entries; give exactly one of the two.
-        output_dir: Directory; None for the model's.
-        summary_writer: A summary writer of TensorFlow, in place of output_dir.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/StepCounterHook
-    """
+    """Write the steps per second for TensorBoard."""
 
     every_n_steps: int | None = None
     every_n_secs: float | None = None

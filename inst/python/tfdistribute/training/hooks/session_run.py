@@ -14,20 +14,7 @@ EVENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
 
 @dataclass(frozen=True)
 class SessionRun(Hook, kind="session_run"):
-    """Call functions before, during and after a session, on the thread that runs it.
-
-    Args:
-        begin: Called without arguments while the graph can still grow.
-        after_create_session: Called with (session, coord).
-        before_run: Called with (context) before each step; returns what to fetch.
-        after_run: Called with (context, values) after each step.
-        end: Called with (session) when the session ends without an error.
-        every_n_steps: Call ``before_run`` and ``after_run`` at the first step and at global steps that are multiples
-            of this number; None for every step.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook
-    """
+    """Call functions before, during and after a session, on the thread that runs it."""
 
     may_end: ClassVar[bool] = True
 
@@ -36,6 +23,7 @@ class SessionRun(Hook, kind="session_run"):
     before_run: Callable[..., Any] | None = None
     after_run: Callable[..., Any] | None = None
     end: Callable[..., Any] | None = None
+    # At the first step, and at multiples of it; None for every step.
     every_n_steps: int | None = None
 
     def session_hook(self, context: HookContext) -> Any:

@@ -14,11 +14,7 @@ PATIENCE_S = 600.0
 
 @dataclass(frozen=True)
 class GlobalStepWaiter(Hook, kind="global_step_waiter"):
-    """Begin when other tasks have trained the model up to a step, for asynchronous training.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook
-    """
+    """Begin when other tasks have trained the model up to a step, for asynchronous training."""
 
     trains_only: ClassVar[bool] = True
 
@@ -33,20 +29,12 @@ class GlobalStepWaiter(Hook, kind="global_step_waiter"):
 
 @dataclass(frozen=True)
 class StopAtStep(Hook, kind="stop_at_step"):
-    """End training at a step.
-
-    Args:
-        num_steps: Steps from where this training starts.
-        last_step: Global step; give exactly one of the two.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook
-    """
+    """End training at a step."""
 
     trains_only: ClassVar[bool] = True
     may_end: ClassVar[bool] = True
 
-    num_steps: int | None = None
+    num_steps: int | None = None  # From where this training starts.
     last_step: int | None = None
 
     def session_hook(self, context: HookContext) -> Any:

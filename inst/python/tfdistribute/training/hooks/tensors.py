@@ -13,20 +13,10 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 
 @dataclass(frozen=True)
 class LoggingTensor(Hook, kind="logging_tensor"):
-    """Show values of tensors.
-
-    Args:
-        tensors: Tensors or their names (such as "loss" and "global_step"), by the names to show.
-        show: Called with (global step, values by name). R would not show what Python prints.
-        every_n_iter: Steps between two calls.
-        every_n_secs: Seconds between two calls; give at most one of the two.
-        at_end: Whether the last step is also shown.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook
-    """
+    """Show values of tensors."""
 
     tensors: dict[str, Any]
+    # Called with (global step, values by name): R would not show what Python prints.
     show: Callable[..., Any]
     every_n_iter: int | None = None
     every_n_secs: float | None = None
@@ -44,15 +34,7 @@ class LoggingTensor(Hook, kind="logging_tensor"):
 
 @dataclass(frozen=True)
 class NanTensor(Hook, kind="nan_tensor"):
-    """End training when a tensor is NaN.
-
-    Args:
-        loss_tensor: A tensor or a name; "loss" is the loss of the training.
-        fail_on_nan_loss: True for an error, False for an end without one.
-
-    Source:
-        https://www.tensorflow.org/api_docs/python/tf/estimator/NanTensorHook
-    """
+    """End training when a tensor is NaN."""
 
     trains_only: ClassVar[bool] = True
 

@@ -23,12 +23,7 @@ _CREDENTIALS = {
 
 
 def check_access(model_dir: str) -> None:
-    """Write, list and remove a file in a model directory on remote storage.
-
-    Raises:
-        BackendError: nothing installed reads the scheme.
-        ModelDirectoryError: the bucket is missing, or access is refused.
-    """
+    """Write, list and remove a file in a remote model directory; ModelDirectoryError if access is refused."""
     place = storage.of(model_dir)
     path = os.path.join(model_dir, f".access-{secrets.token_hex(8)}")
     try:

@@ -20,11 +20,7 @@ _KEPT_BYTES = 1 << 24
 
 
 def copy_logs(logs: str, target: str, result: dict[str, Any], name: str) -> None:
-    """Append the files of a local directory to those in a remote one, and write the result there as the last file.
-
-    Args:
-        result: The result of the job, with the remote paths of the logs; where they begin is corrected.
-    """
+    """Append the files of a local directory to those in a remote one, and write the result there as the last file."""
     starts: dict[str, int] = {}
     for path in sorted(Path(logs).iterdir()):
         place = os.path.join(target, path.name)

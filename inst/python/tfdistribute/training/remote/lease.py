@@ -34,18 +34,12 @@ SETTLE_S, RENEW_S, EXPIRE_S = 2.0, 20.0, 120.0
 
 @dataclass(frozen=True)
 class _Owner:
-    """Content of the file.
-
-    Args:
-        token: Random text of the process.
-        described: The process, for errors.
-        process: The process as this machine knows it, see ``_this_process``.
-    """
+    """Content of the file."""
 
     job: str
-    token: str
+    token: str  # Random text of the process.
     described: str
-    process: str
+    process: str  # As this machine knows it, see ``_this_process``.
 
     @property
     def has_ended(self) -> bool:
@@ -69,11 +63,7 @@ class Lease:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lease inside the block.
-
-        Raises:
-            ModelDirectoryError: another job holds it, or it cannot be written.
-        """
+        """Hold the lease inside the block; ModelDirectoryError if another job holds it, or it cannot be written."""
         check_free(self._model_dir, self._own.job)
         try:
             self._write()
@@ -127,11 +117,7 @@ def leased(model_dir: str, job: str) -> Iterator[Lease | None]:
 
 
 def check_free(model_dir: str, job: str = "") -> None:
-    """Check that no other job holds the lease on a model directory.
-
-    Raises:
-        ModelDirectoryError: one does.
-    """
+    """Check that no other job holds the lease on a model directory; ModelDirectoryError if one does."""
     path = os.path.join(model_dir, NAME)
     try:
         owner = _read(path)
