@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import subprocess
 
-from tfdistribute.launch.places.connection import agent_command
 from tfdistribute.launch.places.ssh import explain, ssh_command
+from tfdistribute.launch.places.transport import agent_command
 
 
 def test_options_of_the_user_cannot_weaken_those_that_protect():

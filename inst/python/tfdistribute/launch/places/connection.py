@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
-import struct
 import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from tfdistribute.launch.places.agent import MARK
+from tfdistribute.launch.places.frames import BLOCK_BYTES, MARK, FrameReader, encode
 
 Receive = Callable[[dict[str, Any], bytes], None]
 
-# Reads the agent's source and runs it. Neither line breaks nor single quotes: any remote shell passes it on.
-_LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
-_AGENT = Path(__file__).with_name("agent.py")
-
-_BLOCK_BYTES = 1 << 18
 _MAX_SAID_BYTES = 1 << 14
 # A sign of life is sent this often, or four times within a lease.
 _BEAT_S = 1.0
-
-
-def agent_command(python: str, lease_s: float, job: str, temporary: str | None = None) -> list[str]:
-    """Return the command that reads the agent of a job from its standard input and runs it.
-
-    ``temporary`` is the directory for its files; None for that of the host.
-    """
-    agent = [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
-    # Named twice: where the variable names no directory, Python takes another one.
-    return agent if temporary is None else ["env", f"TMPDIR={temporary}", *agent, temporary]
 
 
 class Connection:
     """A connection to one agent; nothing in it waits.
 
     Args:
-        command: A command whose standard input and output are those of ``agent_command``.
+        command: A command whose standard input and output are those of an agent.
+        source: What it reads before it is an agent.
         lease_s: Seconds without a frame after which the other end counts as lost.
         receive: Called with each frame: its message and its data.
 
@@ -50,7 +33,9 @@ class Connection:
         OSError: the command cannot be run.
     """
 
-    def __init__(self, command: Sequence[str], lease_s: float, receive: Receive) -> None:
+    def __init__(
+        self, command: Sequence[str], source: bytes, lease_s: float, receive: Receive
+    ) -> None:
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -62,11 +47,11 @@ class Connection:
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
         self._input, self._output, self._errors = (_descriptor(pipe) for pipe in pipes)
         self._lease_s, self._receive = lease_s, receive
-        source = _AGENT.read_bytes()
-        self._sending = b"%08d" % len(source) + source
+        self._sending = source
         self._messages: deque[bytes] = deque()
         self._files: deque[Iterator[bytes]] = deque()
-        self._incoming = b""
+        self._reader = FrameReader()
+        self._before_mark = b""
         self._is_open = False
         self._beat_at = self._heard = time.monotonic()
         self.said = ""
@@ -78,7 +63,7 @@ class Connection:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message before what is left of files."""
-        self._messages.append(_frame(message))
+        self._messages.append(encode(message))
 
     def send_file(self, path: str, name: str, number: int) -> None:
         """Send a file; the agent answers ``number`` with its digest."""
@@ -144,30 +129,22 @@ class Connection:
         return b""
 
     def _read_errors(self) -> None:
-        text = os.read(self._errors, _BLOCK_BYTES).decode(errors="replace")
+        text = os.read(self._errors, BLOCK_BYTES).decode(errors="replace")
         self.said = (self.said + text)[-_MAX_SAID_BYTES:]
 
     def _read(self) -> None:
         while True:
-            data = os.read(self._output, _BLOCK_BYTES)
+            data = os.read(self._output, BLOCK_BYTES)
             if not data:
                 self._lose("the connection to it ended")
                 return
             self._heard = time.monotonic()
-            self._incoming += data
-            if not self._is_open and MARK in self._incoming:
-                self._incoming = self._incoming.partition(MARK)[2]
-                self._is_open = True
-            if self._is_open:
-                self._take_frames()
-
-    def _take_frames(self) -> None:
-        while len(self._incoming) >= 8:
-            length, head = struct.unpack(">II", self._incoming[:8])
-            if len(self._incoming) < 4 + length:
-                return
-            frame, self._incoming = self._incoming[8 : 4 + length], self._incoming[4 + length :]
-            self._receive(json.loads(frame[:head]), frame[head:])
+            if not self._is_open:
+                self._before_mark += data
+                self._is_open = MARK in self._before_mark
+                data = self._before_mark.partition(MARK)[2]
+            for message, content in self._reader.read(data):
+                self._receive(message, content)
 
     def _lose(self, why: str) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -197,16 +174,11 @@ def _descriptor(pipe: Any) -> int:
     return descriptor
 
 
-def _frame(message: Mapping[str, Any], data: bytes = b"") -> bytes:
-    head = json.dumps(message).encode()
-    return struct.pack(">II", 4 + len(head) + len(data), len(head)) + head + data
-
-
 def _file_frames(path: str, name: str, number: int) -> Iterator[bytes]:
     with open(path, "rb") as file:
         is_last = False
         while not is_last:
-            data = file.read(_BLOCK_BYTES)
-            is_last = len(data) < _BLOCK_BYTES
+            data = file.read(BLOCK_BYTES)
+            is_last = len(data) < BLOCK_BYTES
             message = {"op": "file", "name": name, "id": number, "is_last": is_last}
-            yield _frame(message, data)
+            yield encode(message, data)

@@ -27,6 +27,7 @@ class StartOptions:
         log: File on this machine to which the output is appended.
         events: File on this machine to which the events are appended.
         cores: Cores that the process may use; empty for all.
+        ignores_end: Whether the process ignores SIGTERM, because others than the supervisor send it.
     """
 
     command: Sequence[str]
@@ -36,6 +37,7 @@ class StartOptions:
     log: str
     events: str
     cores: Sequence[int] = ()
+    ignores_end: bool = False
 
     def prepares(self, other: StartOptions) -> bool:
         """Return whether a process that was prepared with these options can perform the task of others."""

@@ -11,9 +11,8 @@ from typing import Any
 
 from tfdistribute import __version__, versions
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.places.questions import Probe
 from tfdistribute.launch.places.remote import RemotePlace
-from tfdistribute.launch.places.transport import SPACE_REMEDY
+from tfdistribute.launch.places.transport import SPACE_REMEDY, version_problem
 from tfdistribute.rules import Finding
 
 # How long a file in model_dir may take to be seen by all hosts, and R to start.
@@ -38,7 +37,6 @@ class Needs:
     model_dir: str | None = None
     input_files: tuple[str, ...] = ()
     rscript: str | None = None
-    python: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     tensorflow: str | None = None
     host_addresses: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -66,6 +64,10 @@ def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
     return found
 
 
+def as_finding(error: ClusterError) -> Finding:
+    return Finding(error.argument or "hosts", error.problem, error.remedy or "")
+
+
 class _Check:
     """The questions to one host, and its answers."""
 
@@ -83,34 +85,19 @@ class _Check:
         if shared is not None:
             questions["shared"] = (shared, _SHARED_S)
         if needs.rscript is not None:
-            questions["versions"] = (
-                needs.rscript,
-                needs.python or "python3",
-                list(versions.TENSORFLOWS),
-            )
-        self.probes: dict[str, Probe] = {}
-        for question, arguments in questions.items():
-            with self.problems_found():
-                self.probes[question] = host.begin_probe(
-                    question, *arguments, environment=needs.environment
-                )
-
-    @contextlib.contextmanager
-    def problems_found(self) -> Generator[None]:
-        """Make an error a finding, once."""
-        try:
-            yield
-        except ClusterError as error:
-            finding = Finding(error.argument or "hosts", error.problem, error.remedy or "")
-            if finding not in self.found:
-                self.found.append(finding)
+            python = host.transport.python
+            questions["versions"] = (needs.rscript, python, list(versions.TENSORFLOWS))
+        self.asked = {
+            question: host.ask(question, *arguments, environment=needs.environment)
+            for question, arguments in questions.items()
+        }
 
     def end(self) -> None:
-        for probe in self.probes.values():
-            probe.end()
+        for number in self.asked.values():
+            self.host.end_question(number)
 
     def take_answers(self) -> None:
-        """Wait for the answers, except that of ``reach``."""
+        """Wait for the answers; a missing one is a finding, once."""
         takes: dict[str, Callable[[Any], None]] = {
             "facts": self._take_facts,
             "listen": self._take_port,
@@ -118,9 +105,12 @@ class _Check:
             "shared": self._take_shared,
             "versions": self._take_versions,
         }
-        for question, probe in self.probes.items():
-            with self.problems_found():
-                takes[question](probe.answer(_VERSIONS_S))
+        for question, number in self.asked.items():
+            try:
+                takes[question](self.host.answer(number, _VERSIONS_S))
+            except ClusterError as error:
+                if as_finding(error) not in self.found:
+                    self.found.append(as_finding(error))
 
     def say(self, field: str, message: str, fix: str, severity: str = "error") -> None:
         self.found.append(Finding(field, f"{self.host.host} {message}", fix, severity))
@@ -136,10 +126,8 @@ class _Check:
         if free < 2 * needed:
             text = f"has {free >> 20} MB free in {facts['temporary']}, and the job's data has {needed >> 20} MB."
             self.say("hosts", text, SPACE_REMEDY)
-        wanted, gpus = (
-            self.needs.devices.get(self.host.host, 0),
-            self.host.gpus(self.needs.environment),
-        )
+        wanted = self.needs.devices.get(self.host.host, 0)
+        gpus = self.host.gpus(self.needs.environment)
         if gpus and wanted > len(gpus):
             text = f"has {len(gpus)} GPUs for tasks that want {wanted}: they share them."
             self.say("devices_per_worker", text, "Use fewer tasks there.", "warning")
@@ -148,11 +136,8 @@ class _Check:
         self.port = port
 
     def _take_paths(self, readable: list[bool]) -> None:
-        missing = [
-            path
-            for path, is_readable in zip(self.needs.input_files, readable, strict=True)
-            if not is_readable
-        ]
+        files = zip(self.needs.input_files, readable, strict=True)
+        missing = [path for path, is_readable in files if not is_readable]
         if missing:
             more = f" and {len(missing) - 1} more input files" if len(missing) > 1 else ""
             fix = "Put the input files where all hosts find them under the same path."
@@ -170,24 +155,13 @@ class _Check:
     def _take_versions(self, found: dict[str, str]) -> None:
         for name in ("rscript", "python"):
             if name in found:
-                self.say(
-                    name,
-                    f"cannot run the tasks: {found[name]}.",
-                    f"Give the path on the hosts as `{name}`.",
-                )
+                fix = f"Give the path on the hosts as `{name}`."
+                self.say(name, f"cannot run the tasks: {found[name]}.", fix)
         wanted = {"tfdistribute": __version__, "TensorFlow": self.needs.tensorflow}
-        fixes = {
-            "tfdistribute": "Install the same version in R's library on the host, or name its library as `libraries`.",
-            "TensorFlow": "Install the same version on the host, or name another `python`.",
-        }
         for package, version in wanted.items():
             if version is not None and found.get(package, version) != version:
-                text = f"has {package} {found[package]}, and this machine {version}."
-                self.say(
-                    "hosts",
-                    text.replace("has tfdistribute none", "does not have tfdistribute"),
-                    fixes[package],
-                )
+                error = version_problem(self.host.host, package, found[package], version)
+                self.found.append(as_finding(error))
 
 
 def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]) -> None:
@@ -202,15 +176,11 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]
         checks[0].host.address = needs.host_addresses.get(checks[0].host.host, "127.0.0.1")
         return
     targets = [(check, address) for check in checks for address in candidates[check]]
+    words = [[address, other.port, other.word] for other, address in targets]
+    asked = {check: check.host.ask("reach", words) for check in checks}
     reached: dict[tuple[_Check, _Check], list[str]] = {}
-    probes = {
-        check: check.host.begin_probe(
-            "reach", [[address, other.port, other.word] for other, address in targets]
-        )
-        for check in checks
-    }
-    for check, probe in probes.items():
-        for (other, address), is_reached in zip(targets, probe.answer(), strict=True):
+    for check, number in asked.items():
+        for (other, address), is_reached in zip(targets, check.host.answer(number), strict=True):
             reached.setdefault((check, other), []).extend([address] if is_reached else [])
     for check in checks:
         by_all = [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,20 +14,17 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.private_directory import digest_of
-from tfdistribute.launch.places.connection import Connection, agent_command, wait_for_any
+from tfdistribute.launch.places.connection import Connection, wait_for_any
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
-from tfdistribute.launch.places.questions import ANSWER_S, Probe
 from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
-from tfdistribute.launch.places.transport import DIRECTORY_REMEDY, SPACE_REMEDY, Transport
+from tfdistribute.launch.places.transport import Transport, agent_command
 
 _TICK_S = 0.25
-# How long ssh may take to connect.
+# How long ssh may take to connect, and a host to answer.
 CONNECT_S = 25.0
+ANSWER_S = 20.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
-
-# What the agent says that cannot write its files, or finds no directory for them.
-_NO_SPACE = re.compile("No space left on device|No usable temporary directory")
 
 
 class RemotePlace(Place):
@@ -56,6 +53,7 @@ class RemotePlace(Place):
         self._free_bytes = LEAST_BYTES
         self._processes: dict[int, RemoteProcess] = {}
         self._answers: dict[int, dict[str, Any]] = {}
+        self._questions: dict[int, str] = {}
         self._files: list[str] = []
         self.hello: dict[str, Any] = {}
 
@@ -65,9 +63,9 @@ class RemotePlace(Place):
         """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
         self.hello = {}
         how = self.transport
-        command = how.command(agent_command(how.python, how.lease_s, self._job, how.temporary))
+        command = how.command(agent_command(how.python, how.lease_s, self._job))
         try:
-            self.connection = Connection(command, self.transport.lease_s, self._take)
+            self.connection = Connection(command, how.agent_source(), how.lease_s, self._take)
         except OSError as error:
             raise ClusterError(
                 f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
@@ -90,29 +88,15 @@ class RemotePlace(Place):
 
     def why_lost(self) -> tuple[str, str]:
         """Say why the host is out of reach, as the end of a sentence, and what to do."""
-        said = "" if self.connection is None else self.connection.said.strip()
-        if re.search(_NO_SPACE, said):
-            return "it has no space for temporary files", SPACE_REMEDY
-        temporary = self.transport.temporary or ""
-        refused = re.search(rf"\] (.*): '{re.escape(temporary)}/*tfdistribute-new-", said)
-        if temporary and refused is not None:
-            why = f'files cannot be written to its TMPDIR, "{temporary}" ({refused[1]})'
-            return why, DIRECTORY_REMEDY
-        explained = None if self.hello else self.transport.explain(said)
-        if explained is not None:
-            return explained
-        last = f" ({said.splitlines()[-1]})" if said else ""
-        why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
-        return f"{why}{last}", self.transport.check
+        return self.transport.why_lost(*self._loss)
 
     def problem(self) -> ClusterError:
-        why, remedy = self.why_lost()
-        return ClusterError(
-            f"{self.transport.subject} cannot be used: {why}.",
-            remedy,
-            argument=self.transport.argument,
-            value=self.host,
-        )
+        return self.transport.problem(self.host, *self._loss)
+
+    @property
+    def _loss(self) -> tuple[str, str, bool]:
+        said = "" if self.connection is None else self.connection.said.strip()
+        return said, self.lost or f"it did not answer in {CONNECT_S:g} seconds", bool(self.hello)
 
     def poll(self) -> None:
         if self.connection is not None:
@@ -160,10 +144,10 @@ class RemotePlace(Place):
         elif kind == "ended":
             self._processes.pop(number).end(message["code"])
 
-    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        assert self.connection is not None
-        self.connection.send(message)
-        return self._answer(message["id"], ANSWER_S)
+    def send(self, operation: str, number: int, **fields: Any) -> None:
+        """Send a message about a process or a question; do nothing if the host is out of reach."""
+        if self.connection is not None and self.lost is None:
+            self.connection.send({"op": operation, "id": number, **fields})
 
     def _answer(self, number: int, seconds: float) -> dict[str, Any]:
         if not self.wait(lambda: number in self._answers or self.lost is not None, seconds):
@@ -224,7 +208,7 @@ class RemotePlace(Place):
         return self._free_bytes < LEAST_BYTES
 
     def free_ports(self, count: int) -> Sequence[int]:
-        return self.probe("ports", count)
+        return self.answer(self.ask("free_ports", count))
 
     def port_owner(self, port: int) -> str | None:
         """Return None: programs of other hosts are not looked at."""
@@ -241,7 +225,7 @@ class RemotePlace(Place):
             self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
             if self.is_connected:
                 seconds = self.transport.lease_s + ANSWER_S
-                self.probe("gone", former, seconds, seconds=seconds + ANSWER_S)
+                self.answer(self.ask("gone", former, seconds), seconds + ANSWER_S)
                 self.put(self._files)
                 self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
 
@@ -278,42 +262,58 @@ class RemotePlace(Place):
         number = self._next_number()
         process = RemoteProcess(self, number, on_written)
         self._processes[number] = process
-        answer = self._ask(
-            {
-                "op": "start",
-                "id": number,
-                "command": list(command),
-                "environment": dict(environment or {}),
-                "directory": directory,
-                "cores": list(cores),
-                "ignores_end": self.transport.ignores_end,
-                "log": f"logs/{number}",
-                "events": f"events/{number}" if events is None else events,
-            }
+        options = StartOptions(
+            list(command),
+            dict(environment or {}),
+            {},
+            directory,
+            f"logs/{number}",
+            f"events/{number}" if events is None else events,
+            list(cores),
+            self.transport.ignores_end,
         )
+        self.send("start", number, options=dataclasses.asdict(options))
+        answer = self._answer(number, ANSWER_S)
         if "error" in answer:
             del self._processes[number]
             raise OSError(answer["error"], os.strerror(answer["error"]))
         process.pid = answer["pid"]
         return process
 
-    def begin_probe(
-        self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
-    ) -> Probe:
-        return Probe(self, question, arguments, environment or {})
+    # Questions ------------------------------------------------------------------------------------
 
-    def probe(self, question: str, *arguments: Any, seconds: float = ANSWER_S) -> Any:
-        """Ask the probe a question, and wait for its answer.
+    def ask(
+        self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
+    ) -> int:
+        """Begin to ask a question of ``probe``, and return the number of its answer."""
+        number = self._next_number()
+        asked = {"question": question, "arguments": arguments}
+        self.send("ask", number, environment=dict(environment or {}), **asked)
+        self._questions[number] = question
+        return number
+
+    def answer(self, number: int, seconds: float = ANSWER_S) -> Any:
+        """Wait for the answer to a question.
 
         Raises:
-            ClusterError: there is no answer.
+            ClusterError: there is none.
         """
-        return self.begin_probe(question, *arguments).answer(seconds)
+        answer: dict[str, Any] = {}
+        with contextlib.suppress(OSError):
+            answer = self._answer(number, seconds)
+        if "answer" in answer:
+            return answer["answer"]
+        if self.lost is not None:
+            raise self.problem()
+        raise ClusterError(
+            f'`hosts` holds "{self.host}", which did not answer the question '
+            f'"{self._questions[number]}": {answer.get("error", "nothing was heard")}.',
+            argument="hosts",
+            value=self.host,
+        )
 
-    def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
-        if self.connection is not None and self.lost is None:
-            options = {"whole_group": whole_group, "if_caught": if_caught}
-            self.connection.send({"op": "signal", "process": process, "number": number, **options})
+    def end_question(self, number: int) -> None:
+        self.send("end", number)
 
 
 def serve(places: Iterable[RemotePlace], seconds: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.places.place import StartedProcess
@@ -18,9 +18,7 @@ class Host(Protocol):
 
     def wait(self, is_over: Callable[[], bool], seconds: float) -> bool: ...
 
-    def send_signal(
-        self, process: int, number: int, whole_group: bool, if_caught: bool
-    ) -> None: ...
+    def send(self, operation: str, number: int, **fields: Any) -> None: ...
 
 
 class RemoteProcess(StartedProcess):
@@ -57,13 +55,13 @@ class RemoteProcess(StartedProcess):
 
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
         if self._code is None:
-            self._place.send_signal(self._number, number, whole_group, if_caught)
+            self._place.send("signal", self._number, signal=[number, whole_group, if_caught])
 
     def activity(self) -> Activity:
         return self._activity
 
-    def take_activity(self, values: Sequence[float]) -> None:
-        self._activity = Activity(values[0], int(values[1]), int(values[2]))
+    def take_activity(self, values: Sequence[Any]) -> None:
+        self._activity = Activity(*values)
 
     def wait(self, seconds: float) -> None:
         self._place.wait(lambda: self._code is not None, seconds)

@@ -61,15 +61,11 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(host: str, cluster: SshCluster) -> Transport:
-    python = cluster.python or "python3"
+def transport_to(host: str, cluster: SshCluster, python: str) -> Transport:
     return Transport(
         command=lambda command: ssh_command(cluster.ssh, host, command),
         explain=lambda said: explain(said, host, python),
-        python=python,
-        lease_s=cluster.lease_s,
         subject=f'`hosts` holds "{host}", which',
-        temporary=cluster.environment.get("TMPDIR"),
         check="Check that the host runs and that ssh works without a question.",
     )
 
