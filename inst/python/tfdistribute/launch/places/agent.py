@@ -18,7 +18,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute.launch.host import private_directory, processes
@@ -81,9 +80,7 @@ def _answer(message: dict[str, Any], writing: int) -> None:
 
     try:
         os.environ.update(message["environment"])
-        answers = probe.QUESTIONS[message["question"]](*message["arguments"])
-        for answer in answers if isinstance(answers, Iterator) else [answers]:
-            tell(answer=answer)
+        probe.answer(message["question"], message["arguments"], lambda answer: tell(answer=answer))
     except Exception as error:  # noqa: BLE001 - the supervisor shows it, whatever it is
         tell(error=f"{type(error).__name__}: {error}")
     finally:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
@@ -16,7 +15,6 @@ from tfdistribute.launch.places import srun, ssh
 from tfdistribute.launch.places.place import Place
 from tfdistribute.launch.places.preflight import Needs, as_finding, check_hosts
 from tfdistribute.launch.places.remote import CONNECT_S, FILES_S, RemotePlace
-from tfdistribute.launch.places.transport import Transport
 from tfdistribute.rules import Finding
 
 # The environment variable with the Python of R's tasks.
@@ -35,13 +33,8 @@ _OWN = (
 def check_ssh_cluster(
     cluster: SshCluster, environment: Mapping[str, str], tensorflow: str | None
 ) -> list[Finding]:
-    together = _remote_places(cluster, cluster.hosts, environment, "")
-    needs = Needs(
-        rscript=cluster.rscript,
-        environment=environment,
-        tensorflow=tensorflow,
-        host_addresses=cluster.host_addresses,
-    )
+    together = _remote_places(cluster, cluster.hosts, environment)
+    needs = Needs(tensorflow=tensorflow, host_addresses=cluster.host_addresses)
     try:
         found = _connect(together, lambda: False)
         return found + check_hosts([each for each in together if each.is_connected], needs)
@@ -58,35 +51,32 @@ def places_of(job: Job, place: Place) -> Mapping[Task, Place]:
     if not isinstance(cluster, HostsCluster):
         return dict.fromkeys(job.tasks, place)
     hosts = {task: cluster.host_of(task) for task in job.tasks}
-    together = _remote_places(cluster, hosts.values(), job.environment, job.directory)
+    is_r = job.digest is not None
+    together = _remote_places(cluster, hosts.values(), job.environment, job.directory, is_r)
     places = {each.host: each for each in together}
     return {task: places[host] for task, host in hosts.items()}
 
 
 def _remote_places(
-    cluster: HostsCluster, hosts: Iterable[str], environment: Mapping[str, str], home: str
+    cluster: HostsCluster,
+    hosts: Iterable[str],
+    environment: Mapping[str, str],
+    home: str = "",
+    is_r: bool = True,
 ) -> list[RemotePlace]:
     together: list[RemotePlace] = []
     for host in dict.fromkeys(hosts):
-        RemotePlace(host, _transport_to(host, cluster, environment), home, together)
+        is_ssh = isinstance(cluster, SshCluster)
+        transport = dataclasses.replace(
+            ssh.transport_to(host, cluster) if is_ssh else srun.transport_to(host),
+            python=cluster.python or environment.get(_PYTHON) or "python3",
+            rscript=cluster.rscript if is_r else None,
+            environment=environment,
+            temporary=cluster.environment.get("TMPDIR"),
+            lease_s=cluster.lease_s,
+        )
+        RemotePlace(host, transport, home, together)
     return together
-
-
-def _transport_to(host: str, cluster: HostsCluster, environment: Mapping[str, str]) -> Transport:
-    python = cluster.python or environment.get(_PYTHON) or "python3"
-    if isinstance(cluster, SshCluster):
-        transport = ssh.transport_to(host, cluster, python)
-    else:
-        assert isinstance(cluster, SlurmCluster)
-        transport = srun.transport_to(host, python)
-    return dataclasses.replace(
-        transport,
-        python=python,
-        rscript=cluster.rscript,
-        lease_s=cluster.lease_s,
-        environment=environment,
-        temporary=cluster.environment.get("TMPDIR"),
-    )
 
 
 def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) -> list[str] | None:
@@ -132,10 +122,7 @@ def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[
         except ClusterError as error:
             return [as_finding(error)]
 
-    def is_settled() -> bool:
-        return is_over() or all(host.is_connected or host.lost is not None for host in hosts)
-
-    hosts[0].wait(is_settled, CONNECT_S)
+    hosts[0].wait(lambda: is_over() or all(each.is_settled for each in hosts), CONNECT_S)
     return [as_finding(host.problem()) for host in hosts if not host.is_connected]
 
 
@@ -147,11 +134,8 @@ def _needs(job: Job, cluster: HostsCluster, files: Sequence[str]) -> Needs:
     return Needs(
         model_dir=job.local_model_dir,
         input_files=job.input_files,
-        rscript=None if job.digest is None else job.command[0],
-        environment=job.environment,
         tensorflow=job.tensorflow,
         host_addresses=cluster.given_addresses,
-        takes_addresses=isinstance(cluster, SshCluster),
         bytes=sum(os.path.getsize(path) for path in files),
         devices={host: count * cluster.devices_per_worker for host, count in training.items()},
     )

@@ -8,8 +8,8 @@ import select
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any
 
 from tfdistribute.launch.places.frames import BLOCK_BYTES, MARK, FrameReader, encode
 
@@ -36,23 +36,17 @@ class Connection:
     def __init__(
         self, command: Sequence[str], source: bytes, lease_s: float, receive: Receive
     ) -> None:
+        pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
-        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._input, self._output, self._errors = (_descriptor(pipe) for pipe in pipes)
+        self._pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+        self._input, self._output, self._errors = (_not_blocking(each) for each in self._pipes)
         self._lease_s, self._receive = lease_s, receive
         self._sending = source
         self._messages: deque[bytes] = deque()
         self._files: deque[Iterator[bytes]] = deque()
-        self._reader = FrameReader()
-        self._before_mark = b""
-        self._is_open = False
+        self._reader = FrameReader(MARK)
         self._beat_at = self._heard = time.monotonic()
         self.said = ""
         self.lost: str | None = None
@@ -74,31 +68,28 @@ class Connection:
         if self.lost is not None:
             return
         now = time.monotonic()
-        if self._is_open and now - self._beat_at > min(_BEAT_S, self._lease_s / 4):
+        if self._reader.has_begun and now - self._beat_at > min(_BEAT_S, self._lease_s / 4):
             self._beat_at = now
             self.send({"op": "alive"})
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            self._write()
-        with contextlib.suppress(BlockingIOError):
-            self._read_errors()
-        with contextlib.suppress(BlockingIOError):
-            self._read()
-        if self._is_open and self.lost is None and time.monotonic() - self._heard > self._lease_s:
+        for move in (self._write, self._read_errors, self._read):
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):
+                move()
+        is_late = self._reader.has_begun and time.monotonic() - self._heard > self._lease_s
+        if self.lost is None and is_late:
             self._lose(f"nothing was heard of it for {self._lease_s:g} seconds")
 
     def register(self, poll: select.poll) -> None:
+        """Let a poll wait for what can be received, or sent if there is something to send."""
         if self.lost is None:
             for descriptor in (self._output, self._errors):
                 poll.register(descriptor, select.POLLIN)
-            if self._sending or (self._is_open and (self._messages or self._files)):
+            if self._sending or (self._reader.has_begun and (self._messages or self._files)):
                 poll.register(self._input, select.POLLOUT)
 
     def end(self) -> None:
         """Close the pipe: the agent ends with it."""
         self.lost = self.lost or "the connection was closed"
-        if self._input >= 0:
-            os.close(self._input)
-            self._input = -1
+        _close(self._pipes[0])
 
     def close(self, seconds: float) -> None:
         self.end()
@@ -106,13 +97,11 @@ class Connection:
             self._process.wait(seconds)
         self._process.kill()
         self._process.wait()
-        for descriptor in (self._output, self._errors):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self._output = self._errors = -1
+        for pipe in self._pipes:
+            _close(pipe)
 
     def _write(self) -> None:
-        while self._sending or self._is_open:
+        while self._sending or self._reader.has_begun:
             self._sending = self._sending or self._next()
             if not self._sending:
                 return
@@ -133,18 +122,11 @@ class Connection:
         self.said = (self.said + text)[-_MAX_SAID_BYTES:]
 
     def _read(self) -> None:
-        while True:
-            data = os.read(self._output, BLOCK_BYTES)
-            if not data:
-                self._lose("the connection to it ended")
-                return
+        while data := os.read(self._output, BLOCK_BYTES):
             self._heard = time.monotonic()
-            if not self._is_open:
-                self._before_mark += data
-                self._is_open = MARK in self._before_mark
-                data = self._before_mark.partition(MARK)[2]
             for message, content in self._reader.read(data):
                 self._receive(message, content)
+        self._lose("the connection to it ended")
 
     def _lose(self, why: str) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -156,22 +138,15 @@ class Connection:
         self._process.wait()
 
 
-def wait_for_any(connections: Iterable[Connection], seconds: float) -> None:
-    """Wait until something can be sent or received, at most this long, and do it."""
-    connections = list(connections)
-    poll = select.poll()
-    for connection in connections:
-        connection.register(poll)
-    poll.poll(seconds * 1000)
-    for connection in connections:
-        connection.poll()
+def _not_blocking(pipe: IO[bytes] | None) -> int:
+    assert pipe is not None
+    os.set_blocking(pipe.fileno(), False)
+    return pipe.fileno()
 
 
-def _descriptor(pipe: Any) -> int:
-    descriptor = os.dup(pipe.fileno())
-    pipe.close()
-    os.set_blocking(descriptor, False)
-    return descriptor
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        pipe.close()
 
 
 def _file_frames(path: str, name: str, number: int) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 It is sent to the Python of the host, which may be too old for the package: standard library of Python 3.6 only.
 """
 
+import contextlib
 import importlib
 import os
 import subprocess
@@ -23,13 +24,18 @@ def find(paths: Any, rscript: Any, environment: Any) -> Any:
         if os.path.isfile(os.path.join(path, "tfdistribute", "__init__.py")):
             return path
     environment = dict(os.environ, **environment)
-    for command in ([sys.executable, "-c", PYTHON_CODE], [rscript, "--vanilla", "-e", R_CODE]):
-        try:
+    for program, *code in (
+        [sys.executable, "-c", PYTHON_CODE],
+        [rscript, "--vanilla", "-e", R_CODE],
+    ):
+        said = b""
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
             said = subprocess.check_output(
-                command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+                [program or "Rscript", *code],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
             )
-        except (OSError, subprocess.CalledProcessError):
-            continue
         if said.strip():
             return said.decode().splitlines()[-1]
     return None

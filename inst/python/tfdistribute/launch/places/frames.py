@@ -24,15 +24,22 @@ def encode(message: Mapping[str, Any], data: bytes = b"") -> bytes:
 
 
 class FrameReader:
-    """Reader of frames, which arrive in pieces."""
+    """Reader of frames, which arrive in pieces and begin after a mark."""
 
-    def __init__(self) -> None:
-        self._incoming = b""
+    def __init__(self, mark: bytes = b"") -> None:
+        self._mark, self._incoming = mark, b""
+
+    @property
+    def has_begun(self) -> bool:
+        return not self._mark
 
     def read(self, data: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Take the next bytes, and iterate over the messages and data of the frames that are complete."""
         self._incoming += data
-        while len(self._incoming) >= _HEADER.size:
+        if self._mark and self._mark in self._incoming:
+            self._incoming = self._incoming.partition(self._mark)[2]
+            self._mark = b""
+        while self.has_begun and len(self._incoming) >= _HEADER.size:
             length, head = _HEADER.unpack_from(self._incoming)
             if len(self._incoming) < 4 + length:
                 return

@@ -54,9 +54,11 @@ class StartedProcess(ABC):
 
     Args:
         pid: Its process id on its host.
+        loss: Why the process is out of reach, as the end of a sentence about its host; None if it is not.
     """
 
     pid: int
+    loss: str | None = None
 
     @abstractmethod
     def exit_code(self) -> int | None:
@@ -79,11 +81,6 @@ class StartedProcess(ABC):
     @abstractmethod
     def wait(self, seconds: float) -> None:
         """Wait for the end of the process, at most this long."""
-
-    @property
-    def loss(self) -> str | None:
-        """Why the process is out of reach, as the end of a sentence about its host; None if it is not."""
-        return None
 
 
 class Place(ABC):

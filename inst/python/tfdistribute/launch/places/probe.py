@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +22,7 @@ from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.processes import END_S
 
 _REACH_S = 3.0
-_VERSIONS_S = 60.0
-
-# R starts fast without packages; the version is read from the file DESCRIPTION.
-_R_CODE = (
-    'cat("\\ntfdistribute ", tryCatch(as.character(utils::packageVersion("tfdistribute")), '
-    'error = function(e) "none"), "\\n", sep = "")'
-)
-_PYTHON_CODE = """
-import sys
-from importlib import metadata
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-print("\\nTensorFlow", next((found for each in sys.argv[1:] if (found := version(each))), "none"))
-"""
+_OUTPUT_S = 60.0
 
 
 def facts() -> dict[str, Any]:
@@ -69,33 +53,18 @@ def _text_of(path: str) -> str:
         return ""
 
 
-def versions(rscript: str, python: str, packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of this package for R and of TensorFlow; an error under the name of the program."""
-    commands = {
-        "rscript": [rscript, "--vanilla", "-e", _R_CODE],
-        "python": [python, "-c", _PYTHON_CODE, *packages],
-    }
-    found: dict[str, str] = {}
-    running: dict[str, subprocess.Popen[str]] = {}
-    for name, command in commands.items():
-        try:
-            running[name] = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            found[name] = f'"{command[0]}" cannot be run ({error.strerror})'
-    for name, process in running.items():
-        output, errors = process.communicate(timeout=_VERSIONS_S)
-        if process.returncode:
-            last = [line for line in errors.splitlines() if line.strip()][-1:]
-            found[name] = f'"{commands[name][0]}" failed ({(last or [process.returncode])[0]})'
-        found.update(re.findall("^(tfdistribute|TensorFlow) (.*)$", output, re.MULTILINE))
-    return found
+def output(*command: str) -> dict[str, str]:
+    """Run a program, and return its "output", or the "problem" with it."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_OUTPUT_S
+        )
+    except OSError as error:
+        return {"problem": f'"{command[0]}" cannot be run ({error.strerror})'}
+    errors = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if done.returncode:
+        return {"problem": f'"{command[0]}" failed ({[done.returncode, *errors][-1]})'}
+    return {"output": done.stdout.decode(errors="replace")}
 
 
 def paths(names: Sequence[str]) -> list[bool]:
@@ -140,12 +109,12 @@ def _end_tasks(directory: str) -> None:
                     os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-def listen(word: str) -> Iterator[int]:
+def listen(word: str, tell: Callable[[int], None]) -> None:
     """Tell a port, and greet whoever connects to it with a word, until this process is killed."""
     with socket.socket() as server:
         server.bind(("", 0))
         server.listen(128)
-        yield server.getsockname()[1]
+        tell(server.getsockname()[1])
         while True:
             with contextlib.suppress(OSError), server.accept()[0] as caller:
                 caller.sendall(word.encode())
@@ -172,7 +141,13 @@ def reach(targets: Sequence[tuple[str, int, str]]) -> list[bool]:
     return [said.decode() == word for said, word in zip(heard.values(), words, strict=True)]
 
 
-QUESTIONS: Mapping[str, Callable[..., Any]] = {
-    each.__name__: each
-    for each in (facts, versions, paths, shared, gone, free_ports, listen, reach)
+_QUESTIONS: Mapping[str, Callable[..., Any]] = {
+    each.__name__: each for each in (facts, output, paths, shared, gone, free_ports, reach)
 }
+
+
+def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None]) -> None:
+    if question == "listen":
+        listen(*arguments, tell)
+    else:
+        tell(_QUESTIONS[question](*arguments))

@@ -1,11 +1,14 @@
-"""Hosts that are reached through an agent."""
+"""Hosts that are reached through an agent, and the processes that it has started."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import errno
+import itertools
 import os
+import select
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,17 +17,54 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.private_directory import digest_of
-from tfdistribute.launch.places.connection import Connection, wait_for_any
+from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.places.connection import Connection
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
-from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
 from tfdistribute.launch.places.transport import Transport, agent_command
 
 _TICK_S = 0.25
 # How long ssh may take to connect, and a host to answer.
 CONNECT_S = 25.0
-ANSWER_S = 20.0
+_ANSWER_S = 20.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
+
+# Called with "log" or "events", and what the process has written there.
+OnWritten = Callable[[str, bytes], None]
+
+
+class RemoteProcess(StartedProcess):
+    """A process of an agent.
+
+    Args:
+        number: Its number in the messages of its agent.
+    """
+
+    def __init__(self, place: RemotePlace, number: int, on_written: OnWritten) -> None:
+        # Until the agent tells the number of the process, and for one that never started.
+        self.pid = 0
+        self.on_written = on_written
+        self.code: int | None = None
+        self.last_activity = Activity()
+        self._place, self._number = place, number
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; that of SIGKILL if the host is out of reach."""
+        return self.code
+
+    def lose(self, why: str) -> None:
+        """Give up the process: its agent ends it."""
+        self.loss, self.code = why, -signal.SIGKILL
+
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        if self.code is None:
+            self._place.send("signal", self._number, signal=[number, whole_group, if_caught])
+
+    def activity(self) -> Activity:
+        return self.last_activity
+
+    def wait(self, seconds: float) -> None:
+        self._place.wait(lambda: self.code is not None, seconds)
 
 
 class RemotePlace(Place):
@@ -42,25 +82,25 @@ class RemotePlace(Place):
         self.address = ""
         self.directory = ""
         self.facts: dict[str, Any] = {}
+        self.hello: dict[str, Any] = {}
         self.transport = transport
+        self.connection: Connection | None = None
         self._home = home
         # The private directory has the same name on every host, and after a loss: tasks know their job by it.
         self._job = os.path.basename(home) or "check"
         self._all = [] if others is None else others
         self._all.append(self)
-        self.connection: Connection | None = None
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._free_bytes = LEAST_BYTES
         self._processes: dict[int, RemoteProcess] = {}
         self._answers: dict[int, dict[str, Any]] = {}
         self._questions: dict[int, str] = {}
         self._files: list[str] = []
-        self.hello: dict[str, Any] = {}
 
     # Connection -----------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
+        """Begin to connect; ``wait`` until ``is_settled``."""
         self.hello = {}
         how = self.transport
         command = how.command(agent_command(how.python, how.lease_s, self._job))
@@ -70,13 +110,17 @@ class RemotePlace(Place):
             raise ClusterError(
                 f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
                 f"Install {os.path.basename(command[0])}, or give its path.",
-                argument=self.transport.argument,
+                argument=how.argument,
                 value=command[0],
             ) from error
 
     @property
     def is_connected(self) -> bool:
         return bool(self.hello) and self.lost is None
+
+    @property
+    def is_settled(self) -> bool:
+        return self.is_connected or self.lost is not None
 
     @property
     def lost(self) -> str | None:
@@ -86,17 +130,26 @@ class RemotePlace(Place):
     def pid_of_connection(self) -> int | None:
         return None if self.connection is None else self.connection.pid
 
+    @property
+    def _said(self) -> str:
+        return "" if self.connection is None else self.connection.said.strip()
+
     def why_lost(self) -> tuple[str, str]:
         """Say why the host is out of reach, as the end of a sentence, and what to do."""
-        return self.transport.why_lost(*self._loss)
+        explained = self.transport.explain(self.host, self._said, is_started=bool(self.hello))
+        if explained is not None:
+            return explained
+        last = f" ({self._said.splitlines()[-1]})" if self._said else ""
+        why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
+        return f"{why}{last}", self.transport.check
 
     def problem(self) -> ClusterError:
-        return self.transport.problem(self.host, *self._loss)
-
-    @property
-    def _loss(self) -> tuple[str, str, bool]:
-        said = "" if self.connection is None else self.connection.said.strip()
-        return said, self.lost or f"it did not answer in {CONNECT_S:g} seconds", bool(self.hello)
+        other = None if self.hello else self.transport.other_version(self.host, self._said)
+        if other is not None:
+            return other
+        why, remedy = self.why_lost()
+        problem = f"{self.transport.subject} cannot be used: {why}."
+        return ClusterError(problem, remedy, argument=self.transport.argument, value=self.host)
 
     def poll(self) -> None:
         if self.connection is not None:
@@ -113,7 +166,13 @@ class RemotePlace(Place):
             left = end - time.monotonic()
             if left < 0:
                 return False
-            serve(self._all, min(left, _TICK_S))
+            poll = select.poll()
+            for each in self._all:
+                if each.connection is not None:
+                    each.connection.register(poll)
+            poll.poll(min(left, _TICK_S) * 1000)
+            for each in self._all:
+                each.poll()
         return True
 
     def end(self) -> None:
@@ -136,29 +195,22 @@ class RemotePlace(Place):
             self._free_bytes = int(message["free"])
             for each, values in message["activities"].items():
                 if int(each) in self._processes:
-                    self._processes[int(each)].take_activity(values)
+                    self._processes[int(each)].last_activity = Activity(*values)
         elif kind == "ending":
             self.is_ending = self.transport.ignores_end
         elif kind == "wrote":
             self._processes[number].on_written(message["file"], data)
         elif kind == "ended":
-            self._processes.pop(number).end(message["code"])
+            self._processes.pop(number).code = message["code"]
 
     def send(self, operation: str, number: int, **fields: Any) -> None:
-        """Send a message about a process or a question; do nothing if the host is out of reach."""
-        if self.connection is not None and self.lost is None:
+        """Send a message; do nothing if the host is out of reach."""
+        if self.connection is not None:
             self.connection.send({"op": operation, "id": number, **fields})
 
     def _answer(self, number: int, seconds: float) -> dict[str, Any]:
-        if not self.wait(lambda: number in self._answers or self.lost is not None, seconds):
-            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        if number not in self._answers:
-            raise OSError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
-        return self._answers.pop(number)
-
-    def _next_number(self) -> int:
-        self._number += 1
-        return self._number
+        self.wait(lambda: number in self._answers or self.lost is not None, seconds)
+        return self._answers.pop(number, {})
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -168,7 +220,7 @@ class RemotePlace(Place):
         The same files go to the host again after the connection was lost.
         """
         self._files = list(files)
-        self._unconfirmed = {self._next_number(): path for path in self._files}
+        self._unconfirmed = {next(self._numbers): path for path in self._files}
         assert self.connection is not None
         for number, path in self._unconfirmed.items():
             self.connection.send_file(path, os.path.relpath(path, self._home), number)
@@ -222,10 +274,10 @@ class RemotePlace(Place):
         self.close(0)
         with contextlib.suppress(ClusterError):
             self.connect()
-            self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
+            self.wait(lambda: self.is_settled, CONNECT_S)
             if self.is_connected:
-                seconds = self.transport.lease_s + ANSWER_S
-                self.answer(self.ask("gone", former, seconds), seconds + ANSWER_S)
+                seconds = self.transport.lease_s + _ANSWER_S
+                self.answer(self.ask("gone", former, seconds), seconds + _ANSWER_S)
                 self.put(self._files)
                 self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
 
@@ -259,48 +311,43 @@ class RemotePlace(Place):
         events: str | None = None,
     ) -> RemoteProcess:
         """Start a process; raise OSError if the program cannot be run or the host is out of reach."""
-        number = self._next_number()
-        process = RemoteProcess(self, number, on_written)
-        self._processes[number] = process
-        options = StartOptions(
-            list(command),
-            dict(environment or {}),
-            {},
-            directory,
+        number = next(self._numbers)
+        process = self._processes[number] = RemoteProcess(self, number, on_written)
+        log, events, ignores_end = (
             f"logs/{number}",
-            f"events/{number}" if events is None else events,
-            list(cores),
+            events or f"events/{number}",
             self.transport.ignores_end,
         )
+        options = StartOptions(
+            command, environment or {}, {}, directory, log, events, cores, ignores_end
+        )
         self.send("start", number, options=dataclasses.asdict(options))
-        answer = self._answer(number, ANSWER_S)
-        if "error" in answer:
-            del self._processes[number]
-            raise OSError(answer["error"], os.strerror(answer["error"]))
+        answer = self._answer(number, _ANSWER_S)
+        if "pid" not in answer:
+            self._processes.pop(number, None)
+            code = answer.get("error", errno.ETIMEDOUT)
+            raise OSError(code, os.strerror(code))
         process.pid = answer["pid"]
         return process
 
     # Questions ------------------------------------------------------------------------------------
 
-    def ask(
-        self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
-    ) -> int:
+    def ask(self, question: str, *arguments: Any) -> int:
         """Begin to ask a question of ``probe``, and return the number of its answer."""
-        number = self._next_number()
-        asked = {"question": question, "arguments": arguments}
-        self.send("ask", number, environment=dict(environment or {}), **asked)
+        number = next(self._numbers)
+        environment = dict(self.transport.environment)
+        asked = {"question": question, "arguments": arguments, "environment": environment}
+        self.send("ask", number, **asked)
         self._questions[number] = question
         return number
 
-    def answer(self, number: int, seconds: float = ANSWER_S) -> Any:
+    def answer(self, number: int, seconds: float = _ANSWER_S) -> Any:
         """Wait for the answer to a question.
 
         Raises:
             ClusterError: there is none.
         """
-        answer: dict[str, Any] = {}
-        with contextlib.suppress(OSError):
-            answer = self._answer(number, seconds)
+        answer = self._answer(number, seconds)
         if "answer" in answer:
             return answer["answer"]
         if self.lost is not None:
@@ -311,16 +358,6 @@ class RemotePlace(Place):
             argument="hosts",
             value=self.host,
         )
-
-    def end_question(self, number: int) -> None:
-        self.send("end", number)
-
-
-def serve(places: Iterable[RemotePlace], seconds: float) -> None:
-    """Wait until something can be received from or sent to a place, at most this long, and do it."""
-    wait_for_any([each.connection for each in places if each.connection is not None], seconds)
-    for each in places:
-        each.poll()
 
 
 def _append(path: str, data: bytes) -> None:

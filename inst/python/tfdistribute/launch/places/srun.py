@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tfdistribute.launch.places.transport import Transport
 
 # A step beside others, with all cores, memory and GPUs of the job on its node. It waits only this long for its start.
@@ -40,10 +38,10 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(node: str, python: str) -> Transport:
+def transport_to(node: str) -> Transport:
     return Transport(
         command=lambda command: ["srun", *_OPTIONS, f"--nodelist={node}", *command],
-        explain=lambda said: explain(said, python),
+        explanations=_EXPLANATIONS,
         argument="nodes",
         subject=f"The node {node} of this job",
         check="See `sinfo` for the state of the node.",
@@ -51,11 +49,3 @@ def transport_to(node: str, python: str) -> Transport:
         # scancel and a preemption send it to all processes, before the chief could save a checkpoint.
         ignores_end=True,
     )
-
-
-def explain(said: str, python: str) -> tuple[str, str] | None:
-    """Return the problem and the remedy behind what srun wrote; None if it is not known."""
-    for pattern, problem, remedy in _EXPLANATIONS:
-        if re.search(pattern, said):
-            return problem.format(python=python), remedy
-    return None

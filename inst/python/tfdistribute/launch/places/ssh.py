@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
@@ -61,10 +60,10 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(host: str, cluster: SshCluster, python: str) -> Transport:
+def transport_to(host: str, cluster: SshCluster) -> Transport:
     return Transport(
         command=lambda command: ssh_command(cluster.ssh, host, command),
-        explain=lambda said: explain(said, host, python),
+        explanations=_EXPLANATIONS,
         subject=f'`hosts` holds "{host}", which',
         check="Check that the host runs and that ssh works without a question.",
     )
@@ -72,11 +71,3 @@ def transport_to(host: str, cluster: SshCluster, python: str) -> Transport:
 
 def ssh_command(ssh: Sequence[str], host: str, command: Sequence[str]) -> list[str]:
     return [ssh[0], *_OPTIONS, *ssh[1:], "--", host, shlex.join(command)]
-
-
-def explain(said: str, host: str, python: str) -> tuple[str, str] | None:
-    """Return the problem and the remedy behind what ssh wrote; None if it is not known."""
-    for pattern, problem, remedy in _EXPLANATIONS:
-        if re.search(pattern, said):
-            return problem.format(python=python), remedy.format(host=host)
-    return None

@@ -15,18 +15,29 @@ from tfdistribute.errors import ClusterError
 _LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
 _FINDER = Path(__file__).with_name("finder.py")
 _ROOT = str(Path(__file__).parents[3])
-_OLDEST_PYTHON = (3, 10)
 
-# What the finder says, and an agent that cannot write its files or finds no directory for them.
-_FOUND = re.compile(r"^found (tfdistribute|Python) (\S+)$", re.MULTILINE)
-_NO_SPACE = re.compile("No space left on device|No usable temporary directory")
+# A pattern of what an agent or its command writes, what it means, and what to do.
+Explanation = tuple[str, str, str]
 
 SPACE_REMEDY = (
     "Free space there, or name a directory on another disk: `environment = c(TMPDIR = ...)`."
 )
-_DIRECTORY_REMEDY = (
-    "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`."
+_FULL = (
+    "No space left on device|No usable temporary directory",
+    "it has no space for temporary files",
+    SPACE_REMEDY,
 )
+_NOT_WRITABLE = (
+    r"\] (.*): '{temporary}",
+    'files cannot be written to its TMPDIR, "{temporary}" ({0})',
+    "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`.",
+)
+_OLD_PYTHON = (
+    "found Python (.*)",
+    "its {python} is Python {0}, and 3.10 or later is needed",
+    "Give the path of another one as `python`.",
+)
+_OTHER_PACKAGE = re.compile("found tfdistribute (.*)")
 _VERSION_REMEDIES = {
     "tfdistribute": "Install the same version in R's library on the host, or name its library as `libraries`.",
     "TensorFlow": "Install the same version on the host, or name another `python`.",
@@ -39,38 +50,38 @@ class Transport:
 
     Args:
         command: Turns the agent's command into the one that runs it on the host.
-        explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
-        python: Python on the host; the package is looked for where it, R or the session has it.
+        explanations: What that command writes when it starts no agent.
+        python: Python on the host.
+        rscript: Rscript on the host; None if the tasks are not R.
+        environment: Variables of the tasks.
+        temporary: Directory for the files of the job on the host; None for that of the host.
         lease_s: Seconds without a sign of life after which each end gives up the other.
         argument: The argument of the cluster that names the host.
         subject: The host as the subject of a relative clause.
         check: What to do when the reason for a loss is not known.
         when_twice: What to do when two names are those of one machine.
-        temporary: Directory for the files of the job on the host; None for that of the host.
         ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
-        rscript: Rscript on the host.
-        environment: Variables of the tasks.
     """
 
     command: Callable[[Sequence[str]], Sequence[str]]
-    explain: Callable[[str], tuple[str, str] | None] = field(default=lambda said: None)
+    explanations: Sequence[Explanation] = ()
     python: str = "python3"
+    rscript: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    temporary: str | None = None
     lease_s: float = 30.0
     argument: str = "hosts"
     subject: str = "This host"
     check: str = "Check that the host runs."
     when_twice: str = "Name each machine once."
-    temporary: str | None = None
     ignores_end: bool = False
-    rscript: str = "Rscript"
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def agent_source(self) -> bytes:
         """Return the program that finds the package on the host, and becomes an agent."""
         libraries = self.environment.get("R_LIBS", "").split(os.pathsep)
         arguments = {
             "version": __version__,
-            "oldest": _OLDEST_PYTHON,
+            "oldest": (3, 10),
             "temporary": self.temporary,
             "paths": [*(f"{path}/tfdistribute/python" for path in libraries if path), _ROOT],
             "rscript": self.rscript,
@@ -79,41 +90,20 @@ class Transport:
         source = _FINDER.read_bytes() + f"\nbecome_agent(**{arguments!a})\n".encode()
         return b"%08d" % len(source) + source
 
-    def why_lost(self, said: str, lost: str, has_answered: bool) -> tuple[str, str]:
-        """Say why the host is out of reach, as the end of a sentence, and what to do.
+    def explain(self, host: str, said: str, is_started: bool = False) -> tuple[str, str] | None:
+        """Return the problem and the remedy behind what an agent or its command wrote; None if it is not known."""
+        values = {"host": host, "python": self.python, "temporary": self.temporary or ""}
+        anytime = (_FULL, *((_NOT_WRITABLE,) if self.temporary else ()))
+        at_start = () if is_started else (_OLD_PYTHON, *self.explanations)
+        for pattern, problem, remedy in (*anytime, *at_start):
+            found = re.search(pattern.replace("{temporary}", re.escape(values["temporary"])), said)
+            if found is not None:
+                return problem.format(*found.groups(), **values), remedy.format(**values)
+        return None
 
-        Args:
-            said: What the command wrote besides frames.
-            lost: What the connection knows.
-            has_answered: Whether an agent was there.
-        """
-        if re.search(_NO_SPACE, said):
-            return "it has no space for temporary files", SPACE_REMEDY
-        refused = re.search(rf"\] (.*): '{re.escape(self.temporary or '/')}", said)
-        if self.temporary and refused is not None:
-            why = f'files cannot be written to its TMPDIR, "{self.temporary}" ({refused[1]})'
-            return why, _DIRECTORY_REMEDY
-        explained = None if has_answered else self._why_not_started(said)
-        if explained is not None:
-            return explained
-        last = f" ({said.splitlines()[-1]})" if said else ""
-        return f"{lost}{last}", self.check
-
-    def _why_not_started(self, said: str) -> tuple[str, str] | None:
-        found = _FOUND.search(said)
-        if found is None or found[1] != "Python":
-            return self.explain(said)
-        oldest = ".".join(map(str, _OLDEST_PYTHON))
-        why = f"its {self.python} is Python {found[2]}, and {oldest} or later is needed"
-        return why, "Give the path of another one as `python`."
-
-    def problem(self, host: str, said: str, lost: str, has_answered: bool) -> ClusterError:
-        found = None if has_answered else _FOUND.search(said)
-        if found is not None and found[1] == "tfdistribute":
-            return version_problem(host, "tfdistribute", found[2], __version__)
-        why, remedy = self.why_lost(said, lost, has_answered)
-        problem = f"{self.subject} cannot be used: {why}."
-        return ClusterError(problem, remedy, argument=self.argument, value=host)
+    def other_version(self, host: str, said: str) -> ClusterError | None:
+        found = _OTHER_PACKAGE.search(said)
+        return found and version_problem(host, "tfdistribute", found[1], __version__)
 
 
 def agent_command(python: str, lease_s: float, job: str) -> list[str]:
@@ -122,7 +112,6 @@ def agent_command(python: str, lease_s: float, job: str) -> list[str]:
 
 
 def version_problem(host: str, package: str, found: str, wanted: str) -> ClusterError:
-    """Say that a host has another version of a package, or none."""
     has = f"has {package} {found}"
     if (package, found) == ("tfdistribute", "none"):
         has = "does not have tfdistribute"
