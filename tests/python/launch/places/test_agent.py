@@ -16,7 +16,9 @@ import pytest
 from support.job_fakes import open_files
 from support.remote_hosts import mark, marked, remote_place, soon
 
-from tfdistribute.launch.places import finder
+from tfdistribute import __version__
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch.places import finder, transport
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.transport import Transport
 
@@ -232,12 +234,76 @@ def test_what_is_sent_to_hosts_is_small_and_plain_python_3_6():
     assert imported - set(sys.stdlib_module_names) == set()
 
 
+def found_instead(tmp_path: Path, **how: Any) -> ClusterError:
+    """Why a host is not used."""
+    place = RemotePlace("node-a", Transport(lambda command: command, **how), str(tmp_path))
+    place.connect()
+    try:
+        assert place.wait(lambda: place.lost is not None, 20)
+        return place.problem()
+    finally:
+        place.close(5)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts do not have the package where this session has it."""
+    monkeypatch.setattr(transport, "_ROOT", "/no/session")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
+def library(directory: Path, version: str = __version__) -> Path:
+    """A package library of R with a version of this package."""
+    package = directory / "tfdistribute" / "python" / "tfdistribute"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"__version__ = '{version}'")
+    return directory
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_host_without_the_package_is_named(tmp_path: Path):
+    problem = found_instead(tmp_path, rscript="/no/Rscript")
+    assert problem.problem == (
+        f"node-a does not have tfdistribute, and this machine {__version__}."
+    )
+    assert problem.remedy is not None
+    assert problem.remedy.endswith("or name its library as `libraries`.")
+
+
+def test_a_host_with_another_version_is_named_with_both(tmp_path: Path):
+    libraries = f"/no/library:{library(tmp_path, '0.0.9')}"
+    problem = found_instead(tmp_path, environment={"R_LIBS": libraries})
+    assert problem.problem == f"node-a has tfdistribute 0.0.9, and this machine {__version__}."
+
+
+def test_a_host_with_a_python_that_is_too_old_is_named_with_its_version(tmp_path: Path):
+    old = tmp_path / "python3.8"
+    code = (
+        "import sys; sys.version_info, sys.version = (3, 8, 1), '3.8.1 (old)'; i = sys.stdin.buffer"
+    )
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}; exec(i.read(int(i.read(8))))"\n')
+    old.chmod(0o755)
+    problem = found_instead(tmp_path, python=str(old))
+    assert f"its {old} is Python 3.8.1, and 3.10 or later is needed" in problem.problem
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_package_is_found_where_python_or_r_has_it(tmp_path: Path):
+    python, r = (str(library(tmp_path / each) / "tfdistribute/python") for each in ("python", "r"))
+    rscript = tmp_path / "Rscript"
+    rscript.write_text(f"#!/bin/sh\nprintf '%s' '{r}'\n")
+    rscript.chmod(0o755)
+    assert finder.find(["/no/library"], str(rscript), {"PYTHONPATH": python}) == python
+    assert finder.find(["/no/library"], str(rscript), {}) == r
+    assert finder.find(["/no/library", r], str(rscript), {"PYTHONPATH": python}) == r
+
+
 def test_files_are_not_written_elsewhere_than_below_the_tmpdir_of_the_cluster(tmp_path: Path):
     missing = str(tmp_path / "scratch")
-    transport = Transport(
+    missing_there = Transport(
         lambda command: command, temporary=missing, subject='`hosts` holds "node-a", which'
     )
-    place = RemotePlace("node-a", transport, str(tmp_path))
+    place = RemotePlace("node-a", missing_there, str(tmp_path))
     place.connect()
     try:
         assert place.wait(lambda: place.lost is not None, 20)

@@ -23,21 +23,12 @@ def find(paths: Any, rscript: Any, environment: Any) -> Any:
     for path in paths:
         if os.path.isfile(os.path.join(path, "tfdistribute", "__init__.py")):
             return path
-    environment = dict(os.environ, **environment)
-    for program, *code in (
-        [sys.executable, "-c", PYTHON_CODE],
-        [rscript, "--vanilla", "-e", R_CODE],
-    ):
-        said = b""
+    variables = dict(os.environ, **environment)
+    for command in ([sys.executable, "-c", PYTHON_CODE], [rscript, "--vanilla", "-e", R_CODE]):
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            said = subprocess.check_output(
-                [program or "Rscript", *code],
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-            )
-        if said.strip():
-            return said.decode().splitlines()[-1]
+            said = subprocess.check_output(command, stdin=subprocess.DEVNULL, env=variables)
+            if said.strip():
+                return said.decode().splitlines()[-1]
     return None
 
 

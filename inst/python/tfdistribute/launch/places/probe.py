@@ -141,13 +141,13 @@ def reach(targets: Sequence[tuple[str, int, str]]) -> list[bool]:
     return [said.decode() == word for said, word in zip(heard.values(), words, strict=True)]
 
 
+def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None]) -> None:
+    if question == "listen":
+        listen(arguments[0], tell)
+    else:
+        tell(_QUESTIONS[question](*arguments))
+
+
 _QUESTIONS: Mapping[str, Callable[..., Any]] = {
     each.__name__: each for each in (facts, output, paths, shared, gone, free_ports, reach)
 }
-
-
-def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None]) -> None:
-    if question == "listen":
-        listen(*arguments, tell)
-    else:
-        tell(_QUESTIONS[question](*arguments))

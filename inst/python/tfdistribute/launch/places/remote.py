@@ -97,8 +97,6 @@ class RemotePlace(Place):
         self._questions: dict[int, str] = {}
         self._files: list[str] = []
 
-    # Connection -----------------------------------------------------------------------------------
-
     def connect(self) -> None:
         """Begin to connect; ``wait`` until ``is_settled``."""
         self.hello = {}
@@ -212,8 +210,6 @@ class RemotePlace(Place):
         self.wait(lambda: number in self._answers or self.lost is not None, seconds)
         return self._answers.pop(number, {})
 
-    # Files ----------------------------------------------------------------------------------------
-
     def put(self, files: Iterable[str]) -> None:
         """Send files of the job's private directory; ``wait`` until ``has_files``.
 
@@ -240,8 +236,6 @@ class RemotePlace(Place):
                         f'"{os.path.basename(path)}" did not arrive at {self.host} as it was sent.'
                     )
         return not self._unconfirmed
-
-    # Processes ------------------------------------------------------------------------------------
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -302,35 +296,22 @@ class RemotePlace(Place):
         return process
 
     def start_process(
-        self,
-        command: Sequence[str],
-        on_written: OnWritten,
-        environment: Mapping[str, str] | None = None,
-        directory: str = "",
-        cores: Sequence[int] = (),
-        events: str | None = None,
+        self, command: Sequence[str], on_written: OnWritten, **options: Any
     ) -> RemoteProcess:
-        """Start a process; raise OSError if the program cannot be run or the host is out of reach."""
+        """Start a process with ``StartOptions``; raise OSError if it cannot be run or the host is out of reach."""
         number = next(self._numbers)
         process = self._processes[number] = RemoteProcess(self, number, on_written)
-        log, events, ignores_end = (
-            f"logs/{number}",
-            events or f"events/{number}",
-            self.transport.ignores_end,
-        )
-        options = StartOptions(
-            command, environment or {}, {}, directory, log, events, cores, ignores_end
-        )
-        self.send("start", number, options=dataclasses.asdict(options))
+        files = {"log": f"logs/{number}", "events": f"events/{number}"}
+        given: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
+        started = StartOptions(command, task={}, **given, ignores_end=self.transport.ignores_end)
+        self.send("start", number, options=dataclasses.asdict(started))
         answer = self._answer(number, _ANSWER_S)
         if "pid" not in answer:
-            self._processes.pop(number, None)
+            del self._processes[number]
             code = answer.get("error", errno.ETIMEDOUT)
             raise OSError(code, os.strerror(code))
         process.pid = answer["pid"]
         return process
-
-    # Questions ------------------------------------------------------------------------------------
 
     def ask(self, question: str, *arguments: Any) -> int:
         """Begin to ask a question of ``probe``, and return the number of its answer."""

@@ -84,7 +84,7 @@ class Transport:
             "oldest": (3, 10),
             "temporary": self.temporary,
             "paths": [*(f"{path}/tfdistribute/python" for path in libraries if path), _ROOT],
-            "rscript": self.rscript,
+            "rscript": self.rscript or "Rscript",
             "environment": dict(self.environment),
         }
         source = _FINDER.read_bytes() + f"\nbecome_agent(**{arguments!a})\n".encode()
