@@ -160,15 +160,12 @@ class EventFile:
 
 
 class _Lines:
-    """The lines of a file that grows."""
-
     def __init__(self, path: str) -> None:
         self.path = path
         self.position = 0
         self.rest = b""
 
     def read(self) -> list[bytes]:
-        """Read the whole lines since the last call."""
         try:
             new_bytes = os.stat(self.path).st_size - self.position
             if new_bytes <= 0:

@@ -46,10 +46,8 @@ class _Task:
             file.seek(self._position)
             block = file.read(BLOCK_BYTES)
         self._position += len(block)
-        return {
-            "log": block,
-            "events": b"".join(each + b"\n" for each in self._events.read_lines()),
-        }
+        events = b"".join(line + b"\n" for line in self._events.read_lines())
+        return {"log": block, "events": events}
 
 
 class _Question:
@@ -120,7 +118,8 @@ class Agent:
         self._send({"op": "hello", **hello})
         while time.monotonic() - self.heard < self.lease_s:
             asked = {each.descriptor: number for number, each in self.questions.items()}
-            writers, wait_s = [self.output] if self.waiting else [], self._tick_s
+            writers = [self.output] if self.waiting else []
+            wait_s = _TICK_S if self.tasks else _IDLE_TICK_S
             readable = select.select([0, *asked], writers, [], wait_s)[0]
             for descriptor in readable:
                 if descriptor in asked:
@@ -132,10 +131,6 @@ class Agent:
             with contextlib.suppress(BlockingIOError):
                 while self.waiting:
                     del self.waiting[: os.write(self.output, self.waiting[:BLOCK_BYTES])]
-
-    @property
-    def _tick_s(self) -> float:
-        return _TICK_S if self.tasks else _IDLE_TICK_S
 
     def _receive(self) -> bool:
         """Obey the frames that have arrived; return False at the end of the input."""
@@ -163,17 +158,15 @@ class Agent:
         if block.endswith(b"\n"):
             self._send({"op": "answer", "id": number, **json.loads(question.said)})
         elif not block:
-            if not question.said:
+            if not question.said.endswith(b"\n"):
                 self._send({"op": "answer", "id": number, "error": "it was killed"})
             self._do_end({"id": number})
 
     def _do_alive(self, message: Any, data: bytes) -> None:
-        running = {
-            number: dataclasses.astuple(task.process.activity())
-            for number, task in self.tasks.items()
-        }
+        found = {number: task.process.activity() for number, task in self.tasks.items()}
+        activities = {number: dataclasses.astuple(each) for number, each in found.items()}
         free = shutil.disk_usage(self.directory).free
-        self._send({"op": "alive", "activities": running, "free": free})
+        self._send({"op": "alive", "activities": activities, "free": free})
 
     def _do_file(self, message: Any, data: bytes) -> None:
         """Append bytes to a new file; the last ones are answered by its digest."""
