@@ -90,7 +90,7 @@ def test_all_processes_end_with_the_connection(mark: Path):
 def test_all_processes_end_when_the_agent_is_killed(mark: Path, victim: str):
     with remote_place(mark) as place:
         with_family(place, mark)
-        pid = place.hello["pid"] if victim == "agent" else place.pid_of_connection
+        pid = place.hello["pid"] if victim == "agent" else place.connection.pid
         os.kill(pid, signal.SIGKILL)
         assert soon(lambda: not marked(mark)), marked(mark)
         assert not os.path.exists(place.directory)
@@ -162,7 +162,7 @@ def test_only_named_variables_travel_and_those_of_the_login_stay(
 
 def test_the_agent_and_the_guard_have_no_sockets(tmp_path: Path):
     with remote_place(tmp_path) as place:
-        for pid in (place.hello["pid"], place.pid_of_connection):
+        for pid in (place.hello["pid"], place.connection.pid):
             assert [file for file in open_files(pid) if file.startswith("socket:")] == []
 
 

@@ -101,7 +101,12 @@ class RemotePlace(Place):
         """Begin to connect; ``wait`` until ``is_settled``."""
         self.hello = {}
         how = self.transport
-        command = how.command(agent_command(how.python, how.lease_s, self._job))
+        agent = agent_command(how.python, how.lease_s, self._job)
+        # Without it, a Python that is itself a shared library may not start.
+        found_by = how.environment.get("LD_LIBRARY_PATH")
+        command = how.command(
+            agent if found_by is None else ["env", f"LD_LIBRARY_PATH={found_by}", *agent]
+        )
         try:
             self.connection = Connection(command, how.agent_source(), how.lease_s, self._take)
         except OSError as error:
@@ -123,10 +128,6 @@ class RemotePlace(Place):
     @property
     def lost(self) -> str | None:
         return "it was never connected" if self.connection is None else self.connection.lost
-
-    @property
-    def pid_of_connection(self) -> int | None:
-        return None if self.connection is None else self.connection.pid
 
     @property
     def _said(self) -> str:
