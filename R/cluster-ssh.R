@@ -9,7 +9,7 @@
 #' @section What the hosts need:
 #' * `ssh` to each host works without a question: its key is known and accepts you (`~/.ssh/config`, jump hosts and
 #'   `ssh-agent` work as always). Nothing else is installed or left there.
-#' * Linux with `python3` (3.8 or later), and R with the same version of this package and of TensorFlow as here.
+#' * Linux with R, Python (3.10 or later), and the same version of this package and of TensorFlow as here.
 #' * `model_dir` is one directory that this machine and all hosts share under the same path, or remote storage. Files
 #'   that the input reads are on all hosts under the same path; data in memory is sent.
 #' * Their TensorFlow ports reach each other. `plan()` shows firewall rules.
@@ -45,8 +45,8 @@
 #' @param rscript Path of `Rscript` on the hosts, a string.
 #' @param python Path of Python with TensorFlow on the hosts, a string; NULL for the path that it has in this session.
 #' @param libraries Paths of R package libraries on the hosts, strings; NULL for those of this session.
-#' @param environment Environment variables of all processes, strings with names. `TMPDIR`, which unlike the others is
-#'   in a command line, is the directory for the files of the job on the hosts.
+#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the files
+#'   of the job on the hosts.
 #' @param lease_s Seconds after which a host that is out of reach counts as lost, a number of at least 5.
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.

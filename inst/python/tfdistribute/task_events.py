@@ -132,11 +132,16 @@ class EventFile:
 
     def read_new(self) -> list[dict[str, Any]]:
         """Read the events written since the last call, as mappings with "event" and "time"."""
+        events = (_parse_event(line) for line in self.read_lines())
+        return [event for event in events if event is not None]
+
+    def read_lines(self) -> list[bytes]:
+        """Read the whole lines written since the last call."""
         # Before the first rotation there is no other file to look for.
         lines = [*(self._old.read() if self._old.position else ()), *self._new.read()]
         if self._new.position >= ROTATE_BYTES:
             self._rotate()
-        return [event for line in lines if (event := _parse_event(line)) is not None]
+        return lines
 
     def _rotate(self) -> None:
         with contextlib.suppress(OSError):

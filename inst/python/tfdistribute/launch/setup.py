@@ -16,7 +16,7 @@ from tfdistribute.launch.host.logs import fallback_directory, first_usable
 from tfdistribute.launch.host.remote_logs import move_logs
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.state import write_result
 
 

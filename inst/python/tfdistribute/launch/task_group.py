@@ -17,8 +17,8 @@ from tfdistribute.launch import diagnosis
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.processes import END_S
 from tfdistribute.launch.host.stop_requests import StopRequests
-from tfdistribute.launch.places import Place, open_places, places_of
-from tfdistribute.launch.places.place import StartOptions
+from tfdistribute.launch.places.connect_hosts import open_places, places_of
+from tfdistribute.launch.places.place import Place, StartOptions
 from tfdistribute.launch.setup import JobSetup
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView

@@ -6,9 +6,7 @@ import ast
 import dataclasses
 import errno
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +16,9 @@ import pytest
 from support.job_fakes import open_files
 from support.remote_hosts import mark, marked, remote_place, soon
 
-from tfdistribute.launch.places import agent, probe
+from tfdistribute import __version__
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch.places import finder, transport
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.transport import Transport
 
@@ -90,7 +90,7 @@ def test_all_processes_end_with_the_connection(mark: Path):
 def test_all_processes_end_when_the_agent_is_killed(mark: Path, victim: str):
     with remote_place(mark) as place:
         with_family(place, mark)
-        pid = place.hello["pid"] if victim == "agent" else place.pid_of_connection
+        pid = place.hello["pid"] if victim == "agent" else place.connection.pid
         os.kill(pid, signal.SIGKILL)
         assert soon(lambda: not marked(mark)), marked(mark)
         assert not os.path.exists(place.directory)
@@ -162,7 +162,7 @@ def test_only_named_variables_travel_and_those_of_the_login_stay(
 
 def test_the_agent_and_the_guard_have_no_sockets(tmp_path: Path):
     with remote_place(tmp_path) as place:
-        for pid in (place.hello["pid"], place.pid_of_connection):
+        for pid in (place.hello["pid"], place.connection.pid):
             assert [file for file in open_files(pid) if file.startswith("socket:")] == []
 
 
@@ -216,11 +216,10 @@ def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):
             assert output.log == f"up\n{expected}"
 
 
-@pytest.mark.parametrize("module", [agent, probe])
-def test_what_is_sent_to_hosts_is_small_and_plain_python_3_8(module: Any):
-    source = Path(module.__file__).read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= 300
-    tree = ast.parse(source, feature_version=(3, 8))
+def test_what_is_sent_to_hosts_is_small_and_plain_python_3_6():
+    source = Path(finder.__file__).read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= 60
+    tree = ast.parse(source, feature_version=(3, 6))
     imported = {
         name.split(".")[0]
         for node in ast.walk(tree)
@@ -235,46 +234,76 @@ def test_what_is_sent_to_hosts_is_small_and_plain_python_3_8(module: Any):
     assert imported - set(sys.stdlib_module_names) == set()
 
 
-def python_3_8() -> str | None:
-    """A Python 3.8 of this machine, if it has one."""
-    candidates = [
-        shutil.which("python3.8"),
-        *map(str, Path.home().glob(".pyenv/versions/3.8.*/bin/python3.8")),
-    ]
-    for each in filter(None, candidates):
-        if subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return each
-    return None
-
-
-@pytest.mark.full
-def test_the_agent_runs_in_the_oldest_python_that_hosts_may_have(mark: Path):
-    oldest = python_3_8()
-    if oldest is None:
-        pytest.skip("needs a Python 3.8")
-    (mark / "task.rds").write_bytes(b"sent")
-    with remote_place(mark, python=oldest) as place:
-        place.put([str(mark / "task.rds")])
-        assert place.wait(place.has_files, 20)
-        code = "import sys; print(sys.version_info[:2], open(sys.argv[1]).read())"
-        output = Output()
-        process = place.start_process(
-            [oldest, "-I", "-S", "-c", code, f"{place.directory}/task.rds"], output
-        )
-        process.wait(20)
-        assert (process.exit_code(), output.log) == (0, "(3, 8) sent\n")
-        with_family(place, mark)
-        place.end()
+def found_instead(tmp_path: Path, **how: Any) -> ClusterError:
+    """Why a host is not used."""
+    place = RemotePlace("node-a", Transport(lambda command: command, **how), str(tmp_path))
+    place.connect()
+    try:
+        assert place.wait(lambda: place.lost is not None, 20)
+        return place.problem()
+    finally:
         place.close(5)
-        assert soon(lambda: not marked(mark)), marked(mark)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts do not have the package where this session has it."""
+    monkeypatch.setattr(transport, "_ROOT", "/no/session")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
+def library(directory: Path, version: str = __version__) -> Path:
+    """A package library of R with a version of this package."""
+    package = directory / "tfdistribute" / "python" / "tfdistribute"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"__version__ = '{version}'")
+    return directory
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_host_without_the_package_is_named(tmp_path: Path):
+    problem = found_instead(tmp_path, rscript="/no/Rscript")
+    assert problem.problem == (
+        f"node-a does not have tfdistribute, and this machine {__version__}."
+    )
+    assert problem.remedy is not None
+    assert problem.remedy.endswith("or name its library as `libraries`.")
+
+
+def test_a_host_with_another_version_is_named_with_both(tmp_path: Path):
+    libraries = f"/no/library:{library(tmp_path, '0.0.9')}"
+    problem = found_instead(tmp_path, environment={"R_LIBS": libraries})
+    assert problem.problem == f"node-a has tfdistribute 0.0.9, and this machine {__version__}."
+
+
+def test_a_host_with_a_python_that_is_too_old_is_named_with_its_version(tmp_path: Path):
+    old = tmp_path / "python3.8"
+    code = (
+        "import sys; sys.version_info, sys.version = (3, 8, 1), '3.8.1 (old)'; i = sys.stdin.buffer"
+    )
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}; exec(i.read(int(i.read(8))))"\n')
+    old.chmod(0o755)
+    problem = found_instead(tmp_path, python=str(old))
+    assert f"its {old} is Python 3.8.1, and 3.10 or later is needed" in problem.problem
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_package_is_found_where_python_or_r_has_it(tmp_path: Path):
+    python, r = (str(library(tmp_path / each) / "tfdistribute/python") for each in ("python", "r"))
+    rscript = tmp_path / "Rscript"
+    rscript.write_text(f"#!/bin/sh\nprintf '%s' '{r}'\n")
+    rscript.chmod(0o755)
+    assert finder.find(["/no/library"], str(rscript), {"PYTHONPATH": python}) == python
+    assert finder.find(["/no/library"], str(rscript), {}) == r
+    assert finder.find(["/no/library", r], str(rscript), {"PYTHONPATH": python}) == r
 
 
 def test_files_are_not_written_elsewhere_than_below_the_tmpdir_of_the_cluster(tmp_path: Path):
     missing = str(tmp_path / "scratch")
-    transport = Transport(
+    missing_there = Transport(
         lambda command: command, temporary=missing, subject='`hosts` holds "node-a", which'
     )
-    place = RemotePlace("node-a", transport, str(tmp_path))
+    place = RemotePlace("node-a", missing_there, str(tmp_path))
     place.connect()
     try:
         assert place.wait(lambda: place.lost is not None, 20)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import subprocess
 
-from tfdistribute.launch.places.connection import agent_command
-from tfdistribute.launch.places.ssh import explain, ssh_command
+from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.launch.places.ssh import ssh_command, transport_to
+from tfdistribute.launch.places.transport import agent_command
 
 
 def test_options_of_the_user_cannot_weaken_those_that_protect():
@@ -35,8 +36,9 @@ def test_the_command_is_one_argument_that_any_shell_splits_as_meant():
 
 def test_what_ssh_says_is_explained():
     refused = "ssh: connect to host a port 22: Connection refused"
-    assert explain(refused, "a", "python3") == (
+    transport = transport_to("a", SshCluster(hosts=("a",), workers=1))
+    assert transport.explain("a", refused) == (
         "no sshd listens there",
         "Start sshd on the host, or give its Port in ~/.ssh/config.",
     )
-    assert explain("something else", "a", "python3") is None
+    assert transport.explain("a", "something else") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import time
@@ -217,10 +218,11 @@ def test_no_path_begins_a_line_of_the_script(place: int, end: str):
     ],
 )
 def test_what_srun_says_is_explained(said: str, problem: str):
-    explained = srun.explain(said, "python9")
+    transport = dataclasses.replace(srun.transport_to("n1"), python="python9")
+    explained = transport.explain("n1", said)
     assert explained is not None
     assert explained[0] == problem
-    assert srun.explain("something else", "python9") is None
+    assert transport.explain("n1", "something else") is None
 
 
 def test_a_job_that_could_not_be_prepared_leaves_no_folder(tmp_path: Path, slurm: FakeSlurm):

@@ -203,7 +203,7 @@ def own_directories(parent: str | None = None) -> Iterator[str]:
 def remove_abandoned() -> None:
     """Remove the directories of jobs of this host that are not alive; those of other hosts may be."""
     for directory in own_directories():
-        if _is_of_this_host(directory) and not is_locked(directory):
+        if is_abandoned(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -221,11 +221,13 @@ def this_host() -> str:
     return f"{socket.gethostname()} {machine}"
 
 
-def _is_of_this_host(directory: str) -> bool:
+def is_abandoned(directory: str) -> bool:
+    """Return whether a directory is of a job of this host that is not alive."""
     try:
-        return Path(directory, _LOCK).read_text(encoding="utf-8") == this_host()
+        host = Path(directory, _LOCK).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return False
+    return host == this_host() and not is_locked(directory)
 
 
 def _why_not_private(found: os.stat_result) -> str | None:

@@ -29,14 +29,14 @@ if sys.platform == "linux":
     _libc = ctypes.CDLL(None)
 
 
-def die_with_parent(parent: int) -> None:
-    """Let the kernel kill this process when its parent ends; for a child between fork and exec.
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Let the kernel send a signal to this process when its parent ends; for a child just after its fork.
 
     Source:
         https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
     """
     if sys.platform == "linux":
-        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, number)
         if os.getppid() != parent:
             os._exit(1)
 

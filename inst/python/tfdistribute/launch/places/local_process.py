@@ -142,6 +142,8 @@ def _started(
 
     def prepare() -> None:
         processes.die_with_parent(parent)
+        if options.ignores_end:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if cores and sys.platform == "linux":
             os.sched_setaffinity(0, cores)
 

@@ -27,6 +27,7 @@ class StartOptions:
         log: File on this machine to which the output is appended.
         events: File on this machine to which the events are appended.
         cores: Cores that the process may use; empty for all.
+        ignores_end: Whether the process ignores SIGTERM, because others than the supervisor send it.
     """
 
     command: Sequence[str]
@@ -36,6 +37,7 @@ class StartOptions:
     log: str
     events: str
     cores: Sequence[int] = ()
+    ignores_end: bool = False
 
     def prepares(self, other: StartOptions) -> bool:
         """Return whether a process that was prepared with these options can perform the task of others."""
@@ -52,9 +54,11 @@ class StartedProcess(ABC):
 
     Args:
         pid: Its process id on its host.
+        loss: Why the process is out of reach, as the end of a sentence about its host; None if it is not.
     """
 
     pid: int
+    loss: str | None = None
 
     @abstractmethod
     def exit_code(self) -> int | None:
@@ -77,11 +81,6 @@ class StartedProcess(ABC):
     @abstractmethod
     def wait(self, seconds: float) -> None:
         """Wait for the end of the process, at most this long."""
-
-    @property
-    def loss(self) -> str | None:
-        """Why the process is out of reach, as the end of a sentence about its host; None if it is not."""
-        return None
 
 
 class Place(ABC):

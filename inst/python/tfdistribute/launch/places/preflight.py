@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -11,15 +12,31 @@ from typing import Any
 
 from tfdistribute import __version__, versions
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.places.questions import Probe
 from tfdistribute.launch.places.remote import RemotePlace
-from tfdistribute.launch.places.transport import SPACE_REMEDY
+from tfdistribute.launch.places.transport import SPACE_REMEDY, version_problem
 from tfdistribute.rules import Finding
 
 # How long a file in model_dir may take to be seen by all hosts, and R to start.
 _SHARED_S = 5.0
 _VERSIONS_S = 75.0
 _MAX_CLOCK_S = 60.0
+
+# R starts fast without packages; the version is read from the file DESCRIPTION.
+_R_CODE = (
+    'cat("\\n", tryCatch(as.character(utils::packageVersion("tfdistribute")), error = function(e) "none"), "\\n", '
+    'sep = "")'
+)
+_PYTHON_CODE = """
+import sys
+from importlib import metadata
+def version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+print()
+print(next((found for each in sys.argv[1:] if (found := version(each))), "none"))
+"""
 
 
 @dataclass(frozen=True)
@@ -28,21 +45,15 @@ class Needs:
 
     Args:
         model_dir: Directory that this machine and all hosts share; None if it is remote or unknown.
-        rscript: Rscript on the hosts; None if the tasks are not R.
         tensorflow: Version of TensorFlow that they must have; None for any.
         host_addresses: Addresses by host; those of others are found.
-        takes_addresses: Whether the user can give them.
         bytes: Size of the files that are sent to each host.
     """
 
     model_dir: str | None = None
     input_files: tuple[str, ...] = ()
-    rscript: str | None = None
-    python: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     tensorflow: str | None = None
     host_addresses: Mapping[str, str] = field(default_factory=dict[str, str])
-    takes_addresses: bool = True
     bytes: int = 0
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -66,8 +77,12 @@ def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
     return found
 
 
+def as_finding(error: ClusterError) -> Finding:
+    return Finding(error.argument or "hosts", error.problem, error.remedy or "")
+
+
 class _Check:
-    """The questions to one host, and its answers."""
+    """The questions to one host, and what to do with the answers."""
 
     def __init__(
         self, host: RemotePlace, needs: Needs, shared: str | None, found: list[Finding]
@@ -75,54 +90,36 @@ class _Check:
         self.host, self.needs, self.found = host, needs, found
         self.word = secrets.token_hex(8)
         self.port: int | None = None
-        questions: dict[str, tuple[Any, ...]] = {
-            "facts": (),
-            "listen": (self.word,),
-            "paths": (list(needs.input_files),),
-        }
+        self.asked: dict[int, Callable[[Any], None]] = {}
+        self._ask(self._take_facts, "facts")
+        self._ask(self._take_port, "listen", self.word)
+        self._ask(self._take_paths, "paths", needs.input_files)
         if shared is not None:
-            questions["shared"] = (shared, _SHARED_S)
-        if needs.rscript is not None:
-            questions["versions"] = (
-                needs.rscript,
-                needs.python or "python3",
-                list(versions.TENSORFLOWS),
-            )
-        self.probes: dict[str, Probe] = {}
-        for question, arguments in questions.items():
-            with self.problems_found():
-                self.probes[question] = host.begin_probe(
-                    question, *arguments, environment=needs.environment
-                )
+            self._ask(self._take_shared, "shared", shared, _SHARED_S)
+        rscript, python = host.transport.rscript, host.transport.python
+        if rscript is not None:
+            take = functools.partial(self._take_version, "rscript", "tfdistribute", __version__)
+            self._ask(take, "output", rscript, "--vanilla", "-e", _R_CODE)
+            take = functools.partial(self._take_version, "python", "TensorFlow", needs.tensorflow)
+            self._ask(take, "output", python, "-c", _PYTHON_CODE, *versions.TENSORFLOWS)
 
-    @contextlib.contextmanager
-    def problems_found(self) -> Generator[None]:
-        """Make an error a finding, once."""
-        try:
-            yield
-        except ClusterError as error:
-            finding = Finding(error.argument or "hosts", error.problem, error.remedy or "")
-            if finding not in self.found:
-                self.found.append(finding)
+    def _ask(self, take: Callable[[Any], None], question: str, *arguments: Any) -> None:
+        self.asked[self.host.ask(question, *arguments)] = take
 
     def end(self) -> None:
-        for probe in self.probes.values():
-            probe.end()
+        for number in self.asked:
+            self.host.send("end", number)
 
     def take_answers(self) -> None:
-        """Wait for the answers, except that of ``reach``."""
-        takes: dict[str, Callable[[Any], None]] = {
-            "facts": self._take_facts,
-            "listen": self._take_port,
-            "paths": self._take_paths,
-            "shared": self._take_shared,
-            "versions": self._take_versions,
-        }
-        for question, probe in self.probes.items():
-            with self.problems_found():
-                takes[question](probe.answer(_VERSIONS_S))
+        """Wait for the answers; a missing one is a finding, once."""
+        for number, take in self.asked.items():
+            try:
+                take(self.host.answer(number, _VERSIONS_S))
+            except ClusterError as error:
+                if as_finding(error) not in self.found:
+                    self.found.append(as_finding(error))
 
-    def say(self, field: str, message: str, fix: str, severity: str = "error") -> None:
+    def _say(self, field: str, message: str, fix: str, severity: str = "error") -> None:
         self.found.append(Finding(field, f"{self.host.host} {message}", fix, severity))
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
@@ -131,106 +128,86 @@ class _Check:
         if abs(ahead) > _MAX_CLOCK_S:
             way = "ahead of" if ahead > 0 else "behind"
             text = f"has a clock that is {abs(ahead):.0f} s {way} this machine's."
-            self.say("hosts", text, "Let the hosts set their clocks by NTP.", "warning")
+            self._say("hosts", text, "Let the hosts set their clocks by NTP.", "warning")
         free, needed = facts["free_bytes"], self.needs.bytes
         if free < 2 * needed:
             text = f"has {free >> 20} MB free in {facts['temporary']}, and the job's data has {needed >> 20} MB."
-            self.say("hosts", text, SPACE_REMEDY)
-        wanted, gpus = (
-            self.needs.devices.get(self.host.host, 0),
-            self.host.gpus(self.needs.environment),
-        )
+            self._say("hosts", text, SPACE_REMEDY)
+        wanted = self.needs.devices.get(self.host.host, 0)
+        gpus = self.host.gpus(self.host.transport.environment)
         if gpus and wanted > len(gpus):
             text = f"has {len(gpus)} GPUs for tasks that want {wanted}: they share them."
-            self.say("devices_per_worker", text, "Use fewer tasks there.", "warning")
+            self._say("devices_per_worker", text, "Use fewer tasks there.", "warning")
 
     def _take_port(self, port: int) -> None:
         self.port = port
 
     def _take_paths(self, readable: list[bool]) -> None:
-        missing = [
-            path
-            for path, is_readable in zip(self.needs.input_files, readable, strict=True)
-            if not is_readable
-        ]
+        files = zip(self.needs.input_files, readable, strict=True)
+        missing = [path for path, is_readable in files if not is_readable]
         if missing:
             more = f" and {len(missing) - 1} more input files" if len(missing) > 1 else ""
             fix = "Put the input files where all hosts find them under the same path."
-            self.say("hosts", f'cannot read "{missing[0]}"{more}.', fix)
+            self._say("hosts", f'cannot read "{missing[0]}"{more}.', fix)
 
     def _take_shared(self, is_shared: bool) -> None:
         if not is_shared:
-            self.say(
+            self._say(
                 "model_dir",
                 f'does not see what this machine wrote into `model_dir` "{self.needs.model_dir}", or may not write '
                 "there.",
                 "Use a directory that this machine and all hosts share under one path.",
             )
 
-    def _take_versions(self, found: dict[str, str]) -> None:
-        for name in ("rscript", "python"):
-            if name in found:
-                self.say(
-                    name,
-                    f"cannot run the tasks: {found[name]}.",
-                    f"Give the path on the hosts as `{name}`.",
-                )
-        wanted = {"tfdistribute": __version__, "TensorFlow": self.needs.tensorflow}
-        fixes = {
-            "tfdistribute": "Install the same version in R's library on the host, or name its library as `libraries`.",
-            "TensorFlow": "Install the same version on the host, or name another `python`.",
-        }
-        for package, version in wanted.items():
-            if version is not None and found.get(package, version) != version:
-                text = f"has {package} {found[package]}, and this machine {version}."
-                self.say(
-                    "hosts",
-                    text.replace("has tfdistribute none", "does not have tfdistribute"),
-                    fixes[package],
-                )
+    def _take_version(
+        self, program: str, package: str, wanted: str | None, found: dict[str, str]
+    ) -> None:
+        if "problem" in found:
+            fix = f"Give the path on the hosts as `{program}`."
+            self._say(program, f"cannot run the tasks: {found['problem']}.", fix)
+            return
+        version = ["none", *found["output"].split()][-1]
+        if wanted not in (None, version):
+            error = version_problem(self.host.host, package, version, str(wanted))
+            self.found.append(as_finding(error))
 
 
 def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]) -> None:
+    given = needs.host_addresses
+    if len(checks) == 1:
+        # No other host reaches it.
+        checks[0].host.address = given.get(checks[0].host.host, "127.0.0.1")
+        return
     candidates = {
-        check: [given]
-        if (given := needs.host_addresses.get(check.host.host))
+        check: [given[check.host.host]]
+        if check.host.host in given
         else check.host.facts.get("addresses", [])
         for check in checks
     }
-    if len(checks) == 1:
-        # No other host reaches it.
-        checks[0].host.address = needs.host_addresses.get(checks[0].host.host, "127.0.0.1")
-        return
     targets = [(check, address) for check in checks for address in candidates[check]]
+    words = [[address, other.port, other.word] for other, address in targets]
+    asked = {check: check.host.ask("reach", words) for check in checks}
     reached: dict[tuple[_Check, _Check], list[str]] = {}
-    probes = {
-        check: check.host.begin_probe(
-            "reach", [[address, other.port, other.word] for other, address in targets]
-        )
-        for check in checks
-    }
-    for check, probe in probes.items():
-        for (other, address), is_reached in zip(targets, probe.answer(), strict=True):
+    for check, number in asked.items():
+        for (other, address), is_reached in zip(targets, check.host.answer(number), strict=True):
             reached.setdefault((check, other), []).extend([address] if is_reached else [])
     for check in checks:
-        by_all = [
+        others = [each for each in checks if each is not check]
+        by_all = (
             address
             for address in candidates[check]
-            if all(address in reached[other, check] for other in checks if other is not check)
-        ]
-        if by_all:
-            check.host.address = by_all[0]
-            continue
-        who = [each.host.host for each in checks if each is not check and not reached[each, check]]
-        tried = ", ".join(candidates[check]) or "none is known"
-        found.append(
-            Finding(
-                "host_addresses",
-                f"{' and '.join(who) or 'No single address'} cannot reach {check.host.host} (its addresses: {tried}).",
-                "Let the hosts connect to each other's ports (firewall)"
-                + (", or give `host_addresses`." if needs.takes_addresses else "."),
-            )
+            if all(address in reached[other, check] for other in others)
         )
+        check.host.address = next(by_all, "")
+        if not check.host.address:
+            who = [each.host.host for each in others if not reached[each, check]]
+            tried = ", ".join(candidates[check]) or "none is known"
+            subject, name = " and ".join(who) or "No single address", check.host.host
+            text = f"{subject} cannot reach {name} (its addresses: {tried})."
+            is_given = check.host.transport.argument == "hosts"
+            more = ", or give `host_addresses`." if is_given else "."
+            fix = f"Let the hosts connect to each other's ports (firewall){more}"
+            found.append(Finding("host_addresses", text, fix))
 
 
 @contextlib.contextmanager

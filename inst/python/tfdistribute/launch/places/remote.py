@@ -1,11 +1,14 @@
-"""Hosts that are reached through an agent."""
+"""Hosts that are reached through an agent, and the processes that it has started."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
+import itertools
 import os
-import re
+import select
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,20 +17,54 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.private_directory import digest_of
-from tfdistribute.launch.places.connection import Connection, agent_command, wait_for_any
+from tfdistribute.launch.host.processes import Activity
+from tfdistribute.launch.places.connection import Connection
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
-from tfdistribute.launch.places.questions import ANSWER_S, Probe
-from tfdistribute.launch.places.remote_process import OnWritten, RemoteProcess
-from tfdistribute.launch.places.transport import DIRECTORY_REMEDY, SPACE_REMEDY, Transport
+from tfdistribute.launch.places.transport import Transport, agent_command
 
 _TICK_S = 0.25
-# How long ssh may take to connect.
+# How long ssh may take to connect, and a host to answer.
 CONNECT_S = 25.0
+_ANSWER_S = 20.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
 
-# What the agent says that cannot write its files, or finds no directory for them.
-_NO_SPACE = re.compile("No space left on device|No usable temporary directory")
+# Called with "log" or "events", and what the process has written there.
+OnWritten = Callable[[str, bytes], None]
+
+
+class RemoteProcess(StartedProcess):
+    """A process of an agent.
+
+    Args:
+        number: Its number in the messages of its agent.
+    """
+
+    def __init__(self, place: RemotePlace, number: int, on_written: OnWritten) -> None:
+        # Until the agent tells the number of the process, and for one that never started.
+        self.pid = 0
+        self.on_written = on_written
+        self.code: int | None = None
+        self.last_activity = Activity()
+        self._place, self._number = place, number
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; that of SIGKILL if the host is out of reach."""
+        return self.code
+
+    def lose(self, why: str) -> None:
+        """Give up the process: its agent ends it."""
+        self.loss, self.code = why, -signal.SIGKILL
+
+    def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
+        if self.code is None:
+            self._place.send("signal", self._number, signal=[number, whole_group, if_caught])
+
+    def activity(self) -> Activity:
+        return self.last_activity
+
+    def wait(self, seconds: float) -> None:
+        self._place.wait(lambda: self.code is not None, seconds)
 
 
 class RemotePlace(Place):
@@ -45,34 +82,38 @@ class RemotePlace(Place):
         self.address = ""
         self.directory = ""
         self.facts: dict[str, Any] = {}
+        self.hello: dict[str, Any] = {}
         self.transport = transport
+        self.connection: Connection | None = None
         self._home = home
         # The private directory has the same name on every host, and after a loss: tasks know their job by it.
         self._job = os.path.basename(home) or "check"
         self._all = [] if others is None else others
         self._all.append(self)
-        self.connection: Connection | None = None
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._free_bytes = LEAST_BYTES
         self._processes: dict[int, RemoteProcess] = {}
         self._answers: dict[int, dict[str, Any]] = {}
+        self._questions: dict[int, str] = {}
         self._files: list[str] = []
-        self.hello: dict[str, Any] = {}
-
-    # Connection -----------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Begin to connect; ``wait`` until ``is_connected`` or ``lost``."""
+        """Begin to connect; ``wait`` until ``is_settled``."""
         self.hello = {}
         how = self.transport
-        command = how.command(agent_command(how.python, how.lease_s, self._job, how.temporary))
+        agent = agent_command(how.python, how.lease_s, self._job)
+        # Without it, a Python that is itself a shared library may not start.
+        found_by = how.environment.get("LD_LIBRARY_PATH")
+        command = how.command(
+            agent if found_by is None else ["env", f"LD_LIBRARY_PATH={found_by}", *agent]
+        )
         try:
-            self.connection = Connection(command, self.transport.lease_s, self._take)
+            self.connection = Connection(command, how.agent_source(), how.lease_s, self._take)
         except OSError as error:
             raise ClusterError(
                 f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
                 f"Install {os.path.basename(command[0])}, or give its path.",
-                argument=self.transport.argument,
+                argument=how.argument,
                 value=command[0],
             ) from error
 
@@ -81,38 +122,33 @@ class RemotePlace(Place):
         return bool(self.hello) and self.lost is None
 
     @property
+    def is_settled(self) -> bool:
+        return self.is_connected or self.lost is not None
+
+    @property
     def lost(self) -> str | None:
         return "it was never connected" if self.connection is None else self.connection.lost
 
     @property
-    def pid_of_connection(self) -> int | None:
-        return None if self.connection is None else self.connection.pid
+    def _said(self) -> str:
+        return "" if self.connection is None else self.connection.said.strip()
 
     def why_lost(self) -> tuple[str, str]:
         """Say why the host is out of reach, as the end of a sentence, and what to do."""
-        said = "" if self.connection is None else self.connection.said.strip()
-        if re.search(_NO_SPACE, said):
-            return "it has no space for temporary files", SPACE_REMEDY
-        temporary = self.transport.temporary or ""
-        refused = re.search(rf"\] (.*): '{re.escape(temporary)}/*tfdistribute-new-", said)
-        if temporary and refused is not None:
-            why = f'files cannot be written to its TMPDIR, "{temporary}" ({refused[1]})'
-            return why, DIRECTORY_REMEDY
-        explained = None if self.hello else self.transport.explain(said)
+        explained = self.transport.explain(self.host, self._said, is_started=bool(self.hello))
         if explained is not None:
             return explained
-        last = f" ({said.splitlines()[-1]})" if said else ""
+        last = f" ({self._said.splitlines()[-1]})" if self._said else ""
         why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
         return f"{why}{last}", self.transport.check
 
     def problem(self) -> ClusterError:
+        other = None if self.hello else self.transport.other_version(self.host, self._said)
+        if other is not None:
+            return other
         why, remedy = self.why_lost()
-        return ClusterError(
-            f"{self.transport.subject} cannot be used: {why}.",
-            remedy,
-            argument=self.transport.argument,
-            value=self.host,
-        )
+        problem = f"{self.transport.subject} cannot be used: {why}."
+        return ClusterError(problem, remedy, argument=self.transport.argument, value=self.host)
 
     def poll(self) -> None:
         if self.connection is not None:
@@ -129,7 +165,13 @@ class RemotePlace(Place):
             left = end - time.monotonic()
             if left < 0:
                 return False
-            serve(self._all, min(left, _TICK_S))
+            poll = select.poll()
+            for each in self._all:
+                if each.connection is not None:
+                    each.connection.register(poll)
+            poll.poll(min(left, _TICK_S) * 1000)
+            for each in self._all:
+                each.poll()
         return True
 
     def end(self) -> None:
@@ -152,31 +194,22 @@ class RemotePlace(Place):
             self._free_bytes = int(message["free"])
             for each, values in message["activities"].items():
                 if int(each) in self._processes:
-                    self._processes[int(each)].take_activity(values)
+                    self._processes[int(each)].last_activity = Activity(*values)
         elif kind == "ending":
             self.is_ending = self.transport.ignores_end
         elif kind == "wrote":
             self._processes[number].on_written(message["file"], data)
         elif kind == "ended":
-            self._processes.pop(number).end(message["code"])
+            self._processes.pop(number).code = message["code"]
 
-    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        assert self.connection is not None
-        self.connection.send(message)
-        return self._answer(message["id"], ANSWER_S)
+    def send(self, operation: str, number: int, **fields: Any) -> None:
+        """Send a message; do nothing if the host is out of reach."""
+        if self.connection is not None:
+            self.connection.send({"op": operation, "id": number, **fields})
 
     def _answer(self, number: int, seconds: float) -> dict[str, Any]:
-        if not self.wait(lambda: number in self._answers or self.lost is not None, seconds):
-            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        if number not in self._answers:
-            raise OSError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
-        return self._answers.pop(number)
-
-    def _next_number(self) -> int:
-        self._number += 1
-        return self._number
-
-    # Files ----------------------------------------------------------------------------------------
+        self.wait(lambda: number in self._answers or self.lost is not None, seconds)
+        return self._answers.pop(number, {})
 
     def put(self, files: Iterable[str]) -> None:
         """Send files of the job's private directory; ``wait`` until ``has_files``.
@@ -184,7 +217,7 @@ class RemotePlace(Place):
         The same files go to the host again after the connection was lost.
         """
         self._files = list(files)
-        self._unconfirmed = {self._next_number(): path for path in self._files}
+        self._unconfirmed = {next(self._numbers): path for path in self._files}
         assert self.connection is not None
         for number, path in self._unconfirmed.items():
             self.connection.send_file(path, os.path.relpath(path, self._home), number)
@@ -205,8 +238,6 @@ class RemotePlace(Place):
                     )
         return not self._unconfirmed
 
-    # Processes ------------------------------------------------------------------------------------
-
     @property
     def environment(self) -> Mapping[str, str]:
         """None of this machine's variables: those of the host are its own."""
@@ -224,7 +255,7 @@ class RemotePlace(Place):
         return self._free_bytes < LEAST_BYTES
 
     def free_ports(self, count: int) -> Sequence[int]:
-        return self.probe("ports", count)
+        return self.answer(self.ask("free_ports", count))
 
     def port_owner(self, port: int) -> str | None:
         """Return None: programs of other hosts are not looked at."""
@@ -238,10 +269,10 @@ class RemotePlace(Place):
         self.close(0)
         with contextlib.suppress(ClusterError):
             self.connect()
-            self.wait(lambda: self.is_connected or self.lost is not None, CONNECT_S)
+            self.wait(lambda: self.is_settled, CONNECT_S)
             if self.is_connected:
-                seconds = self.transport.lease_s + ANSWER_S
-                self.probe("gone", former, seconds, seconds=seconds + ANSWER_S)
+                seconds = self.transport.lease_s + _ANSWER_S
+                self.answer(self.ask("gone", former, seconds), seconds + _ANSWER_S)
                 self.put(self._files)
                 self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
 
@@ -266,61 +297,49 @@ class RemotePlace(Place):
         return process
 
     def start_process(
-        self,
-        command: Sequence[str],
-        on_written: OnWritten,
-        environment: Mapping[str, str] | None = None,
-        directory: str = "",
-        cores: Sequence[int] = (),
-        events: str | None = None,
+        self, command: Sequence[str], on_written: OnWritten, **options: Any
     ) -> RemoteProcess:
-        """Start a process; raise OSError if the program cannot be run or the host is out of reach."""
-        number = self._next_number()
-        process = RemoteProcess(self, number, on_written)
-        self._processes[number] = process
-        answer = self._ask(
-            {
-                "op": "start",
-                "id": number,
-                "command": list(command),
-                "environment": dict(environment or {}),
-                "directory": directory,
-                "cores": list(cores),
-                "ignores_end": self.transport.ignores_end,
-                "log": f"logs/{number}",
-                "events": f"events/{number}" if events is None else events,
-            }
-        )
-        if "error" in answer:
+        """Start a process with ``StartOptions``; raise OSError if it cannot be run or the host is out of reach."""
+        number = next(self._numbers)
+        process = self._processes[number] = RemoteProcess(self, number, on_written)
+        files = {"log": f"logs/{number}", "events": f"events/{number}"}
+        given: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
+        started = StartOptions(command, task={}, **given, ignores_end=self.transport.ignores_end)
+        self.send("start", number, options=dataclasses.asdict(started))
+        answer = self._answer(number, _ANSWER_S)
+        if "pid" not in answer:
             del self._processes[number]
-            raise OSError(answer["error"], os.strerror(answer["error"]))
+            code = answer.get("error", errno.ETIMEDOUT)
+            raise OSError(code, os.strerror(code))
         process.pid = answer["pid"]
         return process
 
-    def begin_probe(
-        self, question: str, *arguments: Any, environment: Mapping[str, str] | None = None
-    ) -> Probe:
-        return Probe(self, question, arguments, environment or {})
+    def ask(self, question: str, *arguments: Any) -> int:
+        """Begin to ask a question of ``probe``, and return the number of its answer."""
+        number = next(self._numbers)
+        environment = dict(self.transport.environment)
+        asked = {"question": question, "arguments": arguments, "environment": environment}
+        self.send("ask", number, **asked)
+        self._questions[number] = question
+        return number
 
-    def probe(self, question: str, *arguments: Any, seconds: float = ANSWER_S) -> Any:
-        """Ask the probe a question, and wait for its answer.
+    def answer(self, number: int, seconds: float = _ANSWER_S) -> Any:
+        """Wait for the answer to a question.
 
         Raises:
-            ClusterError: there is no answer.
+            ClusterError: there is none.
         """
-        return self.begin_probe(question, *arguments).answer(seconds)
-
-    def send_signal(self, process: int, number: int, whole_group: bool, if_caught: bool) -> None:
-        if self.connection is not None and self.lost is None:
-            options = {"whole_group": whole_group, "if_caught": if_caught}
-            self.connection.send({"op": "signal", "process": process, "number": number, **options})
-
-
-def serve(places: Iterable[RemotePlace], seconds: float) -> None:
-    """Wait until something can be received from or sent to a place, at most this long, and do it."""
-    wait_for_any([each.connection for each in places if each.connection is not None], seconds)
-    for each in places:
-        each.poll()
+        answer = self._answer(number, seconds)
+        if "answer" in answer:
+            return answer["answer"]
+        if self.lost is not None:
+            raise self.problem()
+        raise ClusterError(
+            f'`hosts` holds "{self.host}", which did not answer the question '
+            f'"{self._questions[number]}": {answer.get("error", "nothing was heard")}.',
+            argument="hosts",
+            value=self.host,
+        )
 
 
 def _append(path: str, data: bytes) -> None:

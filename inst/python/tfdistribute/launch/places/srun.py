@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.launch.places.transport import Transport
 
 # A step beside others, with all cores, memory and GPUs of the job on its node. It waits only this long for its start.
@@ -41,26 +38,14 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(node: str, cluster: SlurmCluster) -> Transport:
-    python = cluster.python or "python3"
+def transport_to(node: str) -> Transport:
     return Transport(
         command=lambda command: ["srun", *_OPTIONS, f"--nodelist={node}", *command],
-        explain=lambda said: explain(said, python),
-        python=python,
-        lease_s=cluster.lease_s,
+        explanations=_EXPLANATIONS,
         argument="nodes",
         subject=f"The node {node} of this job",
         check="See `sinfo` for the state of the node.",
         when_twice="Let Slurm know each machine as one node.",
-        temporary=cluster.environment.get("TMPDIR"),
         # scancel and a preemption send it to all processes, before the chief could save a checkpoint.
         ignores_end=True,
     )
-
-
-def explain(said: str, python: str) -> tuple[str, str] | None:
-    """Return the problem and the remedy behind what srun wrote; None if it is not known."""
-    for pattern, problem, remedy in _EXPLANATIONS:
-        if re.search(pattern, said):
-            return problem.format(python=python), remedy
-    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
@@ -62,25 +61,13 @@ _EXPLANATIONS = (
 
 
 def transport_to(host: str, cluster: SshCluster) -> Transport:
-    python = cluster.python or "python3"
     return Transport(
         command=lambda command: ssh_command(cluster.ssh, host, command),
-        explain=lambda said: explain(said, host, python),
-        python=python,
-        lease_s=cluster.lease_s,
+        explanations=_EXPLANATIONS,
         subject=f'`hosts` holds "{host}", which',
-        temporary=cluster.environment.get("TMPDIR"),
         check="Check that the host runs and that ssh works without a question.",
     )
 
 
 def ssh_command(ssh: Sequence[str], host: str, command: Sequence[str]) -> list[str]:
     return [ssh[0], *_OPTIONS, *ssh[1:], "--", host, shlex.join(command)]
-
-
-def explain(said: str, host: str, python: str) -> tuple[str, str] | None:
-    """Return the problem and the remedy behind what ssh wrote; None if it is not known."""
-    for pattern, problem, remedy in _EXPLANATIONS:
-        if re.search(pattern, said):
-            return problem.format(python=python), remedy.format(host=host)
-    return None

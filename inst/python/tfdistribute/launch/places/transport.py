@@ -1,16 +1,47 @@
-"""How hosts are reached: what differs between ssh and srun."""
+"""How the agents of hosts are started, and what it means if one does not start: what differs between ssh and srun."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfdistribute import __version__
+from tfdistribute.errors import ClusterError
+
+# Reads the finder's source and runs it. Neither line breaks nor single quotes: any remote shell passes it on.
+_LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
+_FINDER = Path(__file__).with_name("finder.py")
+_ROOT = str(Path(__file__).parents[3])
+
+# A pattern of what an agent or its command writes, what it means, and what to do.
+Explanation = tuple[str, str, str]
 
 SPACE_REMEDY = (
     "Free space there, or name a directory on another disk: `environment = c(TMPDIR = ...)`."
 )
-DIRECTORY_REMEDY = (
-    "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`."
+_FULL = (
+    "No space left on device|No usable temporary directory",
+    "it has no space for temporary files",
+    SPACE_REMEDY,
 )
+_NOT_WRITABLE = (
+    r"\] (.*): '{temporary}",
+    'files cannot be written to its TMPDIR, "{temporary}" ({0})',
+    "Create the directory there, or name another one: `environment = c(TMPDIR = ...)`.",
+)
+_OLD_PYTHON = (
+    "found Python (.*)",
+    "its {python} is Python {0}, and 3.10 or later is needed",
+    "Give the path of another one as `python`.",
+)
+_OTHER_PACKAGE = re.compile("found tfdistribute (.*)")
+_VERSION_REMEDIES = {
+    "tfdistribute": "Install the same version in R's library on the host, or name its library as `libraries`.",
+    "TensorFlow": "Install the same version on the host, or name another `python`.",
+}
 
 
 @dataclass(frozen=True)
@@ -19,23 +50,70 @@ class Transport:
 
     Args:
         command: Turns the agent's command into the one that runs it on the host.
-        explain: Turns what that command wrote before it ended into a problem and a remedy; None if it says nothing.
+        explanations: What that command writes when it starts no agent.
+        python: Python on the host.
+        rscript: Rscript on the host; None if the tasks are not R.
+        environment: Variables of the tasks.
+        temporary: Directory for the files of the job on the host; None for that of the host.
         lease_s: Seconds without a sign of life after which each end gives up the other.
         argument: The argument of the cluster that names the host.
         subject: The host as the subject of a relative clause.
         check: What to do when the reason for a loss is not known.
         when_twice: What to do when two names are those of one machine.
-        temporary: Directory for the files of the job on the host; None for that of the host.
         ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
     """
 
     command: Callable[[Sequence[str]], Sequence[str]]
-    explain: Callable[[str], tuple[str, str] | None] = field(default=lambda said: None)
+    explanations: Sequence[Explanation] = ()
     python: str = "python3"
+    rscript: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    temporary: str | None = None
     lease_s: float = 30.0
     argument: str = "hosts"
     subject: str = "This host"
     check: str = "Check that the host runs."
     when_twice: str = "Name each machine once."
-    temporary: str | None = None
     ignores_end: bool = False
+
+    def agent_source(self) -> bytes:
+        """Return the program that finds the package on the host, and becomes an agent."""
+        libraries = self.environment.get("R_LIBS", "").split(os.pathsep)
+        arguments = {
+            "version": __version__,
+            "oldest": (3, 10),
+            "temporary": self.temporary,
+            "paths": [*(f"{path}/tfdistribute/python" for path in libraries if path), _ROOT],
+            "rscript": self.rscript or "Rscript",
+            "environment": dict(self.environment),
+        }
+        source = _FINDER.read_bytes() + f"\nbecome_agent(**{arguments!a})\n".encode()
+        return b"%08d" % len(source) + source
+
+    def explain(self, host: str, said: str, is_started: bool = False) -> tuple[str, str] | None:
+        """Return the problem and the remedy behind what an agent or its command wrote; None if it is not known."""
+        values = {"host": host, "python": self.python, "temporary": self.temporary or ""}
+        anytime = (_FULL, *((_NOT_WRITABLE,) if self.temporary else ()))
+        at_start = () if is_started else (_OLD_PYTHON, *self.explanations)
+        for pattern, problem, remedy in (*anytime, *at_start):
+            found = re.search(pattern.replace("{temporary}", re.escape(values["temporary"])), said)
+            if found is not None:
+                return problem.format(*found.groups(), **values), remedy.format(**values)
+        return None
+
+    def other_version(self, host: str, said: str) -> ClusterError | None:
+        found = _OTHER_PACKAGE.search(said)
+        return found and version_problem(host, "tfdistribute", found[1], __version__)
+
+
+def agent_command(python: str, lease_s: float, job: str) -> list[str]:
+    """Return the command that becomes the agent of a job when it has read ``agent_source`` from its standard input."""
+    return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
+
+
+def version_problem(host: str, package: str, found: str, wanted: str) -> ClusterError:
+    has = f"has {package} {found}"
+    if (package, found) == ("tfdistribute", "none"):
+        has = "does not have tfdistribute"
+    problem = f"{host} {has}, and this machine {wanted}."
+    return ClusterError(problem, _VERSION_REMEDIES[package], argument="hosts", value=host)

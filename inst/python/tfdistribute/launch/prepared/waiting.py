@@ -15,7 +15,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.setup import JobSetup, enter_network
 from tfdistribute.launch.state import read_json, replace
 from tfdistribute.launch.task_group import TaskGroup
