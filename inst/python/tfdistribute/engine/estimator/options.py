@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfdistribute.engine.micro_batches import SplitOptions
+from tfdistribute.engine.step.accumulate import AccumulationOptions
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class EstimatorOptions:
         sums_loss: Whether the loss of a canned model is a sum over examples.
         as_written: Whether the model function is only code of TensorFlow, which AutoGraph need not convert: it takes a
             tenth of a second, and the graph is the same.
-        turns: How training steps are computed.
+        accumulation: How training steps compute gradients.
     """
 
     kind: str = "custom"
@@ -53,7 +53,7 @@ class EstimatorOptions:
     label_levels: Sequence[str] | None = None
     sums_loss: bool = False
     as_written: bool = False
-    turns: SplitOptions = SplitOptions()
+    accumulation: AccumulationOptions = AccumulationOptions()
 
     @property
     def adds_row_loss(self) -> bool:
