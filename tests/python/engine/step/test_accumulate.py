@@ -13,7 +13,7 @@ from support.checkpoints import assert_alike
 
 from tfdistribute.engine import model_graphs, model_parts
 from tfdistribute.engine.step import place_gradients
-from tfdistribute.engine.step.accumulate import AccumulatedStep, AccumulationOptions
+from tfdistribute.engine.step.accumulate import AccumulatedStep
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -39,14 +39,14 @@ class Trained:
         with tf.Graph().as_default() as graph, model_graphs.layer_seeds(3):
             v1.set_random_seed(3)
             place_gradients.install()
-            spec = self._spec(function, AccumulationOptions(micro_batches, **options), rows)
+            spec = self._spec(function, micro_batches, options, rows)
             self.graph = graph
             with v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})) as session:
                 session.run([v1.global_variables_initializer(), v1.tables_initializer()])
                 self.losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(steps)]
                 self.variables = {each.op.name: session.run(each) for each in v1.global_variables()}
 
-    def _spec(self, function: Any, options: AccumulationOptions, rows: int) -> Any:
+    def _spec(self, function: Any, micro_batches: int, options: Any, rows: int) -> Any:
         step = v1.train.get_or_create_global_step()
         whole = {
             "x": v1.placeholder_with_default(X[:rows], [None, WIDTH]),
@@ -54,7 +54,6 @@ class Trained:
             "sparse": tf.sparse.from_dense(v1.placeholder_with_default(IDS[:rows], [None, 2])),
         }
         y = v1.placeholder_with_default(Y[:rows], [None])
-        accumulated = AccumulatedStep(options, whole, y) if options.needs_loop else None
 
         def build(features: Any, labels: Any) -> Any:
             self.calls += 1
@@ -65,8 +64,9 @@ class Trained:
                 "train", loss=loss, train_op=tf.group(train_op, count)
             )
 
-        if accumulated is None:
+        if micro_batches == 1 and not options:
             return build(whole, y)
+        accumulated = AccumulatedStep(whole, y, micro_batches, **options)
         with accumulated.recording():
             spec = build(accumulated.features, accumulated.labels)
         return accumulated.accumulate(spec)
@@ -176,6 +176,21 @@ def alternating(features: Any, labels: Any) -> Any:
     return again, other
 
 
+def updated(features: Any, labels: Any) -> Any:
+    """Each optimizer waits for an update by the batch, as for moving averages, and the second for the first."""
+    first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
+    rows = v1.get_variable("rows", [], tf.int64, v1.zeros_initializer(), trainable=False)
+    step = tf.no_op()
+    for layer in (first, second):
+        with tf.control_dependencies([step]):
+            loss = mean_square(second(first(features["x"])), labels)
+            update = tf.group(rows.assign_add(tf.shape(features["x"], tf.int64)[0]))
+        with tf.control_dependencies([update]):
+            optimizer = v1.train.GradientDescentOptimizer(0.1)
+            step = optimizer.minimize(loss, var_list=layer.trainable_variables)
+    return loss, step
+
+
 def two_optimizers(features: Any, labels: Any) -> Any:
     first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
     loss = mean_square(second(first(features["x"])), labels)
@@ -207,6 +222,7 @@ MODELS = {
         checked,
         penalised,
         alternating,
+        updated,
         two_optimizers,
         flat,
     )

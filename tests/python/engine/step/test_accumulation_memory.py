@@ -8,7 +8,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.engine.step.accumulate import AccumulatedStep, AccumulationOptions
+from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 v1 = tf.compat.v1
 
@@ -20,7 +20,7 @@ ROWS, WIDTH = 2048, 256
 def built(micro_batches: int) -> Any:
     """Make the training operation of four layers, whose activations need more memory than their weights."""
     x = v1.placeholder_with_default(tf.ones([ROWS, WIDTH]), [None, WIDTH])
-    step = AccumulatedStep(AccumulationOptions(micro_batches), x, None)
+    step = AccumulatedStep(x, None, micro_batches)
     with step.recording():
         hidden = step.features
         for _ in range(4):

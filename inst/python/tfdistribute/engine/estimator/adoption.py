@@ -10,7 +10,6 @@ from typing import Any
 from tfdistribute.engine import patches
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
-from tfdistribute.engine.step.accumulate import AccumulationOptions
 from tfdistribute.engine.step import passes
 
 
@@ -37,11 +36,9 @@ def read_codes(
 
 
 def accumulate_gradients(estimator: Any, micro_batches: int, scales_loss: bool) -> None:
-    """Let an adopted Estimator accumulate gradients in each training step; see ``AccumulationOptions``."""
-    options = estimator.options
+    """Let an adopted Estimator accumulate gradients in each training step; see ``EstimatorOptions``."""
     count = micro_batches if passes.is_on("accumulate") else 1
-    accumulation = AccumulationOptions(count, options.sums_loss, scales_loss)
-    estimator.options = replace(options, accumulation=accumulation)
+    estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 
 
 @functools.cache

@@ -59,9 +59,15 @@ class ModelCall:
 
     def take_micro_batch(self) -> None:
         """Continue with the first micro-batch, in a training with gradient accumulation."""
-        options = self.options.accumulation
-        if self.mode == ModeKeys.TRAIN and options.needs_loop:
-            step = self._accumulated = AccumulatedStep(options, self.features, self.labels)
+        options = self.options
+        if self.mode == ModeKeys.TRAIN and (options.micro_batches > 1 or options.scales_loss):
+            step = self._accumulated = AccumulatedStep(
+                self.features,
+                self.labels,
+                options.micro_batches,
+                options.sums_loss,
+                options.scales_loss,
+            )
             self._recording.enter_context(step.recording())
             self.features, self.labels = step.features, step.labels
 

@@ -30,8 +30,7 @@ from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
 
-# Replicas, and the turns of a step, draw different numbers: the state of a random generator gets their numbers times
-# these.
+# Added to the state of a random generator for each replica and micro-batch, so that they draw different numbers.
 _SEED_STRIDE = 1_000_003
 _MICRO_BATCH_STRIDE = 7_919
 
@@ -200,7 +199,7 @@ def _called(
 
 
 def _seed_offset(value: Any) -> Any:
-    """Return what is added to the state of a random generator in this replica and micro-batch; None for other variables."""
+    """Return what this replica and micro-batch add to the state of a random generator; None for other variables."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     step = accumulate.current()
     is_state = value.dtype in (tf.uint32, tf.int32, tf.int64) and value.shape == [2]

@@ -19,19 +19,24 @@ _LARGEST = 2.0**24
 # Micro-batches without an infinite gradient before the factor is doubled, as in TensorFlow's LossScaleOptimizer.
 _PATIENCE = 2000.0
 
-# The factor, and the micro-batches since it has changed.
-UNSCALED = (1.0, 0.0)
-
 
 class LossScale:
-    """The factor from step to step, in a session."""
+    """The factor, and the number of micro-batches since it has changed, from step to step in a session.
 
-    def __init__(self) -> None:
-        name = tf.compat.v1.get_default_graph().unique_name("loss_scale")
-        self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
+    Args:
+        is_on: Whether losses are scaled; if not, the factor is 1.
+    """
+
+    def __init__(self, is_on: bool) -> None:
+        self._variable: Any = None
+        if is_on:
+            name = tf.compat.v1.get_default_graph().unique_name("loss_scale")
+            self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
 
     def read(self) -> Any:
-        """Return the factor, and the micro-batches since it has changed."""
+        """Return the factor and the number of micro-batches."""
+        if self._variable is None:
+            return tf.constant([1.0, 0.0])
         # Without an initializer, which a session would have to know.
         return tf.cond(
             raw.VarIsInitializedOp(resource=self._variable),
@@ -39,19 +44,23 @@ class LossScale:
             lambda: tf.constant([_FIRST, 0.0]),
         )
 
-    def write(self, scale: Any) -> Any:
-        """Keep the factor for the next step; return the operation."""
+    def is_usable(self, scale: Any, gradients: list[Any]) -> Any:
+        """Return whether the gradients of a micro-batch are finite, or are infinite without a factor, too."""
+        if self._variable is None:
+            return True
+        finite = [tf.reduce_all(tf.math.is_finite(each)) for each in gradients]
+        return tf.logical_or(tf.reduce_all(finite), scale[0] <= 1.0)
+
+    def after_micro_batch(self, scale: Any, usable: Any) -> Any:
+        """Return the factor and the number of micro-batches after another one."""
+        if self._variable is None:
+            return scale
+        return tf.where(usable, tf.add(scale, [0.0, 1.0]), tf.multiply(scale, [0.5, 0.0]))
+
+    def write(self, scale: Any) -> list[Any]:
+        """Keep the factor and the number of micro-batches for the next step; return the operations."""
+        if self._variable is None:
+            return []
         doubled = tf.stack([tf.minimum(scale[0] * 2.0, _LARGEST), 0.0])
         next_scale = tf.where(scale[1] >= _PATIENCE, doubled, scale)
-        return raw.AssignVariableOp(resource=self._variable, value=next_scale)
-
-
-def is_usable(scale: Any, gradients: list[Any]) -> Any:
-    """Return whether the gradients of a micro-batch are finite, or are infinite without a factor, too."""
-    finite = [tf.reduce_all(tf.math.is_finite(each)) for each in gradients]
-    return tf.logical_or(tf.reduce_all(finite), scale[0] <= 1.0)
-
-
-def after_micro_batch(scale: Any, usable: Any) -> Any:
-    """Return the factor, and the micro-batches since it has changed, after another one."""
-    return tf.where(usable, scale + [0.0, 1.0], scale * [0.5, 0.0])
+        return [raw.AssignVariableOp(resource=self._variable, value=next_scale)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -31,15 +30,21 @@ class Batch:
 
     def __init__(self, values: Any, count: int) -> None:
         self._values = values
-        self._rows, known_rows = _rows([leaf for leaf in tf.nest.flatten(values) if _has_rows(leaf)])
-        self._size: int | None = None
-        if known_rows is None:
-            self.count: Any = tf.maximum(1, tf.minimum(count, self._rows))
-        else:
-            count = max(1, min(count, known_rows))
-            self.count = tf.constant(count)
-            # Micro-batches of one known size keep the static shapes that a model function may ask for.
-            self._size = known_rows // count if known_rows % count == 0 else None
+        counts = [_row_count(leaf) for leaf in tf.nest.flatten(values) if _has_rows(leaf)]
+        if not counts:
+            raise ModelError(
+                "`micro_batches` splits the rows of a batch, and the input has no tensor with rows.",
+                "Give features with a row for each example, or leave `micro_batches` out.",
+                argument="micro_batches",
+            )
+        message = "`micro_batches` needs features with a row for each example"
+        with tf.control_dependencies([tf.debugging.assert_equal(counts, counts[0], message)]):
+            self._rows = tf.identity(counts[0])
+        self.count = tf.maximum(1, tf.minimum(count, self._rows))
+        rows = int(tf.get_static_value(counts[0]) or 0)
+        # Micro-batches of one known size keep the static shapes that a model function may ask for.
+        size, rest = divmod(rows, min(count, rows) or 1)
+        self._size = size if size and not rest else None
 
     def micro_batch(self, index: Any) -> Any:
         """Return a micro-batch, in the structure of the batch."""
@@ -66,22 +71,6 @@ def _has_rows(leaf: Any) -> bool:
     return isinstance(leaf, tf.Tensor) and leaf.shape.rank != 0
 
 
-def _rows(leaves: list[Any]) -> tuple[Any, int | None]:
-    """Return the number of rows as a tensor and, if it is known, as a number."""
-    if not leaves:
-        raise ModelError(
-            "`micro_batches` splits the rows of a batch, and the input has no tensor with rows.",
-            "Give features with a row for each example, or leave `micro_batches` out.",
-            argument="micro_batches",
-        )
-    counts = [_row_count(leaf) for leaf in leaves]
-    message = "`micro_batches` needs features with a row for each example"
-    checks = [tf.debugging.assert_equal(each, counts[0], message) for each in counts[1:]]
-    with tf.control_dependencies([each for each in checks if each is not None]):
-        known = tf.get_static_value(counts[0])
-        return tf.identity(counts[0]), None if known is None else int(known)
-
-
 def _row_count(leaf: Any) -> Any:
     if isinstance(leaf, tf.SparseTensor):
         return tf.cast(leaf.dense_shape[0], tf.int32)
@@ -102,43 +91,54 @@ def _slice(leaf: Any, begin: Any, size: Any) -> Any:
     return rows
 
 
-@dataclass(frozen=True, eq=False)
+def holds_each_index_once(indices: Any) -> bool:
+    """Return whether the indices of a gradient's rows come from an operation that removes duplicates."""
+    source = walk.behind(indices, ("Identity", "Reshape", "Cast"))
+    return (source.op.type, source.value_index) in _UNIQUE
+
+
 class AccumulatedValue:
     """A value of a micro-batch that is added up over all of them.
 
     Args:
-        tensors: The value of the first micro-batch: a tensor, or the values and indices of an ``IndexedSlices``.
-        users: For each of the tensors, the operation that reads the accumulated value in its place.
+        user: The operation that reads the value of the first micro-batch, and is to read the accumulated value.
         how: "mean" (over rows), "sum" or "first" (the value of the first micro-batch).
-        shape: Shape of the accumulated value, unless it is an ``IndexedSlices``.
-        position: Which of the users' inputs the value is.
-        is_scaled: Whether it is a gradient of a loss that is multiplied by the loss scale.
+        shape: Shape of the accumulated value.
+        position: Which of the user's inputs the value is.
+        is_gradient: Whether it is a gradient, or a part of one.
+        is_rows: Whether it is the values or the indices of an ``IndexedSlices``, which are not added but kept.
+
+    Attributes:
+        tensor: The value of the first micro-batch.
+        is_scaled: Whether it grows with the loss scale.
     """
 
-    tensors: tuple[Any, ...]
-    users: tuple[Any, ...]
-    how: str
-    shape: Any
-    position: int = 0
-    is_scaled: bool = False
+    def __init__(
+        self,
+        user: Any,
+        how: str,
+        shape: Any,
+        position: int = 0,
+        is_gradient: bool = False,
+        is_rows: bool = False,
+    ) -> None:
+        self.user, self.position = user, position
+        self.tensor = user.inputs[position]
+        self.is_gradient = is_gradient
+        self.is_scaled = is_gradient and self.tensor.dtype.is_floating
+        self._is_mean = how == "mean" and self.tensor.dtype.is_floating
+        self._is_first = how == "first"
+        self._shape = shape
+        self._is_rows = is_rows
 
-    def zeros(self, micro_batches: Any) -> list[Any]:
-        """Return the accumulated value of no micro-batch. Rows of an ``IndexedSlices`` are kept until the end."""
-        if len(self.tensors) == 1:
-            return [tf.zeros(self.shape, self.tensors[0].dtype)]
-        return [
-            tf.TensorArray(
-                each.dtype,
-                size=micro_batches,
-                element_shape=[None, *each.shape[1:]],
-                infer_shape=False,
-            )
-            for each in self.tensors
-        ]
+    def zeros(self, micro_batches: Any) -> Any:
+        """Return the accumulated value of no micro-batch."""
+        dtype, shape = self.tensor.dtype, self._shape
+        if not self._is_rows:
+            return tf.zeros(shape, dtype)
+        return tf.TensorArray(dtype, size=micro_batches, element_shape=shape, infer_shape=False)
 
-    def add(
-        self, total: list[Any], value: list[Any], index: Any, factors: tuple[Any, Any], usable: Any
-    ) -> list[Any]:
+    def add(self, total: Any, value: Any, index: Any, factors: tuple[Any, Any], usable: Any) -> Any:
         """Return the accumulated value with that of another micro-batch.
 
         Args:
@@ -146,34 +146,19 @@ class AccumulatedValue:
             value: The value of the micro-batch.
             index: Its number.
             factors: Its share of the rows, and the loss scale.
-            usable: Whether its gradients are finite, a tensor; None if that does not matter.
+            usable: Whether it counts, or will be computed again.
         """
         share, scale = factors
-        first, *indices = value
-        if self.is_scaled:
-            first /= tf.cast(scale, first.dtype)
-        if self.how == "mean":
-            first *= tf.cast(share, first.dtype)
-        if indices:
+        if self._is_mean or self.is_scaled:
+            factor = (share if self._is_mean else 1.0) / (scale if self.is_scaled else 1.0)
+            value *= tf.cast(factor, value.dtype)
+        if self._is_rows:
             # A micro-batch that is computed again writes its rows in the same place.
-            parts = zip(total, [first, *indices], strict=True)
-            return [rows.write(index, part) for rows, part in parts]
-        first = tf.reshape(first, self.shape)
-        is_first = self.how == "first"
-        added = tf.where(tf.equal(index, 0), first, total[0]) if is_first else total[0] + first
-        return [added if usable is None else tf.where(usable, added, total[0])]
+            return total.write(index, value)
+        value = tf.reshape(value, self._shape)
+        added = tf.where(tf.equal(index, 0), value, total) if self._is_first else total + value
+        return added if usable is True else tf.where(usable, added, total)
 
-    def result(self, total: list[Any]) -> list[Any]:
-        """Return the accumulated value in the form of ``tensors``.
-
-        Rows of an embedding that several micro-batches read are added up if the model reads each row once. The norm of
-        a gradient, by which it may be clipped, is then the norm over the whole batch.
-        """
-        if len(total) == 1:
-            return total
-        values, indices = (rows.concat() for rows in total)
-        source = walk.behind(self.tensors[1], ("Identity", "Reshape", "Cast"))
-        if (source.op.type, source.value_index) not in _UNIQUE:
-            return [values, indices]
-        unique, position = tf.unique(indices)
-        return [tf.math.unsorted_segment_sum(values, position, tf.size(unique)), unique]
+    def result(self, total: Any) -> Any:
+        """Return the accumulated value of all micro-batches."""
+        return total.concat() if self._is_rows else total
