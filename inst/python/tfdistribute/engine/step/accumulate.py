@@ -302,8 +302,8 @@ def _update(operation: Any, aggregations: dict[str, Any]) -> AccumulatedValue:
         how = "first"
     else:
         raise _error(
-            f"it assigns what it computes from a batch to the variable {handle.op.name!r}, which does not say how the "
-            "values of several parts are joined.",
+            f"it assigns what it computes from a batch to the variable {handle.op.name!r}, which does not define how "
+            "the values of several micro-batches are aggregated.",
             "Make the variable with `aggregation = tf$VariableAggregation$MEAN` (or SUM).",
         )
     shape = tf.TensorShape(handle.op.get_attr("shape"))
@@ -325,8 +325,8 @@ def _only_writes(operation: Any) -> bool:
 
 def _between_devices() -> ModelError:
     return _error(
-        "it exchanges values between devices (all_reduce, synchronised batch normalisation) before its loss is known.",
-        "Leave `micro_batches` out, or normalise over the examples of one device.",
+        "it exchanges values between devices (all_reduce, synchronized batch normalization) before its loss is known.",
+        "Leave `micro_batches` out, or normalize over the examples of one device.",
     )
 
 
