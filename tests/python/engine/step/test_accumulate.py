@@ -36,15 +36,16 @@ class Trained:
         self, function: Any, micro_batches: int, rows: int = ROWS, steps: int = 3, **options: Any
     ) -> None:
         self.calls = 0
-        with tf.Graph().as_default() as graph, model_graphs.layer_seeds(3):
+        with tf.Graph().as_default(), model_graphs.layer_seeds(3):
             v1.set_random_seed(3)
             place_gradients.install()
             spec = self._spec(function, micro_batches, options, rows)
-            self.graph = graph
+            summaries = v1.summary.merge_all()
             with v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})) as session:
                 session.run([v1.global_variables_initializer(), v1.tables_initializer()])
                 self.losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(steps)]
                 self.variables = {each.op.name: session.run(each) for each in v1.global_variables()}
+                self.summaries = None if summaries is None else session.run(summaries)
 
     def _spec(self, function: Any, micro_batches: int, options: Any, rows: int) -> Any:
         step = v1.train.get_or_create_global_step()
@@ -269,6 +270,17 @@ def test_moving_averages_get_the_mean_of_the_micro_batches():
     )
 
 
+def test_summaries_show_numbers_of_the_whole_batch():
+    def summarized(features: Any, labels: Any) -> Any:
+        loss, train_op = get_updates(features, labels)
+        v1.summary.scalar("error", loss)
+        return loss, train_op
+
+    one, several = (Trained(summarized, count).summaries for count in (1, 4))
+    (expected,), (found,) = (v1.Summary.FromString(each).value for each in (one, several))
+    assert found.simple_value == pytest.approx(expected.simple_value, rel=2e-6)
+
+
 def test_counters_count_the_rows_of_all_micro_batches_once():
     def counting(features: Any, labels: Any) -> Any:
         rows = v1.get_variable("rows", [], tf.int64, v1.zeros_initializer(), trainable=False)
@@ -339,3 +351,4 @@ def test_a_scaled_loss_changes_no_number_even_where_the_first_factor_is_too_larg
         return loss, legacy.SGD(1e-37).get_updates(large, v1.trainable_variables())[0]
 
     same(steep, micro_batches=2, scales_loss=True)
+    same(flat, micro_batches=2, scales_loss=True)

@@ -19,7 +19,7 @@ from tfdistribute.engine import patches
 from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step.loss_scale import LossScale
+from tfdistribute.engine.step import loss_scale
 from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, holds_each_index_once
 from tfdistribute.errors import ModelError
 
@@ -116,7 +116,7 @@ class AccumulatedStep:
         if ops.get_default_graph() is not self._graph or not self._are_weights(sources):
             return helper(ys, xs, grad_ys, *args, **kwargs)
         if self._scales_loss:
-            grad_ys = self._scaled(tf.nest.flatten(ys), grad_ys)
+            grad_ys = loss_scale.scale(tf.nest.flatten(ys), grad_ys, self._scale)
         gradients = helper(ys, xs, grad_ys, *args, **kwargs)
         with tf.name_scope("micro_batches"):
             return list(map(self._recorded, gradients, sources))
@@ -125,16 +125,11 @@ class AccumulatedStep:
         tensors = (each for each in sources if isinstance(each, tf.Tensor))
         return self._input_names.isdisjoint(_names(walk.ancestors(tensors, control=False)))
 
-    def _scaled(self, losses: list[Any], grad_ys: Any) -> list[Any]:
-        begin = [None] * len(losses) if grad_ys is None else tf.nest.flatten(grad_ys)
-        return [
-            tf.cast(self._scale, loss.dtype) * (tf.ones_like(loss) if each is None else each)
-            for loss, each in zip(losses, begin, strict=True)
-        ]
-
     def _recorded(self, gradient: Any, source: Any) -> Any:
         if gradient is None:
             return None
+        if self._scales_loss:
+            gradient = loss_scale.unscale(gradient, self._scale)
         if not isinstance(gradient, tf.IndexedSlices):
             is_known = gradient.shape.is_fully_defined()
             return self._accumulated(gradient, gradient.shape if is_known else source.shape)
@@ -226,7 +221,7 @@ class AccumulatedStep:
         self, copied: Subgraph, values: list[AccumulatedValue], controls: list[Any]
     ) -> tuple[list[Any], Any]:
         """Make a loop; return the accumulated values, and an operation that comes after it."""
-        batch, loss_scale = self._batch, LossScale(is_on=self._scales_loss)
+        batch, state = self._batch, loss_scale.LossScale(is_on=self._scales_loss)
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
             inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
@@ -234,22 +229,22 @@ class AccumulatedStep:
             wanted = [*(each.tensor for each in values), *controls]
             copies = copied.copy(given, wanted, "micro_batch")
             new = list(zip(values, copies, strict=False))
-            usable = loss_scale.is_usable(scale, [copy for each, copy in new if each.is_scaled])
-            factors = batch.share(index), scale[0]
+            gradients = [copy for each, copy in new if each.is_gradient]
+            usable, share = state.is_usable(scale, gradients), batch.share(index)
             totals = [
-                each.add(total, copy, index, factors, usable)
+                each.add(total, copy, index, share, usable)
                 for (each, copy), total in zip(new, totals, strict=True)
             ]
             with tf.control_dependencies(copies[len(values) :]):
                 following = index + tf.cast(usable, tf.int32)
-            return following, loss_scale.after_micro_batch(scale, usable), totals
+            return following, state.after_micro_batch(scale, usable), totals
 
-        begin = tf.constant(0), loss_scale.read(), [each.zeros(batch.count) for each in values]
+        begin = tf.constant(0), state.read(), [each.zeros(batch.count) for each in values]
         # One micro-batch after another: the memory of one is free before the next begins.
         index, scale, totals = tf.while_loop(
             lambda index, *_: index < batch.count, body, begin, parallel_iterations=1
         )
-        with tf.control_dependencies(loss_scale.write(scale)):
+        with tf.control_dependencies(state.write(scale)):
             pairs = zip(values, totals, strict=True)
             return [tf.identity(each.result(total)) for each, total in pairs], index.op
 

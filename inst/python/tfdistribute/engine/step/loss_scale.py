@@ -48,7 +48,8 @@ class LossScale:
         """Return whether the gradients of a micro-batch are finite, or are infinite without a factor, too."""
         if self._variable is None:
             return True
-        finite = [tf.reduce_all(tf.math.is_finite(each)) for each in gradients]
+        numbers = [each for each in gradients if each.dtype.is_floating]
+        finite = [tf.reduce_all(tf.math.is_finite(each)) for each in numbers]
         return tf.logical_or(tf.reduce_all(finite), scale[0] <= 1.0)
 
     def after_micro_batch(self, scale: Any, usable: Any) -> Any:
@@ -64,3 +65,18 @@ class LossScale:
         doubled = tf.stack([tf.minimum(scale[0] * 2.0, _LARGEST), 0.0])
         next_scale = tf.where(scale[1] >= _PATIENCE, doubled, scale)
         return [raw.AssignVariableOp(resource=self._variable, value=next_scale)]
+
+
+def scale(losses: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
+    """Return what to begin the backward pass with: ``grad_ys`` of ``tf.gradients()``, times the factor."""
+    begin = [None] * len(losses) if grad_ys is None else tf.nest.flatten(grad_ys)
+    return [
+        tf.cast(factor, loss.dtype) * (tf.ones_like(loss) if each is None else each)
+        for loss, each in zip(losses, begin, strict=True)
+    ]
+
+
+def unscale(gradient: Any, factor: Any) -> Any:
+    """Divide a gradient, or the values of an ``IndexedSlices``, by the factor."""
+    with tf.device(gradient.device):
+        return tf.math.scalar_mul(tf.cast(1.0 / factor, gradient.dtype), gradient)

@@ -110,7 +110,6 @@ class AccumulatedValue:
 
     Attributes:
         tensor: The value of the first micro-batch.
-        is_scaled: Whether it grows with the loss scale.
     """
 
     def __init__(
@@ -125,7 +124,6 @@ class AccumulatedValue:
         self.user, self.position = user, position
         self.tensor = user.inputs[position]
         self.is_gradient = is_gradient
-        self.is_scaled = is_gradient and self.tensor.dtype.is_floating
         self._is_mean = how == "mean" and self.tensor.dtype.is_floating
         self._is_first = how == "first"
         self._shape = shape
@@ -138,20 +136,18 @@ class AccumulatedValue:
             return tf.zeros(shape, dtype)
         return tf.TensorArray(dtype, size=micro_batches, element_shape=shape, infer_shape=False)
 
-    def add(self, total: Any, value: Any, index: Any, factors: tuple[Any, Any], usable: Any) -> Any:
+    def add(self, total: Any, value: Any, index: Any, share: Any, usable: Any) -> Any:
         """Return the accumulated value with that of another micro-batch.
 
         Args:
             total: The accumulated value so far.
             value: The value of the micro-batch.
             index: Its number.
-            factors: Its share of the rows, and the loss scale.
+            share: Its share of the rows.
             usable: Whether it counts, or will be computed again.
         """
-        share, scale = factors
-        if self._is_mean or self.is_scaled:
-            factor = (share if self._is_mean else 1.0) / (scale if self.is_scaled else 1.0)
-            value *= tf.cast(factor, value.dtype)
+        if self._is_mean:
+            value *= tf.cast(share, value.dtype)
         if self._is_rows:
             # A micro-batch that is computed again writes its rows in the same place.
             return total.write(index, value)
