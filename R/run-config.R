@@ -80,16 +80,17 @@
 #' The history's `notes` say if the machine computes in 32 bits all the same, or not faster. Models of Keras with a
 #' policy of their own need no setting.
 #' @section Micro-batches:
-#' `micro_batches = 4` takes one training step on the whole batch in four turns (gradient accumulation): each device
-#' divides its share of the batch into four parts, adds up their gradients, and updates the variables once. The numbers
-#' are those of the whole batch, up to the order of sums; the memory for activations is that of one part. A step is one
-#' step for the global step, hooks and summaries. Batches need not be a multiple of the parts, and evaluation and
-#' prediction take batches as they are. A model function is called once, with the first part.
+#' `micro_batches = 4` accumulates gradients: each device divides its share of a batch into four micro-batches, computes
+#' them one after another, adds up their gradients, and updates the variables once. The numbers are those of the whole
+#' batch, up to the order of sums. The memory for activations is that of one micro-batch. A step is one step for the
+#' global step, hooks and summaries. Batches need not be a multiple of the micro-batches, and evaluation and prediction
+#' take batches as they are. A model function is called once, with the first micro-batch.
 #'
-#' Gradients are joined before the optimizer, so its clipping (`clipnorm`, `clipvalue`, `global_clipnorm`) and that of a
-#' model function that clips what `tf$gradients()` or a tape returned see the gradient of the whole batch. What depends
-#' on the parts: batch normalisation uses the mean of a part (its moving averages take the mean of all parts), dropout
-#' draws other values for each part, and histograms and tensors that hooks read by name are those of the first part.
+#' Gradients are accumulated before the optimizer reads them, so its clipping (`clipnorm`, `clipvalue`,
+#' `global_clipnorm`) and that of a model function that clips what `tf$gradients()` or a tape returned see the gradient
+#' of the whole batch. What depends on the micro-batches: batch normalisation uses the mean of a micro-batch (its moving
+#' averages take the mean of all), dropout draws other values for each, and histograms and tensors that hooks read by
+#' name are those of the first.
 #'
 #' Not supported: [strategy_parameter_server()], which has no step on the whole batch; losses that are sums, except
 #' those of canned models; existing Estimators; models that exchange values between devices before the loss, or that

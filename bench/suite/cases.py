@@ -103,7 +103,7 @@ _PACKAGE_IN_R = "tfdistribute in R"
 _COLD = "restart after a worker was killed"
 _PREPARED = "the same, with processes prepared for it"
 _TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
-_FLOAT32, _BFLOAT16, _IN_TURNS = "float32", "mixed_bfloat16", "4 micro-batches"
+_FLOAT32, _BFLOAT16, _ACCUMULATED = "float32", "mixed_bfloat16", "4 micro-batches"
 _MESSAGES = 'tfdistribute, communication = "ring"'
 _NOTHING = "two processes that exchange nothing"
 _TORCH_TWO = "PyTorch DDP (gloo), 2 processes"
@@ -328,11 +328,11 @@ CASES = (
         (
             Way(_FLOAT32, ("large-layers/speed.py", "float32", "1"), 40),
             Way(_BFLOAT16, ("large-layers/speed.py", "mixed_bfloat16", "1"), 60),
-            Way(_IN_TURNS, ("large-layers/speed.py", "float32", "4"), 40),
+            Way(_ACCUMULATED, ("large-layers/speed.py", "float32", "4"), 40),
         ),
         (
             *([Goal(_BFLOAT16, _FLOAT32, 1.4)] if _HAS_BFLOAT16 else []),
-            Goal(_IN_TURNS, _FLOAT32, 0.8),
+            Goal(_ACCUMULATED, _FLOAT32, 0.8),
         ),
         usual=False,
     ),

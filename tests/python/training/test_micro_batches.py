@@ -1,4 +1,4 @@
-"""Steps in turns and mixed precision through the verbs, compared with whole batches in 32 bits."""
+"""Gradient accumulation and mixed precision through the verbs, compared with whole batches in 32 bits."""
 
 from __future__ import annotations
 

@@ -308,7 +308,9 @@ def _build(
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
     if verb in TRAINING:
-        engine.estimator.train_in_turns(estimator, settings.micro_batches, settings.scales_loss)
+        engine.estimator.accumulate_gradients(
+            estimator, settings.micro_batches, settings.scales_loss
+        )
     engine.estimator.read_codes(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)
 

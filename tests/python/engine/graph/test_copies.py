@@ -84,19 +84,17 @@ def test_a_copy_is_placed_by_its_device_and_not_beside_the_original() -> None:
         assert definition.node[0].device == result.op.device
 
 
-def test_a_copy_in_the_body_of_a_loop_reads_captured_tensors() -> None:
+def test_a_copy_in_the_body_of_a_loop_reads_captured_tensors_and_calls_functions() -> None:
     with tf.Graph().as_default():
         x, weight = tf.constant(1.0, name="x"), tf.Variable(2.0, use_resource=True).read_value()
-        result = x * weight
-        subgraph = copies.Subgraph([result.op])
+        result = tf.cond(x < 4.0, lambda: x * weight, lambda: x * 10.0)
+        subgraph = copies.Subgraph(made_between(x, result))
 
-        def body(turn: Any, value: Any) -> Any:
-            captured = v1.get_default_graph().capture(weight)
-            inputs = {x.name: value, weight.name: captured}
-            return turn + 1, subgraph.copy(inputs, [result], "turn")[0]
+        def body(index: Any, value: Any) -> Any:
+            return index + 1, subgraph.copy({x.name: value}, [result], "copy")[0]
 
-        _, last = tf.while_loop(lambda turn, value: turn < 3, body, (tf.constant(0), x))
-        assert run(last) == 8.0
+        _, last = tf.while_loop(lambda index, value: index < 3, body, (tf.constant(0), x))
+        assert run(last) == 40.0
 
 
 def test_chosen_nodes_have_new_inputs_and_the_order_asked_for() -> None:

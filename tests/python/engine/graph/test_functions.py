@@ -44,12 +44,6 @@ def test_a_function_that_a_graph_lacks_is_none(nested: Any) -> None:
     assert functions.find(nested, "another") is None
 
 
-def test_the_body_of_a_loop_gets_the_functions_of_its_graph(nested: Any) -> None:
-    other = tf.Graph()
-    functions.provide(nested, other)
-    assert len(functions.find_all(other)) == len(functions.find_all(nested))
-
-
 def test_nodes_that_results_do_not_depend_on_are_left_out() -> None:
     @tf.function
     def function(x: Any) -> Any:

@@ -62,7 +62,7 @@ def on_two_workers(directory: Path) -> dict[str, Any]:
 # What uses each pass: a training that returns its variables, and a function of the pass that it calls.
 CASES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "resident_rows": (looped("keras"), "step.resident_rows.RowReader.gather"),
-    "accumulate": (custom(absolute, micro_batches=2), "micro_batches.split.Rewiring.finish"),
+    "accumulate": (custom(absolute, micro_batches=2), "step.accumulate.AccumulatedStep.accumulate"),
     "place_gradients": (
         custom(as_model_fn(model_parts.placed()), "model parallel"),
         "step.place_gradients._device_to_follow",
@@ -123,13 +123,13 @@ def test_without_all_reduce_a_worker_offers_no_memory_and_compresses_nothing(
 
 
 def doubled_by_accumulate(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = engine.micro_batches.turns.Loop
-    joined = loop._joined
+    value = engine.step.micro_batches.AccumulatedValue
+    add = value.add
 
-    def wrong(self: Any, each: Any, old: Any, new: Any, turn: Any) -> Any:
-        return joined(self, each, old, 2 * new if each.how == "gradient" else new, turn)
+    def wrong(self: Any, total: Any, new: Any, *others: Any) -> Any:
+        return add(self, total, 2 * new if self.is_gradient else new, *others)
 
-    monkeypatch.setattr(loop, "_joined", wrong)
+    monkeypatch.setattr(value, "add", wrong)
 
 
 def doubled_by_shared_random(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
 """One class over TensorFlow's Estimators, with every repair and addition of this package."""
 
 from tfdistribute.engine.estimator.adoption import (
+    accumulate_gradients,
     adopt,
     read_codes,
-    train_in_turns,
 )
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
@@ -11,7 +11,7 @@ from tfdistribute.engine.estimator.options import EstimatorOptions
 __all__ = [
     "DistributedEstimator",
     "EstimatorOptions",
+    "accumulate_gradients",
     "adopt",
     "read_codes",
-    "train_in_turns",
 ]

@@ -10,7 +10,6 @@ from typing import Any
 from tfdistribute.engine import patches
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
-from tfdistribute.engine.micro_batches import SplitOptions
 from tfdistribute.engine.step import passes
 
 
@@ -32,12 +31,10 @@ def read_codes(
         )
 
 
-def train_in_turns(estimator: Any, parts: int, scales_loss: bool) -> None:
-    """Let an adopted Estimator compute each training step in turns; see ``SplitOptions``."""
-    options = estimator.options
-    parts = parts if passes.is_on("accumulate") else 1
-    turns = SplitOptions(parts, options.sums_loss, scales_loss)
-    estimator.options = replace(options, turns=turns)
+def accumulate_gradients(estimator: Any, micro_batches: int, scales_loss: bool) -> None:
+    """Let an adopted Estimator accumulate gradients in each training step; see ``EstimatorOptions``."""
+    count = micro_batches if passes.is_on("accumulate") else 1
+    estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from tfdistribute.engine.estimator import model_inputs
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
-from tfdistribute.engine.micro_batches import SplitStep
 from tfdistribute.engine.repairs import replicated_variables
+from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 ModeKeys = tf.estimator.ModeKeys
 _DEFAULT_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -35,7 +35,7 @@ class ModelCall:
     mode: str
     config: Any
     spec: Any = None
-    _split: SplitStep | None = None
+    _accumulated: AccumulatedStep | None = None
     _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def perform(self) -> Any:
@@ -44,12 +44,19 @@ class ModelCall:
                 step(self)
         return self.spec
 
-    def take_first_part(self) -> None:
-        """Continue with the first part of the batch, in a training with gradient accumulation."""
-        if self.mode == ModeKeys.TRAIN and self.options.turns.in_turns:
-            self._split = SplitStep(self.options.turns, self.features, self.labels)
-            self._recording.enter_context(self._split.recording())
-            self.features, self.labels = self._split.features, self._split.labels
+    def take_micro_batch(self) -> None:
+        """Continue with the first micro-batch, in a training with gradient accumulation."""
+        options = self.options
+        if self.mode == ModeKeys.TRAIN and (options.micro_batches > 1 or options.scales_loss):
+            step = self._accumulated = AccumulatedStep(
+                self.features,
+                self.labels,
+                options.micro_batches,
+                options.sums_loss,
+                options.scales_loss,
+            )
+            self._recording.enter_context(step.recording())
+            self.features, self.labels = step.features, step.labels
 
     def unpack_features(self) -> None:
         if isinstance(self.features, PackedFeatures):
@@ -148,15 +155,15 @@ class ModelCall:
             exported = {**outputs, _DEFAULT_SIGNATURE: outputs[_PREDICT]}
             self.spec = self.spec._replace(export_outputs=exported)
 
-    def repeat_for_all_parts(self) -> None:
-        """Repeat what the model function made of the first part for all parts of the batch."""
-        if self._split is not None:
+    def accumulate(self) -> None:
+        """Accumulate what the model function computed from the first micro-batch over all micro-batches."""
+        if self._accumulated is not None:
             self._recording.close()
-            self.spec = self._split.joined(self.spec)
+            self.spec = self._accumulated.accumulate(self.spec)
 
 
 MODEL_CALL = (
-    ModelCall.take_first_part,
+    ModelCall.take_micro_batch,
     ModelCall.unpack_features,
     ModelCall.read_codes,
     ModelCall.join_numeric_columns,
@@ -169,5 +176,5 @@ MODEL_CALL = (
     ModelCall.add_row_loss,
     ModelCall.keep_one_of_each_variable,
     ModelCall.add_default_signature,
-    ModelCall.repeat_for_all_parts,
+    ModelCall.accumulate,
 )

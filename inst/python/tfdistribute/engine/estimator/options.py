@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfdistribute.engine.micro_batches import SplitOptions
-
 
 @dataclass(frozen=True)
 class EstimatorOptions:
@@ -34,7 +32,8 @@ class EstimatorOptions:
         sums_loss: Whether the loss of a canned model is a sum over examples.
         as_written: Whether the model function is only code of TensorFlow, which AutoGraph need not convert: it takes a
             tenth of a second, and the graph is the same.
-        turns: How training steps are computed.
+        micro_batches: Micro-batches over which a training step accumulates gradients.
+        scales_loss: Whether a training step scales its loss, for gradients in float16.
     """
 
     kind: str = "custom"
@@ -53,7 +52,8 @@ class EstimatorOptions:
     label_levels: Sequence[str] | None = None
     sums_loss: bool = False
     as_written: bool = False
-    turns: SplitOptions = SplitOptions()
+    micro_batches: int = 1
+    scales_loss: bool = False
 
     @property
     def adds_row_loss(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 from tfdistribute.engine.graph.walk import outside_inputs
 
@@ -90,6 +91,7 @@ class Subgraph:
     """
 
     def __init__(self, operations: Sequence[Any], without: Collection[str] = ()) -> None:
+        self._graph = operations[0].graph if operations else ops.get_default_graph()
         self.definition = define(operations, without)
         self.outside = outside_inputs(operations)
         self._inside = {operation.name for operation in operations}
@@ -97,7 +99,7 @@ class Subgraph:
         self.before = [each for each in dict.fromkeys(controls) if each.name not in self._inside]
 
     def copy(self, inputs: Mapping[str, Any], wanted: Sequence[Any], name: str) -> list[Any]:
-        """Copy the operations into the current graph.
+        """Copy the operations into the current graph: their own, or a function of it.
 
         Args:
             inputs: Tensors to read in place of others of ``outside``, by the others' names.
@@ -108,7 +110,13 @@ class Subgraph:
             For each wanted tensor or operation its copy, or else its replacement among the inputs, or else itself.
         """
         names = [each.name for each in wanted if getattr(each, "op", each).name in self._inside]
-        copies = insert(self.definition, {**self.outside, **inputs}, names, name)
+        outside = {key: each for key, each in self.outside.items() if key not in inputs}
+        here = ops.get_default_graph()
+        if here is not self._graph:
+            for function in self._graph._functions.values():
+                here._add_function_recursive(function)
+            outside = {key: here.capture(each) for key, each in outside.items()}
+        copies = insert(self.definition, {**outside, **inputs}, names, name)
         made = {**inputs, **dict(zip(names, copies, strict=True))}
         return [made.get(each.name, each) for each in wanted]
 

@@ -20,12 +20,6 @@ def find_all(graph: Any) -> list[Any]:
     return [function.cached_definition for function in graph._functions.values()]
 
 
-def provide(graph: Any, other: Any) -> None:
-    """Add the functions of a graph to another one, such as the body of a loop."""
-    for function in graph._functions.values():
-        other._add_function_recursive(function)
-
-
 def called(graph: Any, nodes: Iterable[Any]) -> Iterator[str]:
     """Iterate over the names of the functions that nodes call, by an attribute or by their type."""
     for node in nodes:

@@ -12,7 +12,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import micro_batches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras import keras3_models
 from tfdistribute.engine.keras.keras3_losses import evaluation, loss_of_rows, read_all
@@ -26,14 +25,14 @@ from tfdistribute.engine.keras.parts import (
     nothing,
 )
 from tfdistribute.engine.keras2 import optimizer_utils
+from tfdistribute.engine.step import accumulate
 from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
 
-# Replicas, and the turns of a step, draw different numbers: the state of a random generator gets their numbers times
-# these.
+# Added to the state of a random generator for each replica and micro-batch, so that they draw different numbers.
 _SEED_STRIDE = 1_000_003
-_TURN_STRIDE = 7_919
+_MICRO_BATCH_STRIDE = 7_919
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
@@ -186,9 +185,9 @@ def _called(
 
 
 def _seed_offset(value: Any) -> Any:
-    """Return what is added to the state of a random generator in this replica and turn; None for other variables."""
+    """Return what this replica and micro-batch add to the state of a random generator; None for other variables."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    step = micro_batches.current()
+    step = accumulate.current()
     is_state = value.dtype in (tf.uint32, tf.int32, tf.int64) and value.shape == [2]
     if not is_state or (replicas == 1 and step is None):
         return None
@@ -196,7 +195,7 @@ def _seed_offset(value: Any) -> Any:
     if replicas > 1:
         number += tf.distribute.get_replica_context().replica_id_in_sync_group * _SEED_STRIDE
     if step is not None:
-        number += step.turn * _TURN_STRIDE
+        number += step.index * _MICRO_BATCH_STRIDE
     return tf.stack([tf.cast(number, value.dtype), tf.zeros([], value.dtype)])
 
 

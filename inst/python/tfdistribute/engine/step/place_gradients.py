@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from tfdistribute.engine import micro_batches, patches
+from tfdistribute.engine import patches
 from tfdistribute.engine.graph import walk
 from tfdistribute.engine.model_parts import assignment
-from tfdistribute.engine.step import passes
+from tfdistribute.engine.step import accumulate, passes
 
 # For each tape, the recorded parts of a graph: the number of operations at their beginnings and ends.
 _PARTS = "_tfdistribute_recorded"
@@ -92,9 +92,9 @@ def _recorded(tape: Any) -> dict[str, Any]:
 
 
 def _needs_graph(recorded: dict[str, Any]) -> bool:
-    """Return whether a tape knows too little: not the devices, nor copies of operations or parts of the batch."""
+    """Return whether a tape knows too little: not the devices, copies of operations or micro-batches."""
     scope = assignment.current_scope()
-    if micro_batches.current() is not None or (scope is not None and scope.has_copies):
+    if accumulate.current() is not None or (scope is not None and scope.has_copies):
         return True
     if not _is_on():
         return False

@@ -22,7 +22,6 @@ _PARTS = (
     "hooks",
     "losses",
     "metrics",
-    "micro_batches",
     "model_graphs",
     "model_parts",
     "optimizers",

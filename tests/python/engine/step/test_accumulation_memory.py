@@ -1,4 +1,4 @@
-"""The memory of a training step in turns, by what TensorFlow's allocator records."""
+"""The memory of a training step that accumulates gradients, by what TensorFlow's allocator records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
+from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 v1 = tf.compat.v1
 
@@ -17,24 +17,24 @@ pytestmark = pytest.mark.usefixtures("tensorflow")
 ROWS, WIDTH = 2048, 256
 
 
-def built(parts: int) -> Any:
+def built(micro_batches: int) -> Any:
     """Make the training operation of four layers, whose activations need more memory than their weights."""
     x = v1.placeholder_with_default(tf.ones([ROWS, WIDTH]), [None, WIDTH])
-    split = SplitStep(SplitOptions(parts), x, None)
-    with split.recording():
-        hidden = split.features
+    step = AccumulatedStep(x, None, micro_batches)
+    with step.recording():
+        hidden = step.features
         for _ in range(4):
             hidden = tf.keras.layers.Dense(WIDTH, "tanh")(hidden)
         loss = tf.reduce_mean(tf.square(hidden))
         train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
         spec = tf.estimator.EstimatorSpec("train", loss=loss, train_op=train_op)
-    return split.joined(spec).train_op
+    return step.accumulate(spec).train_op
 
 
-def peak_bytes(parts: int) -> int:
+def peak_bytes(micro_batches: int) -> int:
     """Return the most memory that was held at once in a step."""
     with tf.Graph().as_default(), v1.Session() as session:
-        train_op = built(parts)
+        train_op = built(micro_batches)
         session.run(v1.global_variables_initializer())
         found = v1.RunMetadata()
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
@@ -54,7 +54,7 @@ def peak_bytes(parts: int) -> int:
     return largest
 
 
-def test_a_step_in_turns_needs_the_memory_of_one_part():
+def test_a_step_needs_the_memory_of_one_micro_batch():
     whole, eighth = peak_bytes(1), peak_bytes(8)
     # Four activations of the whole batch, and their gradients one by one.
     assert whole > 4 * ROWS * WIDTH * 4

@@ -1,4 +1,4 @@
-"""Training steps in turns, in a bare graph: numbers, updates, effects and refusals."""
+"""Training steps that accumulate gradients, in a bare graph: numbers, updates, effects and refusals."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ tf = pytest.importorskip("tensorflow")
 from support.checkpoints import assert_alike
 
 from tfdistribute.engine import model_graphs, model_parts
-from tfdistribute.engine.micro_batches import SplitOptions, SplitStep
 from tfdistribute.engine.step import place_gradients
+from tfdistribute.engine.step.accumulate import AccumulatedStep
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -33,20 +33,21 @@ class Trained:
     """Variables and losses after a few steps of a model function, which returns a loss and a training operation."""
 
     def __init__(
-        self, function: Any, parts: int, rows: int = ROWS, steps: int = 3, **options: Any
+        self, function: Any, micro_batches: int, rows: int = ROWS, steps: int = 3, **options: Any
     ) -> None:
         self.calls = 0
-        with tf.Graph().as_default() as graph, model_graphs.layer_seeds(3):
+        with tf.Graph().as_default(), model_graphs.layer_seeds(3):
             v1.set_random_seed(3)
             place_gradients.install()
-            spec = self._spec(function, SplitOptions(parts, **options), rows)
-            self.graph = graph
+            spec = self._spec(function, micro_batches, options, rows)
+            summaries = v1.summary.merge_all()
             with v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})) as session:
                 session.run([v1.global_variables_initializer(), v1.tables_initializer()])
                 self.losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(steps)]
                 self.variables = {each.op.name: session.run(each) for each in v1.global_variables()}
+                self.summaries = None if summaries is None else session.run(summaries)
 
-    def _spec(self, function: Any, options: SplitOptions, rows: int) -> Any:
+    def _spec(self, function: Any, micro_batches: int, options: Any, rows: int) -> Any:
         step = v1.train.get_or_create_global_step()
         whole = {
             "x": v1.placeholder_with_default(X[:rows], [None, WIDTH]),
@@ -54,7 +55,6 @@ class Trained:
             "sparse": tf.sparse.from_dense(v1.placeholder_with_default(IDS[:rows], [None, 2])),
         }
         y = v1.placeholder_with_default(Y[:rows], [None])
-        split = SplitStep(options, whole, y) if options.in_turns else None
 
         def build(features: Any, labels: Any) -> Any:
             self.calls += 1
@@ -65,16 +65,17 @@ class Trained:
                 "train", loss=loss, train_op=tf.group(train_op, count)
             )
 
-        if split is None:
+        if micro_batches == 1 and not options:
             return build(whole, y)
-        with split.recording():
-            spec = build(split.features, split.labels)
-        return split.joined(spec)
+        accumulated = AccumulatedStep(whole, y, micro_batches, **options)
+        with accumulated.recording():
+            spec = build(accumulated.features, accumulated.labels)
+        return accumulated.accumulate(spec)
 
 
-def same(function: Any, parts: int = 4, tolerance: float = 2e-6, **options: Any) -> Trained:
-    """Check that parts change no number and no name; return the training in parts."""
-    one, several = Trained(function, 1), Trained(function, parts, **options)
+def same(function: Any, micro_batches: int = 4, tolerance: float = 2e-6, **options: Any) -> Trained:
+    """Check that micro-batches change no number and no name; return the training with them."""
+    one, several = Trained(function, 1), Trained(function, micro_batches, **options)
     assert_alike(several.variables, one.variables, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(several.losses, one.losses, rtol=tolerance)
     assert several.calls == 1
@@ -176,6 +177,21 @@ def alternating(features: Any, labels: Any) -> Any:
     return again, other
 
 
+def updated(features: Any, labels: Any) -> Any:
+    """Each optimizer waits for an update by the batch, as for moving averages, and the second for the first."""
+    first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
+    rows = v1.get_variable("rows", [], tf.int64, v1.zeros_initializer(), trainable=False)
+    step = tf.no_op()
+    for layer in (first, second):
+        with tf.control_dependencies([step]):
+            loss = mean_square(second(first(features["x"])), labels)
+            update = tf.group(rows.assign_add(tf.shape(features["x"], tf.int64)[0]))
+        with tf.control_dependencies([update]):
+            optimizer = v1.train.GradientDescentOptimizer(0.1)
+            step = optimizer.minimize(loss, var_list=layer.trainable_variables)
+    return loss, step
+
+
 def two_optimizers(features: Any, labels: Any) -> Any:
     first, second = layers.Dense(4, name="first"), layers.Dense(1, name="second")
     loss = mean_square(second(first(features["x"])), labels)
@@ -184,6 +200,14 @@ def two_optimizers(features: Any, labels: Any) -> Any:
     return loss, tf.group(
         step, legacy.Adam(0.1, epsilon=0.1).get_updates(loss, second.trainable_variables)
     )
+
+
+def flat(features: Any, labels: Any) -> Any:
+    """The norm of a gradient by weights is part of the loss."""
+    loss = mean_square(deep(features["x"]), labels)
+    slopes = tf.gradients(loss, v1.trainable_variables())
+    loss += 0.1 * tf.add_n([tf.reduce_sum(tf.square(each)) for each in slopes])
+    return loss, legacy.SGD(0.1).get_updates(loss, v1.trainable_variables())[0]
 
 
 MODELS = {
@@ -199,7 +223,9 @@ MODELS = {
         checked,
         penalised,
         alternating,
+        updated,
         two_optimizers,
+        flat,
     )
 }
 MODELS["embedding"] = embedded(lambda: legacy.Adagrad(0.1))
@@ -209,7 +235,7 @@ MODELS["clipped embedding"] = embedded(lambda: legacy.SGD(0.5, clipnorm=0.1), un
 
 @pytest.mark.versions
 @pytest.mark.parametrize("kind", list(MODELS))
-def test_a_step_in_turns_changes_no_number(kind: str):
+def test_micro_batches_change_no_number(kind: str):
     same(MODELS[kind])
 
 
@@ -227,7 +253,7 @@ def test_a_loss_that_is_a_sum_is_added_up():
     same(summed, sums_loss=True)
 
 
-def test_moving_averages_get_the_mean_of_the_parts():
+def test_moving_averages_get_the_mean_of_the_micro_batches():
     def normalised(features: Any, labels: Any) -> Any:
         x = v1.layers.batch_normalization(features["x"], training=True, momentum=0.5)
         loss = mean_square(deep(x), labels)
@@ -244,7 +270,18 @@ def test_moving_averages_get_the_mean_of_the_parts():
     )
 
 
-def test_counters_count_the_rows_of_all_parts_once():
+def test_summaries_show_numbers_of_the_whole_batch():
+    def summarized(features: Any, labels: Any) -> Any:
+        loss, train_op = get_updates(features, labels)
+        v1.summary.scalar("error", loss)
+        return loss, train_op
+
+    one, several = (Trained(summarized, count).summaries for count in (1, 4))
+    (expected,), (found,) = (v1.Summary.FromString(each).value for each in (one, several))
+    assert found.simple_value == pytest.approx(expected.simple_value, rel=2e-6)
+
+
+def test_counters_count_the_rows_of_all_micro_batches_once():
     def counting(features: Any, labels: Any) -> Any:
         rows = v1.get_variable("rows", [], tf.int64, v1.zeros_initializer(), trainable=False)
         loss, train_op = get_updates(features, labels)
@@ -253,20 +290,20 @@ def test_counters_count_the_rows_of_all_parts_once():
     assert same(counting).variables["rows"] == 3 * ROWS
 
 
-def test_each_part_draws_another_mask():
+def test_each_micro_batch_draws_another_mask():
     def noisy(features: Any, labels: Any) -> Any:
         drawn = tf.random.uniform(tf.shape(labels))
         seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer(), trainable=False)
         loss, train_op = get_updates(features, labels)
         return loss, tf.group(train_op, seen.assign_add(tf.reduce_sum(drawn)))
 
-    # Sums of the same seven numbers would be equal in every turn.
+    # Sums of the same seven numbers would be equal in every micro-batch.
     one = Trained(noisy, 2, steps=1).variables["seen"]
     two = Trained(noisy, 2, steps=2).variables["seen"]
     assert len({one, two - one, one / 2}) == 3
 
 
-def test_checks_run_in_each_turn():
+def test_checks_run_in_each_micro_batch():
     def failing(features: Any, labels: Any) -> Any:
         limit = float(np.sort(X.max(1))[-2])
         check = tf.debugging.assert_less_equal(features["x"], limit, message="too large")
@@ -284,13 +321,6 @@ def assigned(features: Any, labels: Any) -> Any:
     return loss, tf.group(train_op, last.assign(tf.reduce_max(features["x"])))
 
 
-def learnt(features: Any, labels: Any) -> Any:
-    variable = v1.get_variable("w", [WIDTH], initializer=v1.ones_initializer())
-    loss = tf.reduce_mean(tf.square(tf.linalg.matvec(features["x"], variable) - labels))
-    (slope,) = tf.gradients(loss, variable)
-    return loss + tf.reduce_sum(tf.square(slope)) * tf.reduce_mean(labels), tf.no_op()
-
-
 def scattered(features: Any, labels: Any) -> Any:
     table = v1.get_variable("table", [6], initializer=v1.zeros_initializer(), trainable=False)
     loss, train_op = get_updates(features, labels)
@@ -304,21 +334,21 @@ def scattered(features: Any, labels: Any) -> Any:
     ("function", "text"),
     [
         (assigned, "assigns what it computes from a batch to the variable 'last'"),
-        (learnt, "computed from gradients of its weights"),
         (scattered, "ResourceScatterAdd"),
     ],
 )
-def test_what_cannot_be_done_in_turns_is_refused_by_name(function: Any, text: str):
+def test_what_cannot_be_done_in_micro_batches_is_refused_by_name(function: Any, text: str):
     with pytest.raises(ModelError, match=text):
         Trained(function, 2)
 
 
 def test_a_scaled_loss_changes_no_number_even_where_the_first_factor_is_too_large():
-    same(get_updates, parts=1, scales_loss=True)
+    same(get_updates, micro_batches=1, scales_loss=True)
 
     def steep(features: Any, labels: Any) -> Any:
         loss, _ = get_updates(features, labels)
         large = loss * 1e36
         return loss, legacy.SGD(1e-37).get_updates(large, v1.trainable_variables())[0]
 
-    same(steep, parts=2, scales_loss=True)
+    same(steep, micro_batches=2, scales_loss=True)
+    same(flat, micro_batches=2, scales_loss=True)

@@ -1,0 +1,343 @@
+"""The pass `accumulate`: gradient accumulation over the micro-batches of a batch, with the memory of one.
+
+The model function is called once, with the first micro-batch. The operations that lead from it to gradients, the loss
+and updates of variables are copied into a loop over all micro-batches, and what reads their values reads the
+accumulated values instead. The first micro-batch's own operations do not run, unless something else asks for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import ops
+
+from tfdistribute.engine import patches
+from tfdistribute.engine.graph import edit, effects, walk
+from tfdistribute.engine.graph.copies import Subgraph
+from tfdistribute.engine.repairs import replicated_variables
+from tfdistribute.engine.step import loss_scale
+from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, holds_each_index_once
+from tfdistribute.errors import ModelError
+
+v1 = tf.compat.v1
+
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+# Of a graph: the names of what the loops of all replicas replace.
+_INPUTS = "_tfdistribute_micro_batch_inputs"
+
+
+class AccumulatedStep:
+    """The training step of one replica.
+
+    Args:
+        features: The whole batch.
+        labels: The whole batch.
+        micro_batches: Number of micro-batches; fewer if there are fewer rows.
+        sums_loss: Whether the loss is a sum over examples, and not a mean.
+        scales_loss: Whether losses are multiplied before they are differentiated, for gradients in float16.
+
+    Attributes:
+        features: The first micro-batch.
+        labels: The first micro-batch.
+        index: The number of the micro-batch, from 0: a tensor of int32.
+
+    Raises:
+        ModelError: the batch has no rows.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        labels: Any,
+        micro_batches: int,
+        sums_loss: bool = False,
+        scales_loss: bool = False,
+    ) -> None:
+        patches.install("micro_batch_gradients", _gradients)
+        self._graph = ops.get_default_graph()
+        self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
+        self._gradients: list[AccumulatedValue] = []
+        with tf.name_scope("micro_batches"):
+            self._batch = Batch((features, labels), micro_batches)
+            first = self._batch.micro_batch(tf.constant(0))
+            first = tf.nest.map_structure(_identity, first, expand_composites=True)
+            self.index, self._scale = tf.identity(tf.constant(0)), tf.identity(tf.constant(1.0))
+        self.features, self.labels = first
+        self._inputs = [*_tensors(first), self.index, self._scale]
+        self._input_names = _names(tensor.op for tensor in self._inputs)
+        setattr(self._graph, _INPUTS, self._input_names | getattr(self._graph, _INPUTS, set()))
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record the gradients that the model function computes inside the block."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def accumulate(self, spec: Any) -> Any:
+        """Make the loops, and return an ``EstimatorSpec`` with the loss of the whole batch.
+
+        One loop is enough, unless gradients depend on others, such as those of a second optimizer after the first.
+
+        Raises:
+            ModelError: something in the model cannot be computed in micro-batches.
+        """
+        loss = tf.reshape(spec.loss, [])
+        ends = {*_names(each.user for each in self._gradients), loss.op.name}
+        # What is computed from the examples, and what must also run after it.
+        self._data, self._after_data = (
+            _names(walk.descendants(self._inputs, control, lambda each: each.name in ends))
+            - self._input_names
+            for control in (False, True)
+        )
+        values, edges = self._read_by(getattr(spec.train_op, "op", spec.train_op), loss.op)
+        while values or edges:
+            later = _names(walk.descendants(each.user for each in values if each.is_gradient))
+            self._add_loop(
+                [each for each in values if each.tensor.op.name not in later],
+                [edge for edge in edges if edge[1].name not in later],
+            )
+            values = [each for each in values if each.tensor.op.name in later]
+            edges = [edge for edge in edges if edge[1].name in later]
+        return spec._replace(loss=loss)
+
+    def record(self, helper: Any, ys: Any, xs: Any, grad_ys: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute gradients of the first micro-batch, and return what will be those of the whole batch.
+
+        Only for weights: a gradient by something else that depends on the examples is part of the model.
+        """
+        sources = tf.nest.flatten(xs)
+        if ops.get_default_graph() is not self._graph or not self._are_weights(sources):
+            return helper(ys, xs, grad_ys, *args, **kwargs)
+        if self._scales_loss:
+            grad_ys = loss_scale.scale(tf.nest.flatten(ys), grad_ys, self._scale)
+        gradients = helper(ys, xs, grad_ys, *args, **kwargs)
+        with tf.name_scope("micro_batches"):
+            return list(map(self._recorded, gradients, sources))
+
+    def _are_weights(self, sources: list[Any]) -> bool:
+        tensors = (each for each in sources if isinstance(each, tf.Tensor))
+        return self._input_names.isdisjoint(_names(walk.ancestors(tensors, control=False)))
+
+    def _recorded(self, gradient: Any, source: Any) -> Any:
+        if gradient is None:
+            return None
+        if self._scales_loss:
+            gradient = loss_scale.unscale(gradient, self._scale)
+        if not isinstance(gradient, tf.IndexedSlices):
+            is_known = gradient.shape.is_fully_defined()
+            return self._accumulated(gradient, gradient.shape if is_known else source.shape)
+        values, indices = (
+            self._accumulated(each, [None, *each.shape[1:]], is_rows=True)
+            for each in (gradient.values, gradient.indices)
+        )
+        if holds_each_index_once(gradient.indices):
+            # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
+            indices, position = tf.unique(indices)
+            values = tf.math.unsorted_segment_sum(values, position, tf.size(indices))
+        return tf.IndexedSlices(values, indices, gradient.dense_shape)
+
+    def _accumulated(self, tensor: Any, shape: Any, is_rows: bool = False) -> Any:
+        with tf.device(tensor.device):
+            user = v1.placeholder_with_default(tensor, shape)
+        self._gradients.append(
+            AccumulatedValue(user.op, self._how, shape, is_gradient=True, is_rows=is_rows)
+        )
+        return user
+
+    def _read_by(
+        self, train_op: Any, loss: Any
+    ) -> tuple[list[AccumulatedValue], list[tuple[Any, Any]]]:
+        """Return the values of the first micro-batch that a step reads, and the control edges from them."""
+        values = [*self._gradients, AccumulatedValue(loss, self._how, [])]
+        values = [each for each in values if self._is_after_data(each.tensor.op)]
+        edges: list[tuple[Any, Any]] = []
+        aggregations = _aggregations()
+        for operation in walk.ancestors([train_op, loss]):
+            if not self._is_value(operation):
+                controls = filter(self._is_value, operation.control_inputs)
+                edges += [(operation, control) for control in controls]
+                if operation.name in self._data:
+                    values.append(_update(operation, aggregations))
+            elif operation == train_op or _only_writes(operation):
+                raise self._refusal(operation)
+        return values, edges
+
+    def _is_value(self, operation: Any) -> bool:
+        return operation.name in self._data and operation.type not in _ASSIGNMENTS
+
+    def _is_after_data(self, operation: Any) -> bool:
+        return operation.name in self._after_data
+
+    def _add_loop(self, values: list[AccumulatedValue], edges: list[tuple[Any, Any]]) -> None:
+        controls = list(dict.fromkeys(control for _, control in edges))
+        body = self._body([*(each.tensor.op for each in values), *controls])
+        values = [*values, *self._summaries(_names(body))]
+        copied = Subgraph(body)
+        is_collective = any("Collective" in each.type or "Nccl" in each.type for each in body)
+        if is_collective or self._exchanges(copied.outside.values()):
+            raise _between_devices()
+        users = [*(each.user for each in values), *(operation for operation, _ in edges)]
+        later = _names(walk.descendants(users))
+        before = [each for each in copied.before if each.name not in later]
+        with tf.name_scope("micro_batches"), tf.control_dependencies(before):
+            results, end = self._loop(copied, values, controls)
+        for value, result in zip(values, results, strict=True):
+            edit.set_input(value.user, value.position, result)
+        for operation, control in edges:
+            edit.replace_control(operation, control, end)
+
+    def _body(self, wanted: list[Any]) -> list[Any]:
+        """Return the operations that lead from the examples to others, without those that update variables."""
+
+        def follow(operation: Any) -> list[Any]:
+            controls = (
+                each
+                for each in operation.control_inputs
+                if self._is_value(each) or not effects.may_write(each)
+            )
+            needed = [*walk.sources(operation, control=False), *controls]
+            return list(filter(self._is_after_data, needed))
+
+        return walk.in_order(walk.reach(filter(self._is_after_data, wanted), follow))
+
+    def _summaries(self, body: set[str]) -> list[AccumulatedValue]:
+        """Return the numbers in summaries that a loop computes anyway."""
+        summaries = [each.op for each in v1.get_collection(v1.GraphKeys.SUMMARIES)]
+        values = [
+            AccumulatedValue(each, self._how, [], position=1)
+            for each in summaries
+            if each.type == "ScalarSummary" and each.inputs[1].dtype.is_floating
+        ]
+        return [each for each in values if each.tensor.op.name in body & self._data]
+
+    def _loop(
+        self, copied: Subgraph, values: list[AccumulatedValue], controls: list[Any]
+    ) -> tuple[list[Any], Any]:
+        """Make a loop; return the accumulated values, and an operation that comes after it."""
+        batch, state = self._batch, loss_scale.LossScale(is_on=self._scales_loss)
+
+        def body(index: Any, scale: Any, totals: list[Any]) -> Any:
+            inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
+            given = {own.name: value for own, value in zip(self._inputs, inputs, strict=True)}
+            wanted = [*(each.tensor for each in values), *controls]
+            copies = copied.copy(given, wanted, "micro_batch")
+            new = list(zip(values, copies, strict=False))
+            gradients = [copy for each, copy in new if each.is_gradient]
+            usable, share = state.is_usable(scale, gradients), batch.share(index)
+            totals = [
+                each.add(total, copy, index, share, usable)
+                for (each, copy), total in zip(new, totals, strict=True)
+            ]
+            with tf.control_dependencies(copies[len(values) :]):
+                following = index + tf.cast(usable, tf.int32)
+            return following, state.after_micro_batch(scale, usable), totals
+
+        begin = tf.constant(0), state.read(), [each.zeros(batch.count) for each in values]
+        # One micro-batch after another: the memory of one is free before the next begins.
+        index, scale, totals = tf.while_loop(
+            lambda index, *_: index < batch.count, body, begin, parallel_iterations=1
+        )
+        with tf.control_dependencies(state.write(scale)):
+            pairs = zip(values, totals, strict=True)
+            return [tf.identity(each.result(total)) for each, total in pairs], index.op
+
+    def _exchanges(self, operations: Iterable[Any]) -> bool:
+        """Return whether operations depend on another replica's examples, by data."""
+        others = getattr(self._graph, _INPUTS) - self._input_names
+        # There is a placeholder for a replica whose model function has not been called yet.
+        return any(
+            each.type == "Placeholder" or each.name in others
+            for each in walk.ancestors(operations, control=False)
+        )
+
+    def _refusal(self, operation: Any) -> ModelError:
+        if self._exchanges([operation]):
+            return _between_devices()
+        return _error(
+            f"operation {operation.name!r} ({operation.type}) of its training step uses the examples otherwise than "
+            "by a gradient.",
+            "Leave `micro_batches` out, or use a smaller batch.",
+        )
+
+
+_current: ContextVar[AccumulatedStep | None] = ContextVar("accumulated_step", default=None)
+
+
+def current() -> AccumulatedStep | None:
+    """Return the step whose model function is being called on this thread."""
+    return _current.get()
+
+
+def _gradients(
+    helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """Record the gradients of a step's model function, whatever computes them."""
+    step = current()
+    if step is None:
+        return helper(ys, xs, grad_ys, *args, **kwargs)
+    return step.record(helper, ys, xs, grad_ys, *args, **kwargs)
+
+
+def _update(operation: Any, aggregations: dict[str, Any]) -> AccumulatedValue:
+    handle = operation.inputs[0]
+    modes = tf.VariableAggregation
+    aggregation = aggregations.get(handle.op.name, modes.NONE)
+    if aggregation == modes.MEAN:
+        how = "mean"
+    elif operation.type != "AssignVariableOp" or aggregation == modes.SUM:
+        how = "sum"
+    elif aggregation == modes.ONLY_FIRST_REPLICA:
+        how = "first"
+    else:
+        raise _error(
+            f"it assigns what it computes from a batch to the variable {handle.op.name!r}, which does not define how "
+            "the values of several micro-batches are aggregated.",
+            "Make the variable with `aggregation = tf$VariableAggregation$MEAN` (or SUM).",
+        )
+    shape = tf.TensorShape(handle.op.get_attr("shape"))
+    return AccumulatedValue(operation, how, shape, position=1)
+
+
+def _aggregations() -> dict[str, Any]:
+    return {
+        each.handle.op.name: each.aggregation
+        for variable in (*v1.global_variables(), *v1.local_variables())
+        for each in replicated_variables.components(variable)
+        if hasattr(each, "handle")
+    }
+
+
+def _only_writes(operation: Any) -> bool:
+    return not operation.outputs and effects.may_write(operation)
+
+
+def _between_devices() -> ModelError:
+    return _error(
+        "it exchanges values between devices (all_reduce, synchronized batch normalization) before its loss is known.",
+        "Leave `micro_batches` out, or normalize over the examples of one device.",
+    )
+
+
+def _error(reason: str, remedy: str) -> ModelError:
+    first = f"`micro_batches` cannot be used with this model: {reason}"
+    return ModelError(first, remedy, argument="micro_batches")
+
+
+def _identity(leaf: Any) -> Any:
+    return tf.identity(leaf) if isinstance(leaf, tf.Tensor) else leaf
+
+
+def _tensors(values: Any) -> list[Any]:
+    leaves = tf.nest.flatten(values, expand_composites=True)
+    return [leaf for leaf in leaves if isinstance(leaf, tf.Tensor)]
+
+
+def _names(operations: Iterable[Any]) -> set[str]:
+    return {operation.name for operation in operations}

@@ -1,0 +1,82 @@
+"""Loss scaling: the factor of losses whose gradients are computed in float16.
+
+Small gradients become zero in float16, and large ones infinite. So a loss is multiplied before it is differentiated,
+and its gradients are divided in float32. A micro-batch whose gradients are infinite is computed again with half the
+factor: no step is left out, and the numbers do not depend on the factor. It is kept for the next step, and not in
+checkpoints, which are the same for every precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+raw = tf.raw_ops
+
+_FIRST = 2.0**15
+_LARGEST = 2.0**24
+# Micro-batches without an infinite gradient before the factor is doubled, as in TensorFlow's LossScaleOptimizer.
+_PATIENCE = 2000.0
+
+
+class LossScale:
+    """The factor, and the number of micro-batches since it has changed, from step to step in a session.
+
+    Args:
+        is_on: Whether losses are scaled; if not, the factor is 1.
+    """
+
+    def __init__(self, is_on: bool) -> None:
+        self._variable: Any = None
+        if is_on:
+            name = tf.compat.v1.get_default_graph().unique_name("loss_scale")
+            self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
+
+    def read(self) -> Any:
+        """Return the factor and the number of micro-batches."""
+        if self._variable is None:
+            return tf.constant([1.0, 0.0])
+        # Without an initializer, which a session would have to know.
+        return tf.cond(
+            raw.VarIsInitializedOp(resource=self._variable),
+            lambda: raw.ReadVariableOp(resource=self._variable, dtype=tf.float32),
+            lambda: tf.constant([_FIRST, 0.0]),
+        )
+
+    def is_usable(self, scale: Any, gradients: list[Any]) -> Any:
+        """Return whether the gradients of a micro-batch are finite, or are infinite without a factor, too."""
+        if self._variable is None:
+            return True
+        numbers = [each for each in gradients if each.dtype.is_floating]
+        finite = [tf.reduce_all(tf.math.is_finite(each)) for each in numbers]
+        return tf.logical_or(tf.reduce_all(finite), scale[0] <= 1.0)
+
+    def after_micro_batch(self, scale: Any, usable: Any) -> Any:
+        """Return the factor and the number of micro-batches after another one."""
+        if self._variable is None:
+            return scale
+        return tf.where(usable, tf.add(scale, [0.0, 1.0]), tf.multiply(scale, [0.5, 0.0]))
+
+    def write(self, scale: Any) -> list[Any]:
+        """Keep the factor and the number of micro-batches for the next step; return the operations."""
+        if self._variable is None:
+            return []
+        doubled = tf.stack([tf.minimum(scale[0] * 2.0, _LARGEST), 0.0])
+        next_scale = tf.where(scale[1] >= _PATIENCE, doubled, scale)
+        return [raw.AssignVariableOp(resource=self._variable, value=next_scale)]
+
+
+def scale(losses: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
+    """Return what to begin the backward pass with: ``grad_ys`` of ``tf.gradients()``, times the factor."""
+    begin = [None] * len(losses) if grad_ys is None else tf.nest.flatten(grad_ys)
+    return [
+        tf.cast(factor, loss.dtype) * (tf.ones_like(loss) if each is None else each)
+        for loss, each in zip(losses, begin, strict=True)
+    ]
+
+
+def unscale(gradient: Any, factor: Any) -> Any:
+    """Divide a gradient, or the values of an ``IndexedSlices``, by the factor."""
+    with tf.device(gradient.device):
+        return tf.math.scalar_mul(tf.cast(1.0 / factor, gradient.dtype), gradient)

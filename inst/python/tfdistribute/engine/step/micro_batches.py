@@ -1,0 +1,160 @@
+"""A batch in micro-batches, and the values of micro-batches that are added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfdistribute.engine.graph import walk
+from tfdistribute.errors import ModelError
+
+# Operations and their outputs that hold each index once: of embedding lookups, and of their gradients.
+_UNIQUE = {("Unique", 0), ("UniqueV2", 0)}
+_UNIQUE |= {(f"SparseSegment{kind}GradV2", 1) for kind in ("Mean", "SqrtN", "Sum")}
+
+
+class Batch:
+    """The features and labels of one replica's batch, in micro-batches of as equal size as possible.
+
+    Args:
+        values: Structure of tensors; those of rank 0, and anything else, are the same for all micro-batches.
+        count: Number of micro-batches; fewer if there are fewer rows.
+
+    Attributes:
+        count: Number of micro-batches, a tensor.
+
+    Raises:
+        ModelError: nothing in it has rows.
+    """
+
+    def __init__(self, values: Any, count: int) -> None:
+        self._values = values
+        counts = [_row_count(leaf) for leaf in tf.nest.flatten(values) if _has_rows(leaf)]
+        if not counts:
+            raise ModelError(
+                "`micro_batches` splits the rows of a batch, and the input has no tensor with rows.",
+                "Give features with a row for each example, or leave `micro_batches` out.",
+                argument="micro_batches",
+            )
+        message = "`micro_batches` needs features with a row for each example"
+        with tf.control_dependencies([tf.debugging.assert_equal(counts, counts[0], message)]):
+            self._rows = tf.identity(counts[0])
+        self.count = tf.maximum(1, tf.minimum(count, self._rows))
+        rows = int(tf.get_static_value(counts[0]) or 0)
+        # Micro-batches of one known size keep the static shapes that a model function may ask for.
+        size, rest = divmod(rows, min(count, rows) or 1)
+        self._size = size if size and not rest else None
+
+    def micro_batch(self, index: Any) -> Any:
+        """Return a micro-batch, in the structure of the batch."""
+        begin = self._bound(index)
+        size = self._bound(index + 1) - begin if self._size is None else self._size
+        return tf.nest.map_structure(
+            lambda leaf: _slice(leaf, begin, size) if _has_rows(leaf) else leaf, self._values
+        )
+
+    def share(self, index: Any) -> Any:
+        """Return the share of the batch's rows that are in a micro-batch, float32."""
+        rows = self._bound(index + 1) - self._bound(index)
+        # The mean over no rows is undefined for the whole batch, too.
+        return tf.cast(rows, tf.float32) / tf.cast(self._rows, tf.float32)
+
+    def _bound(self, index: Any) -> Any:
+        # The first micro-batches are the larger ones.
+        return -((-index * self._rows) // self.count)
+
+
+def _has_rows(leaf: Any) -> bool:
+    if isinstance(leaf, (tf.SparseTensor, tf.RaggedTensor)):
+        return True
+    return isinstance(leaf, tf.Tensor) and leaf.shape.rank != 0
+
+
+def _row_count(leaf: Any) -> Any:
+    if isinstance(leaf, tf.SparseTensor):
+        return tf.cast(leaf.dense_shape[0], tf.int32)
+    if isinstance(leaf, tf.RaggedTensor):
+        return tf.cast(leaf.nrows(), tf.int32)
+    rows = leaf.shape[0] if leaf.shape.rank else None
+    return tf.shape(leaf)[0] if rows is None else tf.constant(rows)
+
+
+def _slice(leaf: Any, begin: Any, size: Any) -> Any:
+    if isinstance(leaf, tf.SparseTensor):
+        rest = leaf.dense_shape[1:]
+        start = tf.concat([[tf.cast(begin, tf.int64)], tf.zeros_like(rest)], 0)
+        return tf.sparse.slice(leaf, start, tf.concat([[tf.cast(size, tf.int64)], rest], 0))
+    rows = leaf[begin : begin + size]
+    if isinstance(size, int) and isinstance(leaf, tf.Tensor):
+        rows.set_shape([size, *leaf.shape[1:]])
+    return rows
+
+
+def holds_each_index_once(indices: Any) -> bool:
+    """Return whether the indices of a gradient's rows come from an operation that removes duplicates."""
+    source = walk.behind(indices, ("Identity", "Reshape", "Cast"))
+    return (source.op.type, source.value_index) in _UNIQUE
+
+
+class AccumulatedValue:
+    """A value of a micro-batch that is added up over all of them.
+
+    Args:
+        user: The operation that reads the value of the first micro-batch, and is to read the accumulated value.
+        how: "mean" (over rows), "sum" or "first" (the value of the first micro-batch).
+        shape: Shape of the accumulated value.
+        position: Which of the user's inputs the value is.
+        is_gradient: Whether it is a gradient, or a part of one.
+        is_rows: Whether it is the values or the indices of an ``IndexedSlices``, which are not added but kept.
+
+    Attributes:
+        tensor: The value of the first micro-batch.
+    """
+
+    def __init__(
+        self,
+        user: Any,
+        how: str,
+        shape: Any,
+        position: int = 0,
+        is_gradient: bool = False,
+        is_rows: bool = False,
+    ) -> None:
+        self.user, self.position = user, position
+        self.tensor = user.inputs[position]
+        self.is_gradient = is_gradient
+        self._is_mean = how == "mean" and self.tensor.dtype.is_floating
+        self._is_first = how == "first"
+        self._shape = shape
+        self._is_rows = is_rows
+
+    def zeros(self, micro_batches: Any) -> Any:
+        """Return the accumulated value of no micro-batch."""
+        dtype, shape = self.tensor.dtype, self._shape
+        if not self._is_rows:
+            return tf.zeros(shape, dtype)
+        return tf.TensorArray(dtype, size=micro_batches, element_shape=shape, infer_shape=False)
+
+    def add(self, total: Any, value: Any, index: Any, share: Any, usable: Any) -> Any:
+        """Return the accumulated value with that of another micro-batch.
+
+        Args:
+            total: The accumulated value so far.
+            value: The value of the micro-batch.
+            index: Its number.
+            share: Its share of the rows.
+            usable: Whether it counts, or will be computed again.
+        """
+        if self._is_mean:
+            value *= tf.cast(share, value.dtype)
+        if self._is_rows:
+            # A micro-batch that is computed again writes its rows in the same place.
+            return total.write(index, value)
+        value = tf.reshape(value, self._shape)
+        added = tf.where(tf.equal(index, 0), value, total) if self._is_first else total + value
+        return added if usable is True else tf.where(usable, added, total)
+
+    def result(self, total: Any) -> Any:
+        """Return the accumulated value of all micro-batches."""
+        return total.concat() if self._is_rows else total
