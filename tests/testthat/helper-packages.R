@@ -1,6 +1,9 @@
 # A package of this name that stands for one which is not on every machine, until the test ends. `code` are the lines of
 # its functions, all of which it exports.
 local_stand_in <- function(name, code, frame = parent.frame()) {
+  if (isNamespaceLoaded(name)) {
+    testthat::skip(paste("The real", name, "is loaded."))
+  }
   folder <- withr::local_tempdir(.local_envir = frame)
   package <- file.path(folder, name)
   dir.create(file.path(package, "R"), recursive = TRUE)
