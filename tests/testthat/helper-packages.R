@@ -22,3 +22,8 @@ local_stand_in <- function(name, code, frame = parent.frame()) {
   withr::defer(unloadNamespace(name), envir = frame)
   withr::local_libpaths(library, action = "prefix", .local_envir = frame)
 }
+
+# Where R's tensorflow is installed, `tf` is its `tf`, and its methods for tensors come first.
+skip_beside_tensorflow <- function() {
+  testthat::skip_if(rlang::is_installed("tensorflow"), "R's tensorflow is installed")
+}

@@ -108,11 +108,9 @@ def check_model(
         ModelError: the model reads a file that is not a member, or holds code and is not trusted.
     """
     model, settings = read_estimator(estimator)
-    inside = f"{estimator['model_dir']}/"
     for field, named in files_in(model):
-        member = f"{named.removeprefix(inside)}/"
-        is_inside = named.startswith(inside)
-        if not is_inside or not any(f"{each}/".startswith(member) for each in files):
+        name = named.removeprefix(f"{estimator['model_dir']}/")
+        if not any(f"{each}/".startswith(f"{name}/") for each in files):
             raise ModelError(
                 f'`path` "{path}" does not hold the file that its model needs as `{field}`: "{named}".',
                 "Give a file that save_model() wrote.",
