@@ -68,16 +68,24 @@
 #' | `plan()`, `cluster()` | future | use `::` |
 #' | `cluster()` | survival | use `::` |
 #' | `train()` | caret | use `::` |
-#' | `train()`, `evaluate()` | tensorflow, generics, tfestimators | either order works with this package's models |
-#' | `shape()`, `tf`, `tensorboard()` | tensorflow | use `::` |
-#' | `use_python()`, `use_virtualenv()`, `use_condaenv()`, `array_reshape()` | reticulate | use `::` |
+#' | `train()`, `evaluate()` | tensorflow, generics, keras, keras3 | either order works with this package's models |
+#' | `train_and_evaluate()` | tensorflow | either order works with this package's models |
+#' | `export_savedmodel()` | tensorflow, keras, keras3 | either order works with this package's models |
+#' | `shape()`, `tf`, `tensorboard()` | tensorflow, tfdatasets, keras, keras3 | use `::` |
+#' | `tf_config()`, `install_tensorflow()` | tensorflow, tfdatasets | use `::` |
+#' | `save_model()`, `load_model()` | keras3 | use `::` |
+#' | `use_python()`, `use_virtualenv()` | reticulate, tensorflow, keras, keras3 | use `::` |
+#' | `use_condaenv()`, `array_reshape()` | reticulate, tensorflow, keras, keras3 | use `::` |
 #' | `evaluate()` | evaluate | use `::` |
 #' | `view()` | tibble | shows data frames, too; if tibble is attached later, use `::` |
-#' | `flags()`, `run_dir()` | tfruns | either order works |
+#' | `flags()`, `run_dir()` | tfruns, tensorflow, keras, keras3 | either order works |
+#' | `flag_boolean()`, `flag_integer()` | tfruns, tensorflow, keras, keras3 | either order works |
+#' | `flag_numeric()`, `flag_string()` | tfruns, tensorflow, keras, keras3 | either order works |
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
 #' | `matches()` | testthat | use `::` |
 #'
-#' `predict()`, `plot()`, `summary()` and `coef()` are R's own generic functions and never clash.
+#' tfestimators has almost all names of this package; see `vignette("coming-from-tfestimators")`. `predict()`, `plot()`,
+#' `summary()` and `coef()` are R's own generic functions and never clash.
 #'
 #' @references <https://conflicted.r-lib.org>
 #' @examples

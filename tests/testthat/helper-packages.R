@@ -1,6 +1,9 @@
 # A package of this name that stands for one which is not on every machine, until the test ends. `code` are the lines of
 # its functions, all of which it exports.
 local_stand_in <- function(name, code, frame = parent.frame()) {
+  if (isNamespaceLoaded(name)) {
+    testthat::skip(paste("The real", name, "is loaded."))
+  }
   folder <- withr::local_tempdir(.local_envir = frame)
   package <- file.path(folder, name)
   dir.create(file.path(package, "R"), recursive = TRUE)
@@ -18,4 +21,9 @@ local_stand_in <- function(name, code, frame = parent.frame()) {
   utils::install.packages(package, library, repos = NULL, type = "source", quiet = TRUE)
   withr::defer(unloadNamespace(name), envir = frame)
   withr::local_libpaths(library, action = "prefix", .local_envir = frame)
+}
+
+# Where R's tensorflow is installed, `tf` is its `tf`, and its methods for tensors come first.
+skip_beside_tensorflow <- function() {
+  testthat::skip_if(rlang::is_installed("tensorflow"), "R's tensorflow is installed")
 }

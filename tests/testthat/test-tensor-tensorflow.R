@@ -57,7 +57,8 @@ use_both <- function(before) {
   messages <- list(
     layers = message_of(tf$layers),
     adam = message_of(tf$train$AdamOptimizer),
-    typo = message_of(tf$nn$rel)
+    typo = message_of(tf$nn$rel),
+    estimator = message_of(tf$estimator$estimator)
   )
   w <- tf$Variable(2)
   x <- if (before) old else tf$constant(c(1, 2))
@@ -99,6 +100,7 @@ test_that("beside R's tensorflow, operators, TensorFlow's parts and errors are t
     expect_match(found$messages$layers, "Use tf$compat$v1$layers.", fixed = TRUE)
     expect_match(found$messages$adam, "Use tf$compat$v1$train$AdamOptimizer.", fixed = TRUE)
     expect_match(found$messages$typo, "Did you mean tf$nn$relu?", fixed = TRUE)
+    expect_match(found$messages$estimator, "Did you mean tf$estimator$Estimator?", fixed = TRUE)
     expect_match(found$messages$model, "Its layers are in tf$compat$v1$layers", fixed = TRUE)
   }
 })

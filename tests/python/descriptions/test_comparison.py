@@ -112,6 +112,18 @@ def test_absolute_paths_and_other_objects_are_not_compared() -> None:
     assert entries({"data": "/data/of/host/a", "home": "~/data", "o": object()}) == {}
 
 
+def test_text_in_a_field_is_compared_though_it_looks_like_a_path() -> None:
+    @dataclass(frozen=True)
+    class Labels(Description):
+        first: str
+        others: tuple[str, ...]
+
+    one = Labels("/a", ("/b", "~/c"))
+    assert difference(one, one) is None
+    assert difference(one, Labels("/z", ("/b", "~/c"))) == "x$first"
+    assert difference(one, Labels("/a", ("/b", "~/z"))) == "x$others"
+
+
 def test_samples_stand_for_large_content() -> None:
     zeros, other = np.zeros(2**27, np.uint8), np.zeros(2**27, np.uint8)
     other[-1] = 1

@@ -1,8 +1,8 @@
 """Comparison of descriptions across processes: flat entries, derived from every field of every description.
 
 Compared are numbers, text, arrays, functions (see ``callbacks.code``), objects with ``get_config()``, and collections
-and descriptions of all these. Other objects are not, nor are absolute paths, because machines may keep the same file
-at different places.
+and descriptions of all these. Other objects are not, nor are absolute paths among the values of functions, because
+machines may keep the same file at different places.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class _Entries:
         # Functions may use each other. Keeping them prevents the reuse of their identities.
         self._seen = dict[int, Any]() if seen is None else seen
 
-    def add(self, path: str, value: Any, code_only: bool = False) -> None:
+    def add(self, path: str, value: Any, code_only: bool = False, paths_too: bool = False) -> None:
         value = _plain(value)
         if value is None or isinstance(value, (bool, int, float, str)):
-            if not _is_path(value):
+            if paths_too or not _is_path(value):
                 self.entries[path] = _shown(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             self._add_description(path, value)
@@ -91,7 +91,7 @@ class _Entries:
         elif (function := as_callable(value)) is not None:
             self._add_function(path, function, code_only)
         elif isinstance(value, (Mapping, list, tuple)):
-            self._add_collection(path, value)
+            self._add_collection(path, value, paths_too)
         elif isinstance(value, np.ndarray):
             self._add_array(path, value)
 
@@ -104,7 +104,10 @@ class _Entries:
         for each in dataclasses.fields(value):
             if not self._exceptions.leaves_out(value, each.name):
                 code_only = self._exceptions.compares_code_only(value, each.name)
-                self.add(_inside(path, each.name), getattr(value, each.name), code_only)
+                # Fields that are paths have their exceptions: in others, such as labels, "/a" is only text.
+                self.add(
+                    _inside(path, each.name), getattr(value, each.name), code_only, is_description
+                )
         if is_description:
             self._add_parts(path, value.content())
 
@@ -121,19 +124,19 @@ class _Entries:
         if not code_only:
             self._add_parts(path, code.uses, USES)
 
-    def _add_collection(self, path: str, value: Any) -> None:
+    def _add_collection(self, path: str, value: Any, paths_too: bool) -> None:
         code = Code.from_values(value)
         if code is not None:
             self._add_code(path, code)
         elif isinstance(value, Mapping):
             self._add_parts(path, cast("Mapping[Any, Any]", value))
         else:
-            self._add_sequence(path, cast("Sequence[Any]", value))
+            self._add_sequence(path, cast("Sequence[Any]", value), paths_too)
 
-    def _add_sequence(self, path: str, value: Sequence[Any]) -> None:
+    def _add_sequence(self, path: str, value: Sequence[Any], paths_too: bool = False) -> None:
         values = [_plain(each) for each in value if not self._is_left_out(each)]
         if all(each is None or isinstance(each, (bool, int, float, str)) for each in values):
-            shown = [_shown(each) for each in values if not _is_path(each)]
+            shown = [_shown(each) for each in values if paths_too or not _is_path(each)]
             self.entries[path] = shown if len(shown) <= _MOST_VALUES else _summary(shown, "values")
             return
         names = getattr(value, "_fields", None) or [f"[{n + 1}]" for n in range(len(values))]

@@ -21,14 +21,16 @@ _GONE: Sequence[tuple[str, str]] = (
     ),
     (r"python\b", "Use the public name of the function, under tf or tf$compat$v1."),
 )
+# Prefixes of the modules behind tf$nn, tf$estimator and all others.
+_APIS = ("tensorflow._api.v2.", "tensorflow_estimator.python.estimator.api._v2.")
 
 
 def explain_missing_names() -> None:
     """Let TensorFlow's modules explain the names that they do not have, to whatever way R has come to them."""
-    api = "tensorflow._api.v2."
     for name, module in list(sys.modules.items()):
-        if name == "tensorflow" or (name.startswith(api) and ".compat." not in f"{name}."):
-            path = name.removeprefix(api).split(".") if name != "tensorflow" else []
+        api = next((each for each in _APIS if name.startswith(each)), None)
+        if name == "tensorflow" or (api is not None and ".compat." not in f"{name}."):
+            path = [] if api is None else name.removeprefix(api).split(".")
             vars(module)["__getattr__"] = functools.partial(_explain, path)
 
 
