@@ -1,7 +1,7 @@
 """Training as one task of a cluster: server, session and hooks."""
 
 from tfdistribute.engine.tasks.hooks import ReportSaves
-from tfdistribute.engine.tasks.records import Records
+from tfdistribute.engine.tasks.key_value_store import KeyValueStore
 from tfdistribute.engine.tasks.server import (
     MultiWorkerMirroredStrategy,
     assign_task,
@@ -10,8 +10,8 @@ from tfdistribute.engine.tasks.server import (
 from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
 
 __all__ = [
+    "KeyValueStore",
     "MultiWorkerMirroredStrategy",
-    "Records",
     "ReportSaves",
     "TaskSession",
     "assign_task",

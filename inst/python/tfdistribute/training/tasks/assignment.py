@@ -17,9 +17,11 @@ from tfdistribute.cluster.spec import (
     ClusterSpec,
 )
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
-from tfdistribute.errors import ClusterError
+from tfdistribute.errors import ClusterError, ModelDirectoryError
+from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import Listener
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 
@@ -44,6 +46,27 @@ class TaskAssignment:
     steps: int | None = None
     saving_listeners: Sequence[Any] = ()
     listener: Listener | None = None
+
+    def check(self) -> None:
+        """Check that the training may begin: its directory, its hooks, and that it ends.
+
+        Raises:
+            ModelDirectoryError: the job has locked another directory.
+            TfdistributeError: as raised by the verbs.
+        """
+        model, spec = self.model, self.train
+        locked = os.environ.get(task_events.MODEL_DIR)
+        if locked and canonical_path(locked) != canonical_path(model.model_dir):
+            raise ModelDirectoryError(
+                f'`model_dir` "{model.model_dir}" is not the directory of this job, which has locked "{locked}".',
+                "Start the job again: its files name two directories.",
+                argument="model_dir",
+                value=model.model_dir,
+            )
+        if self.evaluation is None:
+            check_training(model, spec.input, self.steps, spec.max_steps, spec.hooks)
+        else:
+            check_specs(model, spec, self.evaluation)
 
     @property
     def start_timeout_s(self) -> float:

@@ -1,4 +1,4 @@
-"""Agreement of the tasks of a cluster: what each is about to do, and where two of them differ."""
+"""Facts that the tasks of a cluster compare before they train: what each is about to do."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class TaskFacts:
     @classmethod
     def from_text(cls, text: str) -> TaskFacts:
         """Read the facts of another task, which may run another version of this package."""
-        given = cast("dict[str, Any]", parse_json(text))
-        known = {field.name for field in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in given.items() if name in known})
+        values = cast("dict[str, Any]", parse_json(text))
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})
 
     @property
     def where(self) -> str:
@@ -187,20 +187,20 @@ def _is_fastest(tasks: Sequence[TaskFacts]) -> bool:
     return tasks[0].communication == SHARED_MEMORY or len(tasks) <= _MOST_SHARING
 
 
-def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> ClusterError | None:
+def wrong_task(own: TaskFacts, other: TaskFacts, task: Task, address: str) -> ClusterError | None:
     """Check that the task which answers at an address is the one that belongs there.
 
     Returns:
         The error that names both tasks; None if it is the right one.
     """
-    if found.process == own.process:
+    if other.process == own.process:
         problem = (
             f"The address of {task} ({address}) leads back to {own.where}: two processes, or two addresses, are "
             "the same task."
         )
-    elif found.task != str(task):
+    elif other.task != str(task):
         problem = (
-            f"The process that answers at {address} is {found.where}, and the cluster of {own.where} has "
+            f"The process that answers at {address} is {other.where}, and the cluster of {own.where} has "
             f"{task} there."
         )
     else:
@@ -213,14 +213,14 @@ def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> Cl
     )
 
 
-def other_training(own: TaskFacts, found: TaskFacts) -> ClusterError:
+def other_training(own: TaskFacts, other: TaskFacts) -> ClusterError:
     """Make the error for a task whose process has begun more trainings than this one."""
     return ClusterError(
-        f"{found.where} is in training {found.training} since its process was started, and {own.where} in training "
+        f"{other.where} is in training {other.training} since its process was started, and {own.where} in training "
         f"{own.training}.",
         "Restart R (or Python) in every task: processes that train together are started together.",
         argument="cluster",
-        value=found.task,
+        value=other.task,
     )
 
 
