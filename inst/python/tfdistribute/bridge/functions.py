@@ -44,7 +44,7 @@ from tfdistribute.training import (
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
-from tfdistribute.training.tasks.prepared import await_task
+from tfdistribute.training.tasks.idle_process import await_task
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None
@@ -247,8 +247,7 @@ def _pipeline(inputs: Any, stages: tuple[Callable[..., Any], ...], micro_batches
 
 
 def _session_hook(hook: Wire) -> Any:
-    made = as_hooks([hook], HookContext("train"))
-    return made[0] if made else None
+    return next(iter(as_hooks([hook], HookContext("train"))), None)
 
 
 def _tensorflow() -> Any:

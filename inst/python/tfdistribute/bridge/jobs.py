@@ -116,7 +116,7 @@ def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -
     ``fields`` are those of ``launch.job.Job`` besides id, directory and digest.
     """
     if isinstance(cluster, ManagedCluster):
-        handle = submitted.submit(_described(directory, cluster, fields))
+        handle = submitted.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
         return handle
     own = {
@@ -165,7 +165,7 @@ def write_manifest(
         is sent; both None if the manifest holds everything.
     """
     del task_file
-    job = _described(directory, cluster, fields)
+    job = _describe(directory, cluster, fields)
     try:
         text, archive = submitted.describe(job)
     finally:
@@ -179,7 +179,7 @@ def write_manifest(
     return {"archive": beside, "staged": staged}
 
 
-def _described(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
+def _describe(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
     return submitted.described_job(
         cluster, private_directory.job_id(directory), directory=directory, **fields
     )

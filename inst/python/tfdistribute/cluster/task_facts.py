@@ -144,14 +144,14 @@ def difference(
         if name == "work" and in_work is not None:
             return _different_work(one, other, *in_work)
         if isinstance(first, dict) and isinstance(second, dict):
-            first, second = _differing(
+            first, second = _first_difference(
                 cast("dict[str, Any]", first), cast("dict[str, Any]", second)
             )
         return ClusterError(
-            f"{one.where} and {other.where} do not agree on {field.words}: {_shown(first)} and {_shown(second)}.",
+            f"{one.where} and {other.where} do not agree on {field.words}: {_show(first)} and {_show(second)}.",
             field.fix,
             argument=field.argument,
-            value=f"{_shown(first)}, {_shown(second)}",
+            value=f"{_show(first)}, {_show(second)}",
         )
     return None
 
@@ -255,14 +255,14 @@ def _different_work(
     elif path.startswith("input$"):
         remedy = "Give every host the same script and the same data."
     return ClusterError(
-        f"{one.where} and {other.where} do not agree on {subject}: {_shown(first)} and {_shown(second)}.",
+        f"{one.where} and {other.where} do not agree on {subject}: {_show(first)} and {_show(second)}.",
         remedy,
         argument=re.sub(r"\[\d+\]$", "", re.split(r"\$| uses ", path)[-1]),
-        value=f"{_shown(first)}, {_shown(second)}",
+        value=f"{_show(first)}, {_show(second)}",
     )
 
 
-def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
+def _first_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
     """Reduce two mappings to the first entry in which they differ."""
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):
@@ -274,7 +274,7 @@ def _entry(name: str, mapping: Mapping[str, Any]) -> str:
     return f"{name} {json.dumps(mapping[name])}" if name in mapping else f"no {name}"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, dict) and "code" in value:
         # A function.
         value = f"code with {value['code']}"

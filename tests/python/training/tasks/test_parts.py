@@ -71,7 +71,7 @@ def test_a_member_knows_the_tasks_that_it_needs() -> None:
 
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
     with tensorflow.Graph().as_default():
-        creator = engine.tasks.session._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
+        creator = engine.tasks.trainer._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
         assert creator._get_session_manager()._recovery_wait_secs <= 1
 
 

@@ -7,13 +7,13 @@ from tfdistribute.engine.tasks.server import (
     assign_task,
     start_server,
 )
-from tfdistribute.engine.tasks.session import TaskSession, variable_shapes
+from tfdistribute.engine.tasks.trainer import TaskTrainer, variable_shapes
 
 __all__ = [
     "KeyValueStore",
     "MultiWorkerMirroredStrategy",
     "ReportSaves",
-    "TaskSession",
+    "TaskTrainer",
     "assign_task",
     "start_server",
     "variable_shapes",

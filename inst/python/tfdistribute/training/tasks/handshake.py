@@ -201,7 +201,7 @@ class Handshake:
     ) -> None:
         """Wait until ``is_there`` returns True for every task; None means that a task does not answer."""
         began = time.monotonic()
-        heard = {task: began for task, _ in tasks}
+        answered_at = {task: began for task, _ in tasks}
         limits = {task: self.start_timeout_s for task, _ in tasks}
         missing = list(tasks)
         reported: list[tuple[Task, str]] = []
@@ -213,14 +213,14 @@ class Handshake:
                 if answer:
                     missing.remove((task, address))
                 elif answer is not None:
-                    heard[task] = time.monotonic()
+                    answered_at[task] = time.monotonic()
                 else:
                     # Another attempt must end in time.
                     limits[task] = self.start_timeout_s - (time.monotonic() - before)
             now = time.monotonic()
-            absent = [each for each in missing if now - heard[each[0]] > limits[each[0]]]
+            absent = [each for each in missing if now - answered_at[each[0]] > limits[each[0]]]
             if absent or (missing and now - began > self.start_timeout_s * START_PATIENCE):
-                raise self._never_came(absent or missing, now - began, not absent)
+                raise self._absence(absent or missing, now - began, not absent)
             if missing and missing != reported:
                 reported = list(missing)
                 task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
@@ -238,7 +238,7 @@ class Handshake:
         self.peers.tell(error, is_shared=True, in_any_training=in_any_training)
         raise error
 
-    def _never_came(
+    def _absence(
         self, missing: TasksWithAddresses, waited_s: float, answers: bool
     ) -> LostPeerError:
         names = format_tasks(missing)

@@ -57,7 +57,7 @@ def evaluate_shard(
         _wait_for_others(results, member)
         return results.add_states(len(member.training_tasks))
 
-    with _reported(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
+    with _report_work(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
         # What other tasks than the chief write is not a result.
         output_dir = None if member.is_chief else scratch
         metrics = evaluate(
@@ -100,7 +100,7 @@ def predict_shard(
     if not hooks:
         # Hooks show the user each batch.
         source = source.in_large_batches(tasks)
-    with _reported(member, "predict", source):
+    with _report_work(member, "predict", source):
         batches = predict(
             model,
             settings,
@@ -132,7 +132,7 @@ def _results() -> TaskResults:
 
 
 @contextlib.contextmanager
-def _reported(member: Member, verb: str, source: Input) -> Iterator[None]:
+def _report_work(member: Member, verb: str, source: Input) -> Iterator[None]:
     task_events.dump_stacks_on_signal()
     try:
         task_events.emit("tensorflow")

@@ -191,7 +191,7 @@ class Peers:
             thread.join(max(0.0, end - time.monotonic()))
 
     @contextlib.contextmanager
-    def informed(self) -> Iterator[None]:
+    def report_failure(self) -> Iterator[None]:
         """Let the supervisor and the others know why the block fails, if it does; then close all connections."""
         try:
             yield

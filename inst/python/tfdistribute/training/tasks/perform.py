@@ -28,7 +28,6 @@ from tfdistribute.training.tasks.parameter_server import serve_variables, start_
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.tasks.resume import learn_from_chief, record_training
-from tfdistribute.training.tasks.work import work_of
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -49,7 +48,7 @@ def perform(assignment: TaskAssignment) -> History:
         without_proxy(itertools.chain.from_iterable(member.cluster.values())),
         # The others find out that this task is gone only after it has told them why.
         contextlib.closing(TaskRun(assignment, peers)) as run,
-        peers.informed(),
+        peers.report_failure(),
     ):
         assignment.check()
         if member.serves:
@@ -67,11 +66,12 @@ def perform(assignment: TaskAssignment) -> History:
 
 
 class TaskRun:
-    """The run of one task that trains: it opens, meets the others, trains and closes, once.
+    """The run of one task that trains, once.
 
-    Args:
-        assignment: What the task does.
-        peers: The other tasks.
+    1. ``open``: the chief holds model_dir and records the training; the Estimator is made, and the server started.
+    2. ``meet``: the others learn from the chief where the training begins; each announces what it is about to do.
+    3. ``train``: once the variables are known, the announcements are compared; then all train and watch each other.
+    4. ``close``: the others find out that this task is gone.
     """
 
     def __init__(self, assignment: TaskAssignment, peers: Peers) -> None:
@@ -82,7 +82,6 @@ class TaskRun:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
-        """Hold model_dir (as the chief), the Estimator, the input and TensorFlow's server inside the block."""
         assignment, source = self._assignment, self._assignment.train.input
         model_dir = assignment.model.model_dir
         with contextlib.ExitStack() as stack:
@@ -104,7 +103,6 @@ class TaskRun:
             yield
 
     def meet(self) -> None:
-        """Find out where the training begins, and announce it; the tasks agree when the session is created."""
         assignment, prepared, history = self._assignment, self._prepared, self._history
         handshake = Handshake(
             self._peers, prepared.model.model_dir, assignment.start_timeout_s, self._stop
@@ -112,28 +110,25 @@ class TaskRun:
         start = self._start or learn_from_chief(handshake)
         first_step = start.first_step or 0
         self._steps_done = (start.step or 0) - first_step
-        history.last_step = self._last_step(first_step)
+        history.last_step = self._end(first_step)
         if not self._member.is_alone:
             facts = dataclasses.replace(
                 start,
                 last_step=history.last_step,
-                communication=self._communication
-                if engine.step.passes.is_on("all_reduce")
-                else None,
+                communication=self._communication,
                 machine=self._all_reduce.machine,
                 socket=self._all_reduce.socket,
             )
-            handshake.announce(facts, work_of(assignment, prepared))
+            handshake.announce(facts, assignment.entries(prepared.model))
         self._watch = PeerWatch(
             handshake, assignment.stall_timeout_s, history.last_step, self._lease
         )
 
     def train(self) -> History:
-        """Train, and return what this task saw of it."""
         assignment, prepared, history = self._assignment, self._prepared, self._history
         spec = assignment.train
         with translate_losses(self._watch):
-            session = engine.tasks.TaskSession(
+            trainer = engine.tasks.TaskTrainer(
                 prepared.estimator,
                 self._member,
                 self._watch,
@@ -141,7 +136,7 @@ class TaskRun:
                 prepared.settings.steps_per_run,
                 self._all_reduce,
             )
-            with session.in_place():
+            with trainer.in_place():
                 prepared.estimator.train(
                     training_input_fn(prepared, spec.input, self._member, self._steps_done),
                     max_steps=history.last_step,
@@ -153,12 +148,13 @@ class TaskRun:
         return history
 
     def close(self) -> None:
-        """End the sums over the workers, by which the others find out that this task is gone."""
         if self._all_reduce is not None:
             self._all_reduce.close()
 
     @property
     def _communication(self) -> str | None:
+        if not engine.step.passes.is_on("all_reduce"):
+            return None
         return getattr(self._prepared.settings.train_distribute, "communication", None)
 
     def _new_all_reduce(self) -> Any:
@@ -171,7 +167,7 @@ class TaskRun:
             member.in_step and getattr(strategy, "compression", "none") == "bfloat16",
         )
 
-    def _last_step(self, first_step: int) -> int | None:
+    def _end(self, first_step: int) -> int | None:
         assignment, member = self._assignment, self._member
         steps = assignment.steps
         ends = [assignment.train.max_steps if steps is None else first_step + steps]

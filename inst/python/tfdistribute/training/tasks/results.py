@@ -92,7 +92,7 @@ class TaskResults:
         for name in (name for name in os.listdir(self._directory) if name.endswith(".npz")):
             entries = _read(os.path.join(self._directory, name))
             sizes, places = entries.pop(_SIZES), entries.pop(_PLACES)
-            arrays = dict(_decoded(*entry) for entry in entries.items())
+            arrays = dict(_decode(*entry) for entry in entries.items())
             ends = np.cumsum(sizes)
             for place, first, last in zip(places, ends - sizes, ends, strict=True):
                 batches.append((place, {key: array[first:last] for key, array in arrays.items()}))
@@ -114,7 +114,7 @@ def _read(path: str) -> Arrays:
         return {name: stored[name] for name in stored.files}
 
 
-def _decoded(entry: str, array: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
+def _decode(entry: str, array: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
     if entry.startswith(_STRINGS):
         return entry.removeprefix(_STRINGS), np.array(json.loads(array.tobytes()), dtype=object)
     return entry.removeprefix(_ARRAY), array

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -23,8 +22,7 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.specs import TrainSpec
 from tfdistribute.training.tasks import work
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.work import CODE_ONLY, LEFT_OUT, work_of
+from tfdistribute.training.tasks.assignment import CODE_ONLY, LEFT_OUT, TaskAssignment
 
 del tfdistribute
 
@@ -94,7 +92,7 @@ def entries(
     assignment = TaskAssignment(
         "train", cast("Any", None), made, read(RunSettings, config or {}), spec
     )
-    return work_of(assignment, cast("Any", SimpleNamespace(model=made)))
+    return assignment.entries(made)
 
 
 def rate(value: Any) -> dict[str, Any]:
