@@ -123,7 +123,7 @@ class Handshake:
         if not self._member.is_chief:
             self.compare(self.facts_of_chief())
             if self._member.in_step:
-                self.sockets = json.loads(self._text_of(others[0], self.peers.agreed))
+                self.sockets = json.loads(self._wait_for_text(others[0], self.peers.agreed))
             return
         facts = self._facts_of(others, complete=True)
         for each in facts.values():
@@ -184,8 +184,7 @@ class Handshake:
         self._wait_until(is_there, tasks)
         return facts_by_task
 
-    def _text_of(self, task: tuple[Task, str], key: str) -> str:
-        """Wait for a text that a task publishes."""
+    def _wait_for_text(self, task: tuple[Task, str], key: str) -> str:
         text: str | None = None
 
         def is_there(task: Task, address: str) -> bool | None:

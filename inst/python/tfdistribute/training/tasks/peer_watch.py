@@ -216,7 +216,6 @@ class PeerWatch:
         )
 
     def _quiet(self) -> TfdistributeError | None:
-        """Find out why no step ends, if it takes long."""
         seconds = time.monotonic() - self._since
         end = self._chief_has_ended() if seconds > _QUIET_S else None
         if end is not None or seconds < self._stall_timeout_s or task_events.is_supervised():
@@ -274,7 +273,6 @@ def translate_losses(watch: PeerWatch) -> Iterator[None]:
 
 
 def _ran_out_of_data(task: Task, step: int | None) -> InputError:
-    """Make the error of a training in which tasks have different amounts of data."""
     return InputError(
         f"{task} ran out of data after step {step}, while other tasks have more: under strategy_multi_worker() all "
         "tasks take the same steps.",
