@@ -87,7 +87,7 @@ evaluate.tfdistribute_estimator <- function(
     rlang::inject(evaluate_here(!!!arguments, steps = steps))
   } else {
     check_no_steps(steps)
-    rlang::inject(evaluate_by_workers(!!!arguments, cluster = cluster))
+    rlang::inject(read_by_job(cluster, "evaluate", !!!arguments))
   }
   record_evaluation(metrics)
   if (simplify) tibble::as_tibble(metrics) else metrics

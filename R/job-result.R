@@ -1,5 +1,4 @@
-# The result of a job: a history, or the condition of the task that failed first. That of an evaluation or a prediction
-# is in files, and NULL here.
+# The result of a job: a history, metrics or predictions, or the condition of the task that failed first.
 
 result_of_job <- function(state, job) {
   if (identical(state$state, "failed")) {
@@ -8,7 +7,11 @@ result_of_job <- function(state, job) {
   if (identical(state$state, "stopped")) {
     abort_stopped(state)
   }
-  if (!reads_only(job)) history_of_job(state, job)
+  if (reads_only(job)) {
+    call_backend("take_result", job = job_wire(job))
+  } else {
+    history_of_job(state, job)
+  }
 }
 
 history_of_job <- function(state, job) {

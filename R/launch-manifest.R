@@ -60,7 +60,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.yam
       argument = "object"
     )
   }
-  prepared <- prepare_job(object, work$verb, work$arguments, offline = TRUE) %||%
+  prepared <- prepare_job(object, work$verb, work$arguments, cluster, offline = TRUE) %||%
     abort_no_cluster(object)
   written <- with_task_file(
     "write_manifest",

@@ -76,8 +76,8 @@ perform_task <- function(directory, digest) {
     task$verb,
     train = train,
     train_and_evaluate = train_and_evaluate,
-    evaluate = evaluate_shard,
-    predict = predict_shard
+    evaluate = evaluate_as_task,
+    predict = predict_as_task
   )
   # quit() discards deferred warnings, so they are shown at once.
   warn <- getOption("warn")

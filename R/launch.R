@@ -140,12 +140,11 @@ perform_in_background <- function(object, verb, arguments, view) {
 }
 
 # Start a job, which writes the `page`, and return its handle; NULL if this process performs the verb.
-start_job <- function(object, verb, arguments, page = NULL) {
-  prepared <- prepare_job(object, verb, arguments)
+start_job <- function(object, verb, arguments, page = NULL, cluster = object$config$cluster) {
+  prepared <- prepare_job(object, verb, arguments, cluster)
   if (is.null(prepared)) {
     return(NULL)
   }
-  cluster <- object$config$cluster
   if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
@@ -154,7 +153,7 @@ start_job <- function(object, verb, arguments, page = NULL) {
     cluster,
     verb,
     prepared$arguments,
-    strategy = object$config$train_distribute$kind
+    strategy = strategy_of_verb(object$config, verb)$kind
   )
   if (!is.null(page)) {
     view_job(job, page)
@@ -164,31 +163,40 @@ start_job <- function(object, verb, arguments, page = NULL) {
 
 # Check a job. Returns the estimator and the arguments for its tasks; NULL if this process performs the verb. With
 # `offline`, remote storage is not contacted.
-prepare_job <- function(object, verb, arguments, offline = FALSE) {
-  config <- object$config
-  if (is.null(config$cluster)) {
+prepare_job <- function(object, verb, arguments, cluster, offline = FALSE) {
+  if (is.null(cluster)) {
     return(NULL)
   }
+  config <- object$config
+  # Rows in memory are divided by the package, and are not read before the job is known to be possible.
+  in_memory <- inherits(source_of(arguments$input_fn), "tfdistribute_in_memory_input")
   object["model_dir"] <- absolute_path(object$model_dir)
   prepared <- call_backend(
     "prepare_job",
-    cluster = config$cluster,
-    strategy = config$train_distribute,
+    cluster = cluster,
+    strategy = strategy_of_verb(config, verb),
     verb = verb,
     workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
     steps = if (is.null(arguments$max_steps)) arguments$steps,
     offline = offline,
-    session_config = config$session_config
+    session_config = config$session_config,
+    checkpoint_path = arguments$checkpoint_path,
+    input = if (reads_only(list(verb = verb)) && !in_memory) arguments$input_fn
   )
   if (is.null(prepared)) {
     return(NULL)
   }
+  arguments$checkpoint_path <- prepared$checkpoint_path
   if (!is.null(prepared$max_steps)) {
     # Restarted tasks must not count the steps from their own start.
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
   list(object = object, arguments = arguments)
+}
+
+strategy_of_verb <- function(config, verb) {
+  switch(verb, evaluate = config$eval_distribute, predict = NULL, config$train_distribute)
 }
 
 start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
@@ -249,9 +257,12 @@ idle_s <- function() {
   )
 }
 
-# Text such as "2 workers and an evaluator". The chief is a worker, too.
+# Text such as "2 workers and an evaluator". The chief is a worker, too. Only workers evaluate or predict.
 show_processes <- function(cluster, verb) {
   counts <- as.list(count_tasks(cluster))
+  if (reads_only(list(verb = verb))) {
+    counts <- counts[c("chief", "worker")]
+  }
   cli::ansi_collapse(c(
     several(sum(counts$chief, counts$worker), "worker"),
     if (isTRUE(counts$ps > 0)) several(counts$ps, "parameter server"),

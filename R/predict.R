@@ -80,7 +80,7 @@ predict.tfdistribute_estimator <- function(
     rlang::inject(predict_here(!!!arguments, as_iterable = as_iterable))
   } else {
     check_not_iterable(as_iterable)
-    rlang::inject(predict_by_workers(!!!arguments, cluster = cluster))
+    rlang::inject(read_by_job(cluster, "predict", !!!arguments))
   }
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples)))

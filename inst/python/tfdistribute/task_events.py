@@ -31,6 +31,9 @@ PREPARED = "TFDISTRIBUTE_PREPARED"
 # Set in containers, which no supervisor watches: the file into which the first failure of the task is written.
 FAILURE = "TFDISTRIBUTE_FAILURE"
 
+# Folder of the private directory into which tasks write results that are too large for events.
+RESULTS = "results"
+
 # Minimum interval between heartbeats.
 STEP_EVERY_S = 0.1
 

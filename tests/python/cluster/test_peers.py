@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 
 from tfdistribute.cluster.peers import disconnect, is_listening
@@ -34,3 +35,10 @@ def test_only_the_connections_to_one_address_are_shut_down():
 def test_an_address_that_cannot_be_read_has_no_connections():
     disconnect("$(x):1")
     disconnect("no-such-host.invalid:1")
+
+
+def test_looking_for_connections_leaves_no_file_open():
+    before = len(os.listdir("/proc/self/fd"))
+    # Called every second until TensorFlow has closed a session; each call would double the files.
+    disconnect("127.0.0.1:9")
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -441,9 +441,15 @@ def test_a_killed_task_of_an_evaluation_restarts_alone_beside_a_training(
 ):
     evaluated = str(tmp_path / "evaluated")
     acts = {
-        "chief": [("batch", 5), ("wait", "worker 0"), ("wait_for", evaluated), ("finish", 5)],
+        "chief": [
+            ("batch", 5),
+            ("result",),
+            ("wait", "worker 0"),
+            ("wait_for", evaluated),
+            ("finish", 5),
+        ],
         "worker-0@0": [("batch", 1), ("sleep", 0.1), ("die",)],
-        "worker-0@1": [("batch", 4), ("touch", evaluated), ("finish", 4)],
+        "worker-0@1": [("batch", 4), ("result",), ("touch", evaluated), ("finish", 4)],
     }
     with running(tmp_path, {"chief": [("train", 5), ("sleep", 60)]}) as training:
         state_when(training, lambda state: state["state"] == "training")
@@ -451,7 +457,8 @@ def test_a_killed_task_of_an_evaluation_restarts_alone_beside_a_training(
         job = start_supervisor(fake_job(tmp_path, acts, verb="evaluate", ps=1))
         waiting = state_when(job, lambda state: state["tasks"][0]["step"] == 5)
         assert waiting["state"] in ("evaluating", "restarting")
-        state = state_when(job, lambda state: state["state"] == "done", timeout_s=20)
+        state = state_when(job, lambda state: state["ended"] is not None, timeout_s=20)
+    assert state["state"] == "done"
     assert [each["task"] for each in state["tasks"]] == ["chief 0", "worker 0"]
     assert [each["step"] for each in state["tasks"]] == [5, 4]
     (note,) = state["notes"]
@@ -459,5 +466,7 @@ def test_a_killed_task_of_an_evaluation_restarts_alone_beside_a_training(
     # The logs of the training are not touched.
     (logs,) = {os.path.dirname(each["log"]) for each in state["tasks"]}
     assert Path(logs).parent == own_temporary_directory
+    # What the tasks have computed outlives the private directory.
+    assert sorted(os.listdir(Path(logs, "results"))) == ["chief-0", "worker-0"]
     remove_fallback(state["id"])
     assert not Path(logs).exists()

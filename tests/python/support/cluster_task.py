@@ -302,9 +302,9 @@ def compress_small_sums() -> None:
 
 def share_files_within(seconds: float) -> None:
     """Expect less of a network file system than by default."""
-    from tfdistribute.training.tasks import agreement, begin
+    from tfdistribute.training.tasks import handshake, resume
 
-    agreement.SHARE_S = begin.SHARE_S = seconds
+    handshake.SHARE_S = resume.SHARE_S = seconds
 
 
 def plain(value: Any) -> Any:

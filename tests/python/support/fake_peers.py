@@ -35,12 +35,12 @@ class FakeServers:
         made.process = process or str(member.task)
         return made
 
-    def connect(self, target: str, timeout_s: float) -> _FakeRecords:
-        return _FakeRecords(self, target.partition("://")[2])
+    def connect(self, target: str, timeout_s: float) -> _FakeStore:
+        return _FakeStore(self, target.partition("://")[2])
 
 
 @dataclass
-class _FakeRecords:
+class _FakeStore:
     servers: FakeServers
     address: str
 
@@ -53,8 +53,8 @@ class _FakeRecords:
     def read(self, keys: Sequence[str]) -> list[str] | None:
         if not self.answers():
             return None
-        known = self.servers.texts.get(self.address, {})
-        return [known.get(key, "") for key in keys]
+        texts = self.servers.texts.get(self.address, {})
+        return [texts.get(key, "") for key in keys]
 
     def close(self) -> None:
         pass

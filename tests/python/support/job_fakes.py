@@ -31,7 +31,7 @@ _TASK = r"""
 import json, os, signal, socket, subprocess, sys, time
 
 if os.environ.pop("TFDISTRIBUTE_PREPARED", None):
-    # As training.tasks.prepared.
+    # As training.tasks.idle_process.
     channel = socket.socket(fileno=os.dup(0))
     print("prepared", flush=True)
     if json.loads(sys.argv[1]).get("never_ready"):
@@ -138,6 +138,11 @@ def save_on_interrupt(number):
 def shows_stacks():
     signal.signal(signal.SIGUSR1, lambda *_: print("the stacks of", name, flush=True))
 
+def result():
+    directory = os.path.join(os.environ["TFDISTRIBUTE_JOB"], "results")
+    os.makedirs(directory, exist_ok=True)
+    open(os.path.join(directory, name), "w").close()
+
 def print_files():
     for folder, _, names in os.walk(os.environ["TFDISTRIBUTE_JOB"]):
         for name in names:
@@ -156,7 +161,7 @@ acts = {
     "sleep": time.sleep, "wait_for": wait_for,
     "fill": fill, "work": work, "starve": starve, "read": read, "touch": lambda path: open(path, "w").close(),
     "leave": lambda: open(os.path.join(os.environ["TMPDIR"], name), "w").close(),
-    "print_files": print_files, "exit": sys.exit, "print": lambda text: print(text, flush=True),
+    "result": result, "print_files": print_files, "exit": sys.exit, "print": lambda text: print(text, flush=True),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),
 }

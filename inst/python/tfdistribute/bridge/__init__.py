@@ -52,11 +52,11 @@ def call(
         function = functions.FUNCTIONS[name]
         types = type_hints(function)
         # An empty R list arrives as a list, with or without names.
-        given = {
+        values = {
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
         }
         with raise_on_interrupt() if name in functions.INTERRUPTIBLE else contextlib.nullcontext():
-            return {"value": function(**given)}
+            return {"value": function(**values)}
     except KeyboardInterrupt as interrupt:
         return {"interrupt": True, "text": str(interrupt) or None}
     except Exception as error:  # noqa: BLE001 - whatever TensorFlow raises reaches the R user as text

@@ -31,12 +31,12 @@ def check_cluster(
 ) -> list[dict[str, Any]]:
     """List the mistakes of a described cluster; ``environment`` is that of the tasks on other hosts."""
     devices = devices_of_tasks(cluster, os.environ)
-    found = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
+    problems = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
     if isinstance(cluster, SshCluster):
-        found += check_ssh_cluster(cluster, environment or {}, versions.tensorflow())
+        problems += check_ssh_cluster(cluster, environment or {}, versions.tensorflow())
     if isinstance(cluster, SlurmCluster):
-        found += check_slurm_cluster(cluster)
-    return _as_rows(found)
+        problems += check_slurm_cluster(cluster)
+    return _as_rows(problems)
 
 
 def check_tf_config(
@@ -57,9 +57,9 @@ def read_cluster(environment: dict[str, str]) -> dict[str, Any] | None:
         "CLUSTER_SPEC": read_cluster_spec,
     }
     for source, read in readers.items():
-        found = read(environment)
-        if found is not None:
-            return {**dataclasses.asdict(found), "source": source}
+        cluster = read(environment)
+        if cluster is not None:
+            return {**dataclasses.asdict(cluster), "source": source}
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine, history_file
-from tfdistribute.bridge import clusters, jobs, model_files, rows, shards, tensors, verification
+from tfdistribute.bridge import clusters, jobs, model_files, rows, tensors, verification
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
@@ -28,10 +28,12 @@ from tfdistribute.training import (
     concatenated,
     distribute,
     evaluate,
+    evaluate_shard,
     export_keras_model,
     export_savedmodel,
     global_step,
     predict,
+    predict_shard,
     read_history,
     train,
     train_and_evaluate,
@@ -42,7 +44,7 @@ from tfdistribute.training import (
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.preparation import prepare_estimator
-from tfdistribute.training.tasks.prepared import await_task
+from tfdistribute.training.tasks.idle_process import await_task
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None
@@ -116,11 +118,14 @@ def _evaluate(
     input: Input,  # noqa: A002
     hooks: Hooks = None,
     listener: Listener = None,
+    as_task: bool = False,
     **options: Any,
-) -> dict[str, float]:
+) -> dict[str, float] | None:
     model, settings = read_estimator(estimator)
-    hooks = tuple(read_hooks(hooks))
-    return evaluate(model, settings, input, hooks=hooks, listener=listener, **options)
+    options |= {"hooks": tuple(read_hooks(hooks))}
+    if as_task:
+        return evaluate_shard(model, settings, input, **options)
+    return evaluate(model, settings, input, listener=listener, **options)
 
 
 def _predict(
@@ -130,18 +135,22 @@ def _predict(
     hooks: Hooks = None,
     listener: Listener = None,
     by_batch: bool = False,
+    as_task: bool = False,
     **options: Any,
 ) -> Any:
     model, settings = read_estimator(estimator)
-    options |= {"predict_keys": predict_keys, "listener": listener}
+    options |= {"predict_keys": predict_keys, "hooks": tuple(read_hooks(hooks))}
+    if as_task:
+        return predict_shard(model, settings, input, **options)
     # Iterators and hooks show the user each batch.
     source = input if by_batch or hooks else input.in_large_batches()
-    batches = predict(model, settings, source, hooks=tuple(read_hooks(hooks)), **options)
+    batches = predict(model, settings, source, listener=listener, **options)
     return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
 
 
-def _read_predictions(results: str, tasks: int, in_turns: bool) -> dict[str, Any]:
-    return _as_r(shards.read_predictions(results, tasks, in_turns))
+def _take_result(job: Wire) -> dict[str, Any]:
+    result = jobs.take_result(job)
+    return result if job["verb"] == "evaluate" else _as_r(result)
 
 
 def _next_batch(batches: Any) -> dict[str, Any] | None:
@@ -238,8 +247,7 @@ def _pipeline(inputs: Any, stages: tuple[Callable[..., Any], ...], micro_batches
 
 
 def _session_hook(hook: Wire) -> Any:
-    made = as_hooks([hook], HookContext("train"))
-    return made[0] if made else None
+    return next(iter(as_hooks([hook], HookContext("train"))), None)
 
 
 def _tensorflow() -> Any:
@@ -263,7 +271,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "describe_column": tensors.describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
-    "evaluate_shard": shards.perform_evaluation,
     "explain_difference": verification.explain_difference,
     "export_keras_model": _export_keras_model,
     "export_savedmodel": _export_savedmodel,
@@ -289,22 +296,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pipeline": _pipeline,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
-    "predict_shard": shards.perform_prediction,
     "prepare_job": jobs.prepare_job,
-    "prepare_shards": shards.prepare_shards,
     "prepare_tensorflow": engine.prepare,
     "python_estimator": _python_estimator,
     "python_report": report,
     "read_cluster": clusters.read_cluster,
-    "read_metrics": shards.read_metrics,
-    "read_predictions": _read_predictions,
     "remove_job_directory": jobs.remove_job_directory,
-    "remove_logs": shards.remove_logs,
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,
     "session_hook": _session_hook,
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
+    "take_result": _take_result,
     "task_event": jobs.task_event,
     "tensor_dim": tensors.tensor_dim,
     "tensor_function": tensors.tensor_function,
@@ -330,11 +333,9 @@ INTERRUPTIBLE = frozenset(
         "check_sharding",
         "compare_runs",
         "evaluate",
-        "evaluate_shard",
         "export_savedmodel",
         "next_batch",
         "predict",
-        "predict_shard",
         "train",
         "train_and_evaluate",
         "variable_value",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import Any
@@ -13,13 +14,13 @@ from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
 from tfdistribute.files import is_remote
-from tfdistribute.inputs import Column, write_packed
+from tfdistribute.inputs import Column, Input, write_packed
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host import logs, private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
-from tfdistribute.launch.job import Job, must_launch
+from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import submitted
 from tfdistribute.launch.platforms.platform import staged_path
@@ -29,8 +30,10 @@ from tfdistribute.launch.slurm.queued import submit_job
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
+from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.remote.access import check_access
 from tfdistribute.training.remote.lease import check_free
+from tfdistribute.training.tasks.results import TaskResults
 
 
 def prepare_job(
@@ -41,15 +44,25 @@ def prepare_job(
     steps: int | None = None,
     offline: bool = False,
     session_config: dict[str, Any] | None = None,
+    checkpoint_path: str | None = None,
+    input: Input | None = None,  # noqa: A002 - the project's word, in both languages
 ) -> dict[str, Any] | None:
     """Check a job.
 
     With ``offline``, remote storage is not contacted.
 
+    Args:
+        strategy: Of the verb.
+        checkpoint_path: To evaluate, or to predict with: a checkpoint's prefix; None for the newest.
+        input: The rows to evaluate or to predict for; None if they are in memory.
+
     Returns:
-        ``max_steps`` for ``steps``: a restarted task must not count them again. None if this process performs the verb
-        itself.
+        Arguments that are the same in every task, also after a restart: ``max_steps`` for ``steps``, or
+        ``checkpoint_path``. None if this process trains itself.
     """
+    if verb in READING:
+        _check_reading(cluster, strategy, verb, input)
+        return {"checkpoint_path": require_checkpoint(workload.model_dir, checkpoint_path, verb)}
     if not must_launch(cluster, os.environ):
         return None
     cpus = getattr(strategy, "devices_per_replica", 1)
@@ -97,7 +110,7 @@ def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]
 def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -> dict[str, Any]:
     """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
     if isinstance(cluster, ManagedCluster):
-        handle = submitted.submit(_described(directory, cluster, fields))
+        handle = submitted.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
         return handle
     own = {
@@ -118,6 +131,20 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
     return news
 
 
+def take_result(job: Handle) -> dict[str, Any]:
+    """Read the metrics or the predictions of a job that is done, and remove its files and logs.
+
+    Predictions are in the order of the input: arrays by the name of the output.
+    """
+    if job["verb"] == "evaluate":
+        metrics = job_handle.job_state(job)["evaluations"][-1]
+        result = {name: math.nan if each is None else each for name, each in metrics.items()}
+    else:
+        result = TaskResults(os.path.join(str(job["logs"]), task_events.RESULTS)).read_predictions()
+    logs.remove_fallback(str(job["id"]))
+    return result
+
+
 def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
     return queued.script_of(cluster, model_dir)
 
@@ -132,7 +159,7 @@ def write_manifest(
         is sent; both None if the manifest holds everything.
     """
     del task_file
-    job = _described(directory, cluster, fields)
+    job = _describe(directory, cluster, fields)
     try:
         text, archive = submitted.describe(job)
     finally:
@@ -146,7 +173,7 @@ def write_manifest(
     return {"archive": beside, "staged": staged}
 
 
-def _described(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
+def _describe(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
     return submitted.described_job(
         cluster, private_directory.job_id(directory), directory=directory, **fields
     )
@@ -158,6 +185,38 @@ def _write_private(path: str, content: bytes) -> None:
     with open(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o600)
         file.write(content)
+
+
+def _check_reading(
+    cluster: Cluster, strategy: Strategy | None, verb: str, rows: Input | None
+) -> None:
+    if not must_launch(cluster, os.environ):
+        raise ClusterError(
+            "This process is already a task of a cluster, so it cannot start another one.",
+            f"Call {verb}() without `cluster`: this task then reads all rows.",
+            argument="cluster",
+        )
+    if strategy is not None:
+        raise RunConfigError(
+            "`eval_distribute` divides an evaluation over devices, and `cluster` over processes.",
+            "Give one of them; with `cluster`, every row counts once.",
+            argument="eval_distribute",
+            value=strategy.kind,
+        )
+    order = "turns" if rows is None else rows.shard_order()
+    if verb == "predict" and order in ("own", "none"):
+        raise InputError(
+            "The predictions of several workers cannot be put in the order of a function that returns a dataset.",
+            "Give a data frame or files, or predict without `cluster`.",
+            argument="input_fn",
+        )
+    if order == "none":
+        raise InputError(
+            "The input function has no argument `input_context`, so every worker would evaluate all of its rows.",
+            "Let it take `input_context` and read the share of input_context$input_pipeline_id of "
+            "input_context$num_input_pipelines, or evaluate without `cluster`.",
+            argument="input_fn",
+        )
 
 
 def _no_steps(steps: int, model_dir: str) -> ArgumentError:

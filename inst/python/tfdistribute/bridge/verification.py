@@ -22,8 +22,10 @@ class TrainingRun(Description):
 
 def compare_runs(reference: TrainingRun, other: TrainingRun) -> list[dict[str, Any]]:
     one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
-    found = compare_variables(reference.model_dir, other.model_dir, other.mixed)
-    return [dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *found)]
+    variables = compare_variables(reference.model_dir, other.model_dir, other.mixed)
+    return [
+        dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *variables)
+    ]
 
 
 def explain_difference(

@@ -49,17 +49,23 @@ def disconnect(address: str) -> None:
     place = parse_address(address)
     if place is None or not os.path.isdir(_DESCRIPTORS):
         return
-    found = resolve_hosts([place]).get(place.host, set())
+    hosts = resolve_hosts([place]).get(place.host, set())
     for text in os.listdir(_DESCRIPTORS):
         # Other threads open and close files meanwhile, and a descriptor may be no connection.
-        with (
-            contextlib.suppress(OSError, ValueError),
-            socket.socket(fileno=os.dup(int(text))) as each,
-        ):
+        with contextlib.suppress(OSError, ValueError), _connection(int(text)) as each:
             host, port = each.getpeername()[:2]
             # IPv4 addresses are mapped by sockets of IPv6.
-            if port == place.port and str(host).removeprefix("::ffff:") in found:
+            if port == place.port and str(host).removeprefix("::ffff:") in hosts:
                 each.shutdown(socket.SHUT_RDWR)
+
+
+def _connection(descriptor: int) -> socket.socket:
+    copy = os.dup(descriptor)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise
 
 
 def format_tasks(tasks: TasksWithAddresses) -> str:

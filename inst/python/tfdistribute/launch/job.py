@@ -34,7 +34,7 @@ from tfdistribute.task_events import JOB
 FILE = "job.json"
 VERBS = ("train", "train_and_evaluate", "evaluate", "predict", "script")
 # Verbs that read checkpoints and write none; what their tasks do.
-_READING = {"evaluate": "evaluating", "predict": "predicting"}
+READING = {"evaluate": "evaluating", "predict": "predicting"}
 
 # The id is part of paths.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -114,12 +114,12 @@ class Job(Description):
     @property
     def trains(self) -> bool:
         """Whether the tasks may write checkpoints to model_dir."""
-        return self.verb not in _READING
+        return self.verb not in READING
 
     @property
     def activity(self) -> str:
         """What the tasks do once they have started: "training", "evaluating" or "predicting"."""
-        return _READING.get(self.verb, "training")
+        return READING.get(self.verb, "training")
 
     @property
     def restarts_one_by_one(self) -> bool:

@@ -92,10 +92,8 @@ class Progress:
         metrics = event.get("metrics")
         if isinstance(metrics, dict):
             named = cast("dict[str, Any]", metrics)
-            self.evaluations[step] = {
-                "global_step": float(step),
-                **{str(name): number(value) for name, value in named.items()},
-            }
+            values = {str(name): number(value) for name, value in named.items()}
+            self.evaluations[step] = {**values, "global_step": float(step)}
 
     @property
     def newest_step(self) -> int | None:

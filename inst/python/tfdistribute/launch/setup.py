@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.state import write_result
+from tfdistribute.task_events import RESULTS
 
 
 @dataclass
@@ -51,9 +53,18 @@ class JobSetup:
         return is_gone and pid is not None and processes.start_time(pid) is None
 
     def keep(self, values: dict[str, Any], stops: StopRequests) -> dict[str, Any]:
-        """Write the last state of a job where it stays, and return it; for remote storage, with the logs there."""
+        """Write the last state of a job where it stays, beside its results, and return it.
+
+        For remote storage, with the logs there.
+        """
         if values["ended"] is None or self._is_nobodys:
             return values
+        if values["state"] == "done" and not self.job.trains:
+            # The logs of such a job are in the directory for temporary files, as its private directory is.
+            with contextlib.suppress(OSError):
+                os.replace(
+                    *(os.path.join(each, RESULTS) for each in (self.job.directory, self.logs))
+                )
         write_result(values, self.result_directories)
         moved = move_logs(self.job, self.logs, values, lambda: stops.count > 1)
         if moved["logs"] == values["logs"] and moved["notes"] != values["notes"]:

@@ -8,7 +8,7 @@ from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import trained_columns
 from tfdistribute.training.predict import concatenated, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks.shards import evaluate_shard, predict_shard
+from tfdistribute.training.tasks.inference import evaluate_shard, predict_shard
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate

@@ -65,7 +65,7 @@ def evaluate(
         hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
         shard: This process's part, if it is a task that shares the evaluation with others; None to evaluate all rows.
-            The history of the model is then left to the caller.
+            The chief notes the result in the history of the model.
 
     Returns:
         Metrics by name, ``loss`` and ``global_step`` among them.
@@ -106,7 +106,7 @@ def evaluate(
                 name=name,
             )
     values = {str(key): float(value) for key, value in metrics.items()}
-    if name is None and shard is None:
+    if name is None and (shard is None or shard.member.is_chief):
         history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
     return values
 

@@ -66,8 +66,8 @@ def test_a_session_that_cannot_be_closed_is_left_to_tensorflow(
     hooks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Stuck(disconnections=1)
-    monkeypatch.setattr(engine.tasks.session, "_CLOSE_S", 0.05)
+    monkeypatch.setattr(engine.tasks.trainer, "_CLOSE_S", 0.05)
     began = time.monotonic()
-    engine.tasks.session._close(session)
+    engine.tasks.trainer._close(session)
     assert time.monotonic() - began < 5
     session.disconnect()

@@ -28,12 +28,12 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks import agreement, parameter_server, progress_file
+from tfdistribute.training.tasks import handshake, parameter_server, resume
 from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
 from tfdistribute.training.tasks.evaluator import _Evaluator, evaluate_checkpoints
 from tfdistribute.training.tasks.history import TaskHistory
 from tfdistribute.training.tasks.peers import FACTS, Peers
-from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.tasks.resume import ProgressFile
 from tfdistribute.training.train import train
 
 CLUSTER = {"chief": ("127.0.0.1:1",), "worker": ("127.0.0.1:2", "127.0.0.1:3")}
@@ -71,7 +71,7 @@ def test_a_member_knows_the_tasks_that_it_needs() -> None:
 
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
     with tensorflow.Graph().as_default():
-        creator = engine.tasks.session._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
+        creator = engine.tasks.trainer._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
         assert creator._get_session_manager()._recovery_wait_secs <= 1
 
 
@@ -252,7 +252,7 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
     polling = evaluator(trained, exporter)
     record_training(trained.model_dir, CHIEF, 0, 8)
     # Left by an earlier training with the same addresses.
-    monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time())
+    monkeypatch.setattr(resume, "_PROCESS_BEGAN", time.time())
     assert not polling.poll()
     assert not polling.poll()
     assert exporter.final == [False]
@@ -296,7 +296,7 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
         parameter_server.serve_variables(assignment, peers)
     record_training(str(tmp_path), server, 8, 16)
     # A file left by an earlier run with the same addresses is ignored.
-    monkeypatch.setattr(progress_file, "_PROCESS_BEGAN", time.time() + 60)
+    monkeypatch.setattr(resume, "_PROCESS_BEGAN", time.time() + 60)
     with pytest.raises(LostPeerError, match="which never came"):
         parameter_server.serve_variables(assignment, servers.peers(server))
 
@@ -306,7 +306,7 @@ def test_a_task_without_a_session_sees_that_the_directory_is_not_the_chiefs(
     tensorflow: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:
     del tensorflow
-    monkeypatch.setattr(agreement, "SHARE_S", 0.1)
+    monkeypatch.setattr(handshake, "SHARE_S", 0.1)
     monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
     servers = fake_servers(monkeypatch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +15,10 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TrainingError
 from tfdistribute.training.tasks import peer_watch, peers
-from tfdistribute.training.tasks.agreement import Agreement, Waiting
+from tfdistribute.training.tasks.handshake import Handshake
 from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.tasks.peers import FACTS, Peers
-from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.tasks.resume import ProgressFile
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
 CHIEF, WORKER = Member(CLUSTER, Task("chief")), Member(CLUSTER, Task("worker"))
@@ -39,12 +39,9 @@ def watch_of(
     stall_timeout_s: float = 300,
     last_step: int | None = None,
 ) -> PeerWatch:
-    waiting = Waiting(start_timeout_s, lambda: False)
-    own = Agreement(peers, waiting, str(model_dir))
-    own.conclude = lambda variables: None
-    return PeerWatch(
-        peers, own, str(model_dir), start_timeout_s, stall_timeout_s, lambda: False, last_step
-    )
+    handshake = Handshake(peers, str(model_dir), start_timeout_s)
+    handshake.conclude = lambda variables: None
+    return PeerWatch(handshake, stall_timeout_s, last_step)
 
 
 def test_a_task_is_lost_after_a_tenth_of_the_stall_timeout() -> None:
@@ -135,7 +132,7 @@ def test_a_chief_whose_model_dir_another_job_has_taken_ends(
     monkeypatch.setenv("TFDISTRIBUTE_EVENTS", str(tmp_path / "events"))
     watch = watch_of(servers.peers(Member({**CLUSTER, "ps": ("c:1",)}, Task("chief"))), tmp_path)
     assert not watch.is_lost()
-    watch.lease_loss = lambda: ModelDirectoryError("Another job has it.")
+    watch.lease = SimpleNamespace(loss=lambda: ModelDirectoryError("Another job has it."))
     assert watch.is_lost()
     assert str(watch.verdict) == "Another job has it."
 

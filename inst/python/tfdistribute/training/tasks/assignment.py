@@ -1,7 +1,12 @@
-"""Assignment of a task: the training that it takes part in, and its place in the cluster."""
+"""Assignment of a task: the training that it takes part in, and its place in the cluster.
+
+The tasks of a cluster compare their assignments before the first step. Every field of every description counts, so that
+a new one is compared without any change here. The tables below list the exceptions.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +22,73 @@ from tfdistribute.cluster.spec import (
     ClusterSpec,
 )
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
-from tfdistribute.errors import ClusterError
+from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
+from tfdistribute.errors import ClusterError, ModelDirectoryError
+from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import Listener
 from tfdistribute.training.specs import EvalSpec, TrainSpec
+
+_RECORDS = "It decides what is logged or saved, and not what is trained."
+_REFERS = "It refers to a place, which may differ between machines; its content is compared."
+_OWN = "Each task has its own."
+
+LEFT_OUT = {
+    "TaskAssignment.verb": "Evaluations do not change what is trained.",
+    "TaskAssignment.evaluation": "Evaluations do not change what is trained.",
+    "RunSettings.eval_distribute": "Evaluations do not change what is trained.",
+    "TaskAssignment.member": _OWN,
+    "TaskAssignment.listener": _OWN,
+    "TaskAssignment.saving_listeners": "Only the chief saves.",
+    "TaskAssignment.steps": "The last step is compared, see ``TaskFacts``.",
+    "TrainSpec.max_steps": "The last step is compared, see ``TaskFacts``.",
+    "Model.model_dir": "Tasks compare what the chief writes there.",
+    "RunSettings.model_dir": "Tasks compare what the chief writes there.",
+    "RunSettings.cluster": "The addresses are compared, see ``TaskFacts``; the rest is about processes.",
+    "RunSettings.session_config": "Threads and memory are each machine's; `graph_options` is compared.",
+    "RunSettings.steps_per_run": "All tasks use the smallest number.",
+    "RunSettings.save_summary_steps": _RECORDS,
+    "RunSettings.log_step_count_steps": _RECORDS,
+    "RunSettings.keep_checkpoint_max": _RECORDS,
+    "RunSettings.keep_checkpoint_every_n_hours": _RECORDS,
+    "RunSettings.checkpoint_save_graph_def": _RECORDS,
+    "RunSettings.session_creation_timeout_secs": "It decides how long a task waits.",
+    "RunSettings.experimental_max_worker_delay_secs": "It decides how long a task waits.",
+    "MultiWorker.timeout_s": "It decides how long a task waits.",
+    "InMemory.columns": "The values are compared by a checksum.",
+    "SerializedDataset.graph": "Processes number its functions differently; operations are compared.",
+    "Mapped.directory": _REFERS,
+    "FileInput.paths": _REFERS,
+    "TableInput.on_skipped": "It warns.",
+    "VocabularyFile.vocabulary_file": _REFERS,
+    "Embedding.ckpt_to_load_from": _REFERS,
+    "WarmStart.ckpt_to_initialize_from": _REFERS,
+    "KerasModel.path": _REFERS,
+    "Wrapped.estimator": "The functions and values that it was made from are compared.",
+    # A task may watch the training by itself.
+    "CheckpointSaver": _RECORDS,
+    "HistorySaver": _RECORDS,
+    "LoggingTensor": _RECORDS,
+    "ProgressBar": _RECORDS,
+    "SessionRun": _RECORDS,
+    "StepCounter": _RECORDS,
+    "SummarySaver": _RECORDS,
+    "ViewMetrics": _RECORDS,
+}
+
+CODE_ONLY = {"DatasetFunction.function": "It may name files with this task's share of the rows."}
+
+_EXCEPTIONS = Exceptions(LEFT_OUT, CODE_ONLY)
+
+# Where users find these fields.
+_NAMES = {
+    "$model": "object",
+    "$settings": "config",
+    "$train$input": "input",
+    "$train$hooks": "hooks",
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +111,32 @@ class TaskAssignment:
     steps: int | None = None
     saving_listeners: Sequence[Any] = ()
     listener: Listener | None = None
+
+    def check(self) -> None:
+        """Check that the training may begin: its directory, its hooks, and that it ends.
+
+        Raises:
+            ModelDirectoryError: the job has locked another directory.
+            TfdistributeError: as raised by the verbs.
+        """
+        model, spec = self.model, self.train
+        locked = os.environ.get(task_events.MODEL_DIR)
+        if locked and canonical_path(locked) != canonical_path(model.model_dir):
+            raise ModelDirectoryError(
+                f'`model_dir` "{model.model_dir}" is not the directory of this job, which has locked "{locked}".',
+                "Start the job again: its files name two directories.",
+                argument="model_dir",
+                value=model.model_dir,
+            )
+        if self.evaluation is None:
+            check_training(model, spec.input, self.steps, spec.max_steps, spec.hooks)
+        else:
+            check_specs(model, spec, self.evaluation)
+
+    def entries(self, model: Model) -> Entries:
+        """Return the entries that the tasks compare; ``model`` is completed from the input and the model directory."""
+        entries = entries_of(dataclasses.replace(self, model=model), "", _EXCEPTIONS)
+        return {_name_for_users(path): value for path, value in entries.items()}
 
     @property
     def start_timeout_s(self) -> float:
@@ -95,3 +188,10 @@ def _check_has_task(config: TfConfig) -> None:
             argument="TF_CONFIG",
             value="task",
         )
+
+
+def _name_for_users(path: str) -> str:
+    for field, name in _NAMES.items():
+        if path.startswith(field):
+            return name + path.removeprefix(field)
+    return path.removeprefix("$")

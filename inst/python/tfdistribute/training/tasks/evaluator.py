@@ -16,11 +16,11 @@ from tfdistribute.training.history import History
 from tfdistribute.training.hooks import HookContext, as_hooks
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.specs import EvalSpec
-from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.handshake import Handshake
 from tfdistribute.training.tasks.history import TaskHistory
 from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.progress_file import ProgressFile, TrainingRecord
+from tfdistribute.training.tasks.resume import ProgressFile, TrainingRecord
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 _POLL_S = 0.5
@@ -143,9 +143,8 @@ class _Evaluator:
         facts = None if self._is_shared else self._peers.facts_of(*chief)
         if facts is not None:
             self._is_shared = True
-            waiting = Waiting(self._assignment.start_timeout_s, lambda: False)
-            agreement = Agreement(self._peers, waiting, self._model_dir)
-            agreement.check_directory(facts, self._progress.mark)
+            handshake = Handshake(self._peers, self._model_dir, self._assignment.start_timeout_s)
+            handshake.check_directory(facts, self._progress.mark)
 
     def _evaluate(self, checkpoint: str, last: bool) -> bool:
         """Evaluate and export; return False if the checkpoint was deleted meanwhile, as newer ones were saved."""

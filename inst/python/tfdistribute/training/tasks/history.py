@@ -8,6 +8,8 @@ from typing import Any
 
 from tfdistribute import task_events
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.inputs import NOT_SHARDED
 
 
 class TaskHistory(History):
@@ -34,6 +36,19 @@ class TaskHistory(History):
         self._own_steps: int | None = None
         self._began = 0.0
         self._loss: float | None = None
+
+    @classmethod
+    def of(cls, assignment: TaskAssignment) -> TaskHistory:
+        """Make the history of a task that trains; its last step is not known yet."""
+        member, source = assignment.member, assignment.train.input
+        batch = source.facts().global_batch_size
+        sharers = len(member.training_tasks) if member.in_step else 1
+        own = None if batch is None else batch // sharers
+        model_dir = assignment.model.model_dir if member.is_chief else None
+        history = cls(batch, assignment.listener, None, member.is_chief, own, model_dir)
+        if source.shard_order() == "none" and len(member.training_tasks) > 1:
+            history.note(NOT_SHARDED)
+        return history
 
     def session_started(self, step: int) -> None:
         task_events.emit("session", step=step, last_step=self.last_step)
@@ -65,15 +80,16 @@ class TaskHistory(History):
             )
 
     def note(self, text: str) -> None:
-        known = text in self.notes
+        is_new = text not in self.notes
         super().note(text)
-        if not known:
+        if is_new:
             task_events.emit("note", text=text)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         super().note_evaluation(metrics)
-        found = self.evaluations[-1]
-        task_events.emit("evaluation", step=int(found.get("global_step", 0)), metrics=found)
+        evaluation = self.evaluations[-1]
+        step = int(evaluation.get("global_step", 0))
+        task_events.emit("evaluation", step=step, metrics=evaluation)
 
     def _own_speed(self) -> float | None:
         seconds = time.monotonic() - self._began

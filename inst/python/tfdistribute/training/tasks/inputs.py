@@ -1,4 +1,4 @@
-"""Input of a task: its own share, from the step that its job has reached."""
+"""Input of a task: its own shard, from the step that its job has reached."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
+from tfdistribute.inputs import Input
+from tfdistribute.training.preparation import Prepared
 
 InputFunction = Callable[..., Any]
 
@@ -33,8 +35,19 @@ def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
     return read
 
 
-def skip_steps(input_fn: InputFunction, steps: int, replicas: int) -> InputFunction:
-    """Skip the steps that a job has done, so that a restart does not read them again."""
+def training_input_fn(
+    prepared: Prepared, source: Input, member: Member, steps: int
+) -> InputFunction:
+    """Return the input function of a task that trains, without the ``steps`` that its job has done."""
+    input_fn = prepared.input_fn(source, "train", member.job_name)
+    if prepared.estimator.config.train_distribute is None and member.servers:
+        input_fn = for_task(input_fn, member)
+    # Tasks out of step have shared the steps about evenly; how many each task took is not known.
+    own_steps = steps if member.in_step else steps // len(member.training_tasks)
+    return _skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))
+
+
+def _skip_steps(input_fn: InputFunction, steps: int, replicas: int) -> InputFunction:
     if steps <= 0:
         return input_fn
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.addresses import parse_address
-from tfdistribute.cluster.agreement import TaskFacts
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.cluster.ports import listener
 from tfdistribute.cluster.spec import Task, silence_s
+from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
-from tfdistribute.training.tasks.agreement import Agreement, Waiting
 from tfdistribute.training.tasks.assignment import TaskAssignment
+from tfdistribute.training.tasks.handshake import Handshake
 from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.tasks.resume import ProgressFile
 
 _POLL_S = 1.0
 # Other tasks may still be closing their sessions when the chief has finished.
@@ -67,8 +67,8 @@ def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
     member, model_dir = assignment.member, assignment.model.model_dir
     start_server(member)
     task_events.emit("serving")
-    agreement = Agreement(peers, Waiting(assignment.start_timeout_s, lambda: False), model_dir)
-    agreement.announce(agreement.own)
+    handshake = Handshake(peers, model_dir, assignment.start_timeout_s)
+    handshake.announce(handshake.own)
     chief = member.chief
     if task_events.is_supervised() or chief is None:
         while True:
@@ -80,8 +80,8 @@ def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
         if facts is None:
             facts = peers.facts_of(*chief)
             if facts is not None:
-                agreement.compare(facts)
-                agreement.check_directory(facts, ProgressFile(model_dir, member).mark)
+                handshake.compare(facts)
+                handshake.check_directory(facts, ProgressFile(model_dir, member).mark)
     time.sleep(_LINGER_S)
     return History()
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.peers import disconnect, format_tasks
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
-from tfdistribute.training.tasks.agreement import Agreement
-from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.progress_file import ProgressFile
+from tfdistribute.training.remote.lease import Lease
+from tfdistribute.training.tasks.handshake import Handshake
+from tfdistribute.training.tasks.resume import ProgressFile
 
 # After a connection has broken, a peer has this long to disappear or to record its end, so that the error can name the
 # reason.
@@ -36,30 +36,26 @@ class PeerWatch:
     Among tasks that train in step, losing one peer means restarting all of them.
 
     Args:
-        agreement: Concluded before the first session.
-        start_timeout_s: Seconds to wait for a task that does not answer before a session is created.
+        handshake: Concluded before the first session.
         stall_timeout_s: Seconds without a step of this task, unless a supervisor watches the steps.
         last_step: Step at which the training ends in any case, or None.
+        lease: The chief's on a remote model_dir, or None.
     """
 
     def __init__(
         self,
-        peers: Peers,
-        agreement: Agreement,
-        model_dir: str,
-        start_timeout_s: float,
+        handshake: Handshake,
         stall_timeout_s: float,
-        stopped: Callable[[], bool],
         last_step: int | None = None,
+        lease: Lease | None = None,
     ) -> None:
-        self._peers = peers
-        self._member = peers.member
-        self._agreement = agreement
-        self._progress = ProgressFile(model_dir, self._member)
-        self._start_timeout_s = start_timeout_s
+        self._handshake = handshake
+        self._peers = handshake.peers
+        self._member = handshake.peers.member
+        self._progress = ProgressFile(handshake.model_dir, self._member)
         self._stall_timeout_s = stall_timeout_s
-        self._stopped = stopped
         self._last_step = last_step
+        self.lease = lease
         self._steps = 0
         self._run_steps = 1
         self._sessions = 0
@@ -67,13 +63,11 @@ class PeerWatch:
         self.step: int | None = None
         # Why the session was closed during a step.
         self.verdict: TfdistributeError | None = None
-        # Returns the error of a lease on model_dir that another job has taken.
-        self.lease_loss: Callable[[], TfdistributeError | None] = lambda: None
 
     @property
     def sockets(self) -> list[str]:
         """Names of the sockets through which the tasks share memory, by rank, once they have agreed; or empty."""
-        return self._agreement.sockets
+        return self._handshake.sockets
 
     def after_step(self, step: int) -> None:
         self.step = step
@@ -98,19 +92,19 @@ class PeerWatch:
         if trained and self._member.in_step:
             raise self.lost()
         if self._sessions == 1 and not (trained or self._member.is_alone):
-            self._agreement.conclude(engine.tasks.variable_shapes())
+            self._handshake.conclude(engine.tasks.variable_shapes())
             task_events.emit("agreed")
             self._since = time.monotonic()
             return
-        missing = self._agreement.wait_for_answers(self._member.needed)
-        if self._stopped():
+        missing = self._handshake.wait_for_answers(self._member.needed)
+        if self._handshake.stopped():
             raise KeyboardInterrupt
         if missing:
             raise self.gone(missing)
         if self._sessions > 1:
             time.sleep(_PAUSE_S)
             waited = time.monotonic() - self._since
-            if self._sessions > _MOST_SESSIONS or waited > self._start_timeout_s:
+            if self._sessions > _MOST_SESSIONS or waited > self._handshake.start_timeout_s:
                 raise self.broken()
 
     def is_lost(self) -> bool:
@@ -119,7 +113,7 @@ class PeerWatch:
         TensorFlow waits for ever for a task that is frozen, or that has ended its training while its process goes on.
         """
         servers = self._member.servers
-        self.verdict = self.lease_loss()
+        self.verdict = None if self.lease is None else self.lease.loss()
         if self.verdict is None and servers and task_events.is_supervised():
             # Each lost task is restarted alone, and the others wait for it.
             return False
@@ -136,7 +130,7 @@ class PeerWatch:
 
     def training_peers(self) -> set[str]:
         """Return the names of the other tasks that train and answer; none if this task was asked to end."""
-        if self._stopped():
+        if self._handshake.stopped():
             return set()
         others = [each for each in self._member.training_tasks if each[0] != self._member.task]
         away = self._peers.unanswering(others)
@@ -179,8 +173,8 @@ class PeerWatch:
             return None
         if (broken or late) and self._member.in_step:
             return self.lost()
-        found = self._peers.report() or self._gone_soon()
-        return self.broken() if found is None and (broken or late) else found
+        reason = self._peers.report() or self._gone_soon()
+        return self.broken() if reason is None and (broken or late) else reason
 
     def gone(self, missing: Sequence[tuple[Task, str]]) -> LostPeerError:
         return LostPeerError(
@@ -222,11 +216,10 @@ class PeerWatch:
         )
 
     def _quiet(self) -> TfdistributeError | None:
-        """Find out why no step ends, if it takes long."""
         seconds = time.monotonic() - self._since
-        ended = self._chief_has_ended() if seconds > _QUIET_S else None
-        if ended is not None or seconds < self._stall_timeout_s or task_events.is_supervised():
-            return ended
+        end = self._chief_has_ended() if seconds > _QUIET_S else None
+        if end is not None or seconds < self._stall_timeout_s or task_events.is_supervised():
+            return end
         return LostPeerError(
             f"{self._member.task} made no step for {seconds:.0f} seconds{self._after()}, though all tasks answer.",
             "Look at the logs for the task that is busy with something else, or increase `stall_timeout_s`.",
@@ -280,7 +273,6 @@ def translate_losses(watch: PeerWatch) -> Iterator[None]:
 
 
 def _ran_out_of_data(task: Task, step: int | None) -> InputError:
-    """Make the error of a training in which tasks have different amounts of data."""
     return InputError(
         f"{task} ran out of data after step {step}, while other tasks have more: under strategy_multi_worker() all "
         "tasks take the same steps.",

@@ -1,21 +1,22 @@
-"""The other tasks of a cluster, as this task reaches them through the records of their servers."""
+"""The other tasks of a cluster, as this task reaches them through the key-value stores of their servers."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tfdistribute import __version__, engine, errors, task_events
-from tfdistribute.cluster.agreement import TaskFacts, cluster_of
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import TasksWithAddresses, connection_error, is_listening
 from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.task_facts import TaskFacts, cluster_of
 from tfdistribute.engine.step import passes
 from tfdistribute.errors import LostPeerError, TfdistributeError
 from tfdistribute.files import parse_json
@@ -31,12 +32,12 @@ _TELL_S = 3.0
 _trainings = itertools.count(1)
 _process = secrets.token_hex(8)
 
-# Keys of the records.
+# Keys of the texts.
 FACTS, WORK, REPORT = "facts", "work", "report"
 
 
-class RecordsOfServer(Protocol):
-    """The records of one server, as ``engine.tasks.Records`` provides them."""
+class Store(Protocol):
+    """The key-value store of one server, as ``engine.tasks.KeyValueStore`` provides it."""
 
     def write(self, texts: dict[str, str]) -> bool:
         """Write texts by key; return whether the server answered."""
@@ -54,23 +55,23 @@ class Peers:
     """The other tasks of one training.
 
     Args:
-        connect: Makes the records of a server from its address with protocol and a timeout; None for TensorFlow's.
+        connect: Makes the store of a server from its address with protocol and a timeout; None for TensorFlow's.
     """
 
     def __init__(
-        self, member: Member, connect: Callable[[str, float], RecordsOfServer] | None = None
+        self, member: Member, connect: Callable[[str, float], Store] | None = None
     ) -> None:
         self.member = member
         self.training = next(_trainings)
         self.process = _process
         self._connect = connect
-        self._records: dict[str, RecordsOfServer] = {}
+        self._stores: dict[str, Store] = {}
         self._silent_s: dict[Task, float] = {}
         self._refusals: dict[Task, int] = {}
-        self._asked_at: float | None = None
+        self._looked_at: float | None = None
         self._has_server = self._has_told = False
 
-    def facts(self, **known: Any) -> TaskFacts:
+    def facts(self, **others: Any) -> TaskFacts:
         return TaskFacts(
             task=str(self.member.task),
             host=socket.gethostname(),
@@ -80,13 +81,13 @@ class Peers:
             package=__version__,
             tensorflow=engine.tf.__version__,
             passes=passes.switched_off(),
-            **known,
+            **others,
         )
 
     def publish(self, key: str, text: str) -> None:
-        """Write a record on this task's own server, which must be running."""
+        """Write a text on this task's own server, which must be running."""
         self._has_server = True
-        self._records_at(self.member.address).write({key: text})
+        self._store_at(self.member.address).write({key: text})
 
     def facts_of(self, task: Task, address: str) -> TaskFacts | None:
         """Return what a peer is about to do; None if it does not answer or has not begun this training."""
@@ -96,16 +97,16 @@ class Peers:
 
     @property
     def agreed(self) -> str:
-        """Key of the chief's record that all tasks agree on this training."""
+        """Key of the chief's text that all tasks agree on this training."""
         return f"agreed/{self.training}"
 
     def read(self, task: Task, address: str, key: str) -> str | None:
-        """Read a record of a peer: "" if it is not written, None if the peer does not answer."""
+        """Read a text of a peer: "" if it is not written, None if the peer does not answer."""
         if not self._is_listening(task, address):
             # TensorFlow would try until its deadline.
-            self._records.pop(address, None)
+            self._stores.pop(address, None)
             return None
-        answer = self._records_at(address).read([key])
+        answer = self._store_at(address).read([key])
         return None if answer is None else answer[0]
 
     def unanswering(
@@ -119,7 +120,7 @@ class Peers:
                 answers.add(task)
 
         end = time.monotonic() + timeout_s
-        for (task, address), thread in zip(tasks, _started(ask, tasks), strict=True):
+        for (task, address), thread in zip(tasks, _start_threads(ask, tasks), strict=True):
             thread.join(min(_LOOK_S, max(0.0, end - time.monotonic())))
             # TensorFlow waits until its deadline for a process that ends while it is asked.
             while thread.is_alive() and time.monotonic() < end and not self.has_ended(task):
@@ -143,10 +144,10 @@ class Peers:
         Only time in which this task has waited for an answer counts: after it has itself been suspended, a clock would
         accuse peers that it did not ask.
         """
-        asked_at, self._asked_at = self._asked_at, time.monotonic()
+        before, self._looked_at = self._looked_at, time.monotonic()
         unanswering = {task for task, _ in self.unanswering(tasks)}
-        waited = time.monotonic() - self._asked_at
-        between = 0.0 if asked_at is None else self._asked_at - asked_at
+        waited = time.monotonic() - self._looked_at
+        between = 0.0 if before is None else self._looked_at - before
         for task, _ in tasks:
             more = waited + min(between, ANSWER_S)
             self._silent_s[task] = (
@@ -167,31 +168,46 @@ class Peers:
             # The supervisor of a job ends or restarts the others, and soon ends this one.
             return
         self._has_told = True
-        known = isinstance(error, TfdistributeError)
-        values = errors.as_values(error) if known else {"problem": "It was asked to stop."}
+        is_own = isinstance(error, TfdistributeError)
+        values = errors.as_values(error) if is_own else {"problem": "It was asked to stop."}
         about: dict[str, Any] = {
             "traceback": None,
             "task": str(self.member.task),
             "host": socket.gethostname(),
+            "shared": is_shared,
+            "training": None if in_any_training else self.training,
         }
-        training = None if in_any_training else self.training
-        about |= {"shared": is_shared, "training": training}
         text = json.dumps({**values, **about}, default=str)
 
         def write(task: Task, address: str) -> None:
             del task
             if is_listening(address):
-                records = self._new_records(address, _TELL_S)
-                records.write({REPORT: text})
-                records.close()
+                store = self._new_store(address, _TELL_S)
+                store.write({REPORT: text})
+                store.close()
 
-        _in_parallel(write, self.member.dependents, _TELL_S)
+        end = time.monotonic() + _TELL_S
+        for thread in _start_threads(write, self.member.dependents):
+            thread.join(max(0.0, end - time.monotonic()))
+
+    @contextlib.contextmanager
+    def report_failure(self) -> Iterator[None]:
+        """Let the supervisor and the others know why the block fails, if it does; then close all connections."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, Exception):
+                task_events.emit_failure(error)
+            self.tell(error)
+            raise
+        finally:
+            self.close()
 
     def report(self) -> TfdistributeError | None:
         """Return the error for a peer that has told why it ends; None if none has."""
         if not self._has_server:
             return None
-        answer = self._records_at(self.member.address).read([REPORT])
+        answer = self._store_at(self.member.address).read([REPORT])
         values: Any = parse_json(answer[0]) if answer and answer[0] else {}
         if values.get("training", 0) not in (None, self.training):
             return None
@@ -208,28 +224,20 @@ class Peers:
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
-        while self._records:
-            self._records.popitem()[1].close()
+        while self._stores:
+            self._stores.popitem()[1].close()
 
-    def _records_at(self, address: str) -> RecordsOfServer:
-        if address not in self._records:
-            self._records[address] = self._new_records(address, ANSWER_S)
-        return self._records[address]
+    def _store_at(self, address: str) -> Store:
+        if address not in self._stores:
+            self._stores[address] = self._new_store(address, ANSWER_S)
+        return self._stores[address]
 
-    def _new_records(self, address: str, timeout_s: float) -> RecordsOfServer:
-        connect = engine.tasks.Records if self._connect is None else self._connect
+    def _new_store(self, address: str, timeout_s: float) -> Store:
+        connect = engine.tasks.KeyValueStore if self._connect is None else self._connect
         return connect(f"{self.member.protocol}://{address}", timeout_s)
 
 
-def _in_parallel(
-    action: Callable[[Task, str], None], tasks: TasksWithAddresses, timeout_s: float
-) -> None:
-    end = time.monotonic() + timeout_s
-    for thread in _started(action, tasks):
-        thread.join(max(0.0, end - time.monotonic()))
-
-
-def _started(
+def _start_threads(
     action: Callable[[Task, str], None], tasks: TasksWithAddresses
 ) -> list[threading.Thread]:
     threads = [

@@ -20,7 +20,7 @@ from support.inputs import from_function, in_memory
 from support.sampling import sampled
 
 from tfdistribute import engine, history_file, task_events
-from tfdistribute.bridge import shards
+from tfdistribute.bridge import jobs
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.descriptions import read
@@ -33,9 +33,12 @@ from tfdistribute.errors import (
     UnsupportedError,
 )
 from tfdistribute.inputs import Input
+from tfdistribute.launch.host import logs
 from tfdistribute.models import Model
 from tfdistribute.models.custom import Custom
+from tfdistribute.plan import Workload
 from tfdistribute.run_config import RunSettings
+from tfdistribute.strategies import Strategy
 from tfdistribute.training import (
     concatenated,
     evaluate,
@@ -44,7 +47,7 @@ from tfdistribute.training import (
     predict_shard,
     train,
 )
-from tfdistribute.training.tasks.shard_files import ShardFiles
+from tfdistribute.training.tasks.results import TaskResults
 
 # A prime number of rows.
 ROWS = 37
@@ -145,26 +148,28 @@ class Tasks:
 
     def __init__(self, model: Model, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._model = model
-        self._results = directory
+        self._events = directory / "events"
         self._monkeypatch = monkeypatch
-        self._number = 0
+        self.results = TaskResults(str(directory / task_events.RESULTS))
 
-    def perform(self, verb: Callable[..., None], source: Input, tasks: int) -> str:
-        self._number += 1
-        results = self._results / str(self._number)
-        results.mkdir()
+    def perform(self, verb: Callable[..., None], source: Input, tasks: int) -> None:
         for rank in reversed(range(tasks)):
             self.become(rank, tasks)
-            verb(
-                self._model,
-                RunSettings(),
-                source,
-                results=str(results),
-                checkpoint_path=newest_checkpoint(self._model.model_dir),
-            )
-        return str(results)
+            checkpoint = newest_checkpoint(self._model.model_dir)
+            verb(self._model, RunSettings(), source, checkpoint_path=checkpoint)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._events.read_text().splitlines()]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        (evaluation,) = [each for each in self.events if each["event"] == "evaluation"]
+        return evaluation["metrics"]
 
     def become(self, rank: int, tasks: int) -> None:
+        self._monkeypatch.setenv(task_events.JOB, str(self._events.parent))
+        self._monkeypatch.setenv(task_events.EVENTS, str(self._events))
         addresses = [f"127.0.0.1:{port}" for port in range(1, tasks + 1)]
         cluster = {"chief": addresses[:1], "worker": addresses[1:]}
         task = {"type": "worker" if rank else "chief", "index": max(0, rank - 1)}
@@ -183,7 +188,9 @@ def tasks(
 
     def made(model: Model) -> Tasks:
         train(model, RunSettings(), rows(), steps=3)
-        return Tasks(model, tmp_path, monkeypatch)
+        directory = tmp_path / "job"
+        directory.mkdir()
+        return Tasks(model, directory, monkeypatch)
 
     return made
 
@@ -219,8 +226,8 @@ def test_several_tasks_evaluate_as_one_process(
     job = tasks(model)
     source, count = SOURCES[name](tmp_path)
     expected = evaluate(model, RunSettings(), source, name="alone")
-    results = job.perform(evaluate_shard, source, count)
-    found = shards.read_metrics(results, model.model_dir)
+    job.perform(evaluate_shard, source, count)
+    found = job.metrics
     assert_equal(found, expected)
     # The result is noted once for all tasks, and only the chief writes summaries.
     assert history_file.read_evaluations(model.model_dir) == [found]
@@ -251,8 +258,8 @@ def test_several_tasks_predict_in_the_order_of_the_input(
     source, count = SOURCES[name](tmp_path)
     hidden = ["all_classes", "all_class_ids"]
     expected = concatenated(predict(model, RunSettings(), source, hidden_keys=hidden))
-    results = job.perform(functools.partial(predict_shard, hidden_keys=hidden), source, count)
-    found = shards.read_predictions(results, count, source.shard_order() == "turns")
+    job.perform(functools.partial(predict_shard, hidden_keys=hidden), source, count)
+    found = job.results.read_predictions()
     assert found.keys() == expected.keys()
     for output, values in expected.items():
         assert found[output].dtype == values.dtype
@@ -289,35 +296,32 @@ def test_a_function_that_reads_its_share_is_evaluated_once(
         return whole().shard(pipelines, pipeline).batch(2)
 
     expected = evaluate(model, RunSettings(), from_function(lambda: whole().batch(2)))
-    results = job.perform(evaluate_shard, from_function(share), 2)
-    assert_equal(shards.read_metrics(results, model.model_dir), expected)
+    job.perform(evaluate_shard, from_function(share), 2)
+    assert_equal(job.metrics, expected)
 
 
 def test_the_chief_waits_for_the_results_of_all_tasks(
-    tasks: Callable[[Model], Tasks], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tasks: Callable[[Model], Tasks], tmp_path: Path
 ) -> None:
     model = custom(tmp_path / "model")
     job = tasks(model)
-    events = tmp_path / "events"
-    monkeypatch.setenv(task_events.EVENTS, str(events))
-    results = tmp_path / "results"
-    results.mkdir()
+    events = tmp_path / "job" / "events"
     begun = time.monotonic()
 
     def finish_late() -> None:
         while "waiting" not in (events.read_text() if events.exists() else ""):
             assert time.monotonic() - begun < 60
             time.sleep(0.02)
-        ShardFiles(str(results)).write_predictions(1, [{"probability": np.zeros(2)}])
+        job.results.write_predictions(1, [{"probability": np.zeros(2)}], 2, in_turns=True)
 
     worker = threading.Thread(target=finish_late)
     worker.start()
     job.become(0, 2)
     checkpoint = newest_checkpoint(model.model_dir)
     assert checkpoint is not None
-    predict_shard(model, RunSettings(), rows(), results=str(results), checkpoint_path=checkpoint)
+    predict_shard(model, RunSettings(), rows(), checkpoint_path=checkpoint)
     worker.join()
-    told = [json.loads(line) for line in events.read_text().splitlines()]
+    told = job.events
     assert [event["event"] for event in told if event["event"] != "batch"] == [
         "tensorflow",
         "session",
@@ -332,25 +336,36 @@ def test_the_chief_waits_for_the_results_of_all_tasks(
 
 
 def test_results_keep_strings_and_numbers_that_are_not_finite(tmp_path: Path) -> None:
-    files = ShardFiles(str(tmp_path))
+    results = TaskResults(str(tmp_path))
     texts = np.array([["a", "ö\0"], ["", "b"]], dtype=object)
-    files.write_predictions(0, [{"text": texts, "n": np.arange(2)}])
-    files.write_predictions(1, [])
-    found = files.read_predictions(2, in_turns=True)
+    results.write_predictions(0, [{"text": texts, "x": np.array([np.nan, np.inf])}], 2, True)
+    results.write_predictions(1, [], 2, True)
+    # A task that was killed while it wrote.
+    (tmp_path / "task-1.npz.new").write_bytes(b"PK")
+    found = results.read_predictions()
     assert found["text"].tolist() == texts.tolist()
-    assert found["n"].tolist() == [0, 1]
-    files.write_metrics({"loss": float("nan"), "auc": 1.0})
-    metrics = files.read_metrics()
-    assert np.isnan(metrics["loss"])
-    assert metrics["auc"] == 1.0
+    np.testing.assert_array_equal(found["x"], [np.nan, np.inf])
+
+
+def test_the_result_of_a_job_is_taken_once(tmp_path: Path) -> None:
+    directory = logs.fallback_directory("taken")
+    assert logs.is_usable(directory)
+    evaluations = [{"global_step": 3.0, "loss": None, "auc": 0.1}]
+    values = {"id": "taken", "state": "done", "evaluations": evaluations}
+    Path(directory, "result.json").write_text(json.dumps(values), encoding="utf-8")
+    job = {"id": "taken", "pid": 0, "directory": str(tmp_path / "gone"), "logs": directory}
+    metrics = jobs.take_result({**job, "verb": "evaluate"})
+    assert np.isnan(metrics.pop("loss"))
+    assert metrics == {"global_step": 3.0, "auc": 0.1}
+    assert not os.path.exists(directory)
 
 
 def test_states_of_other_metrics_are_not_added(tmp_path: Path) -> None:
-    files = ShardFiles(str(tmp_path))
-    files.write_states(0, {"mean/total": np.zeros(1)})
-    files.write_states(1, {"auc/total": np.zeros(1)})
+    results = TaskResults(str(tmp_path))
+    results.write_states(0, {"mean/total": np.zeros(1)})
+    results.write_states(1, {"auc/total": np.zeros(1)})
     with pytest.raises(TrainingError, match=r"Task 1 has other metrics than task 0: auc/total, me"):
-        files.add_states(2)
+        results.add_states(2)
 
 
 TWO = LocalCluster(workers=2)
@@ -360,9 +375,9 @@ def test_what_several_tasks_cannot_share_is_refused_before_they_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusal(error: type[Exception], verb: str = "evaluate", **fields: Any) -> str:
-        given = {"cluster": TWO, "config": None, "model_dir": str(tmp_path), **fields}
+        given = {"cluster": TWO, "strategy": None, "workload": Workload(str(tmp_path)), **fields}
         with pytest.raises(error) as caught:
-            shards.prepare_shards(verb=verb, **given)
+            jobs.prepare_job(verb=verb, **given)
         return str(caught.value)
 
     def own(input_context: Any) -> None:
@@ -373,10 +388,8 @@ def test_what_several_tasks_cannot_share_is_refused_before_they_start(
     assert "evaluate() needs a trained model" in refusal(
         ModelDirectoryError, input=from_function(own)
     )
-    mirrored = read(RunSettings, {"eval_distribute": {"kind": "mirrored", "devices": 2}})
-    assert "divides an evaluation over devices" in refusal(RunConfigError, config=mirrored)
-    # The strategy of evaluations does not matter for predictions.
-    refusal(ModelDirectoryError, "predict", config=mirrored)
+    mirrored = read(Strategy, {"kind": "mirrored", "devices": 2})
+    assert "divides an evaluation over devices" in refusal(RunConfigError, strategy=mirrored)
     monkeypatch.setenv(task_events.JOB, str(tmp_path))
     assert "already a task of a cluster" in refusal(ClusterError)
     assert os.listdir(tmp_path) == []

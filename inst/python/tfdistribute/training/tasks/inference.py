@@ -1,8 +1,8 @@
 """Evaluation and prediction by the tasks of a job, each on its shard of the rows.
 
 Every task works on its own: nothing is exchanged between batches, so none waits for another that has run out of rows,
-and one that is restarted repeats its shard only. Each task writes its result to a directory of the job. The chief waits
-until all results are there; the supervisor restarts tasks that end before, or ends the job.
+and one that is restarted repeats its shard only. Each task writes its result to the private directory of the job. The
+chief waits until all results are there; the supervisor restarts tasks that end before, or ends the job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import EvaluationShard, evaluate
 from tfdistribute.training.history import total_batches
 from tfdistribute.training.predict import predict
-from tfdistribute.training.tasks.shard_files import Arrays, ShardFiles
+from tfdistribute.training.tasks.results import Arrays, TaskResults
 
 _POLL_S = 0.05
 
@@ -33,16 +33,14 @@ def evaluate_shard(
     settings: RunSettings,
     source: Input,
     *,
-    results: str,
     checkpoint_path: str,
     name: str | None = None,
     hooks: Sequence[Any] = (),
 ) -> None:
-    """Evaluate this task's shard; the chief adds up the states of all tasks and writes the metrics.
+    """Evaluate this task's shard; the chief adds up the states of all tasks and reports the metrics.
 
     Args:
         source: Features and labels, the same in every task.
-        results: Private directory of the results, the same for all tasks; see ``shard_files``.
         checkpoint_path: The checkpoint's prefix, the same in every task.
         hooks: Hook descriptions, which run in every task.
 
@@ -50,16 +48,16 @@ def evaluate_shard(
         UnsupportedError: the state of a metric is not a sum over rows.
         TfdistributeError: as ``evaluate``.
     """
-    member, files = _member(), ShardFiles(results)
+    member, results = _member(), _results()
 
     def exchange(states: Arrays) -> Arrays | None:
-        files.write_states(member.rank, states)
+        results.write_states(member.rank, states)
         if not member.is_chief:
             return None
-        _wait_for_others(files, member)
-        return files.add_states(len(member.training_tasks))
+        _wait_for_others(results, member)
+        return results.add_states(len(member.training_tasks))
 
-    with _reported(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
+    with _report_work(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
         # What other tasks than the chief write is not a result.
         output_dir = None if member.is_chief else scratch
         metrics = evaluate(
@@ -73,7 +71,8 @@ def evaluate_shard(
             shard=EvaluationShard(member, exchange, output_dir),
         )
         if member.is_chief:
-            files.write_metrics(metrics)
+            step = int(metrics.get("global_step", 0))
+            task_events.emit("evaluation", step=step, metrics=metrics)
 
 
 def predict_shard(
@@ -81,7 +80,6 @@ def predict_shard(
     settings: RunSettings,
     source: Input,
     *,
-    results: str,
     checkpoint_path: str,
     predict_keys: Sequence[str] | None = None,
     hidden_keys: Sequence[str] | None = None,
@@ -91,18 +89,18 @@ def predict_shard(
 
     Args:
         source: Features, the same in every task.
-        results: Private directory of the results, the same for all tasks; see ``shard_files``.
         checkpoint_path: The checkpoint's prefix, the same in every task.
         hooks: Hook descriptions, which run in every task.
 
     Raises:
         TfdistributeError: as ``predict``.
     """
-    member, files = _member(), ShardFiles(results)
+    member, results = _member(), _results()
+    tasks = len(member.training_tasks)
     if not hooks:
         # Hooks show the user each batch.
-        source = source.in_large_batches(len(member.training_tasks))
-    with _reported(member, "predict", source):
+        source = source.in_large_batches(tasks)
+    with _report_work(member, "predict", source):
         batches = predict(
             model,
             settings,
@@ -114,9 +112,10 @@ def predict_shard(
             listener=_report,
             member=member,
         )
-        files.write_predictions(member.rank, list(batches))
+        in_turns = source.shard_order() == "turns"
+        results.write_predictions(member.rank, list(batches), tasks, in_turns)
         if member.is_chief:
-            _wait_for_others(files, member)
+            _wait_for_others(results, member)
 
 
 def _member() -> Member:
@@ -126,8 +125,14 @@ def _member() -> Member:
     return member
 
 
+def _results() -> TaskResults:
+    directory = os.path.join(os.environ[task_events.JOB], task_events.RESULTS)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    return TaskResults(directory)
+
+
 @contextlib.contextmanager
-def _reported(member: Member, verb: str, source: Input) -> Iterator[None]:
+def _report_work(member: Member, verb: str, source: Input) -> Iterator[None]:
     task_events.dump_stacks_on_signal()
     try:
         task_events.emit("tensorflow")
@@ -150,11 +155,11 @@ def _report(progress: dict[str, Any]) -> None:
     )
 
 
-def _wait_for_others(files: ShardFiles, member: Member) -> None:
+def _wait_for_others(results: TaskResults, member: Member) -> None:
     names = [str(task) for task, _ in member.training_tasks]
-    told: list[str] = []
-    while missing := [name for rank, name in enumerate(names) if not files.has(rank)]:
-        if missing != told:
-            told = missing
+    reported: list[str] = []
+    while missing := [name for rank, name in enumerate(names) if not results.has(rank)]:
+        if missing != reported:
+            reported = missing
             task_events.emit("waiting", **{"for": ", ".join(missing)})
         time.sleep(_POLL_S)

@@ -1,8 +1,8 @@
-"""Training session of a task: its hooks, and which task writes what.
+"""Training of an Estimator as a task: its hooks, and which task writes what.
 
 TensorFlow's coordinator (``tf.estimator.train_and_evaluate``) lets every worker write summaries and checkpoints into
 directories of its own, writes no checkpoints if no summaries are wanted, looks for the chief every 30 seconds, and
-creates sessions for ever when another task is gone. This session takes the same steps and does none of that.
+creates sessions for ever when another task is gone. This trainer takes the same steps and does none of that.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class TrainingObserver(Protocol):
         """Report, in one sentence, why the training takes one step per run, or shares no memory, after all."""
 
 
-class TaskSession:
-    """The session in which an Estimator trains as a task, whose server is already listening."""
+class TaskTrainer:
+    """Trains an Estimator as a task, whose server is already listening."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class TaskSession:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Train in this session instead of TensorFlow's inside the block.
+        """Train as a task inside the block, and not as TensorFlow does.
 
         In tasks that are not the chief, hooks that write files write nothing.
         """
@@ -132,19 +132,19 @@ class TaskSession:
         """Do what ``Estimator._train_with_estimator_spec`` does."""
         del train, global_step
         _complete_graph(self._estimator, spec)
-        given = [*worker_hooks, *hooks, *spec.training_hooks]
+        user_hooks = [*worker_hooks, *hooks, *spec.training_hooks]
         if self._member.is_chief:
-            given += spec.training_chief_hooks
+            user_hooks += spec.training_chief_hooks
         loss = None
         with tf.compat.v1.train.MonitoredSession(
             session_creator=self._session_creator(spec),
-            hooks=self._all_hooks(spec, given, saving_listeners),
+            hooks=self._all_hooks(spec, user_hooks, saving_listeners),
         ) as session:
             while not session.should_stop():
                 _, loss = session.run([spec.train_op, spec.loss])
         return loss
 
-    def _all_hooks(self, spec: Any, given: list[Any], listeners: Sequence[Any]) -> list[Any]:
+    def _all_hooks(self, spec: Any, user_hooks: list[Any], listeners: Sequence[Any]) -> list[Any]:
         member, config = self._member, self._estimator.config
         own: list[Any] = [
             tf.compat.v1.train.NanTensorHook(spec.loss),
@@ -156,14 +156,12 @@ class TaskSession:
         own += collective_savers.summary_hooks(
             config, spec.scaffold, member.in_step, member.is_chief
         )
-        of_checkpoints = [
-            hook for hook in given if isinstance(hook, tf.estimator.CheckpointSaverHook)
-        ]
-        others = [hook for hook in given if hook not in of_checkpoints]
+        savers = [hook for hook in user_hooks if isinstance(hook, tf.estimator.CheckpointSaverHook)]
+        others = [hook for hook in user_hooks if hook not in savers]
         if not member.is_chief:
             others = collective_savers.silence(others)
         # The savers come last: at the end of training they write what the other hooks have left.
-        hooks = [*others, *own, *self._savers(of_checkpoints, spec.scaffold, listeners)]
+        hooks = [*others, *own, *self._savers(savers, spec.scaffold, listeners)]
         return [*hooks, *self._step_runs(spec, hooks)]
 
     def _steps_taken(self, step: int, count: int) -> None:
@@ -181,11 +179,11 @@ class TaskSession:
             decision = CollectiveConsensus(strategy, member.rank, tasks, self._peers.before_run)
         return [StepRuns(self._steps_per_run, spec, [hooks], self._observer.note, decision)]
 
-    def _savers(self, given: list[Any], scaffold: Any, listeners: Sequence[Any]) -> list[Any]:
+    def _savers(self, savers: list[Any], scaffold: Any, listeners: Sequence[Any]) -> list[Any]:
         member, config = self._member, self._estimator.config
         if not member.is_chief:
             return collective_savers.worker_savers(config, scaffold) if member.in_step else []
-        hooks = given or collective_savers.chief_savers(config, scaffold, member.in_step)
+        hooks = savers or collective_savers.chief_savers(config, scaffold, member.in_step)
         report = ReportSaves(self._observer.checkpoint_saved)
         for hook in hooks[:1]:
             hook._listeners.extend([report, *listeners])

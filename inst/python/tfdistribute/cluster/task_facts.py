@@ -1,4 +1,4 @@
-"""Agreement of the tasks of a cluster: what each is about to do, and where two of them differ."""
+"""Facts that the tasks of a cluster compare before they train: what each is about to do."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class TaskFacts:
     @classmethod
     def from_text(cls, text: str) -> TaskFacts:
         """Read the facts of another task, which may run another version of this package."""
-        given = cast("dict[str, Any]", parse_json(text))
-        known = {field.name for field in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in given.items() if name in known})
+        values = cast("dict[str, Any]", parse_json(text))
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})
 
     @property
     def where(self) -> str:
@@ -144,14 +144,14 @@ def difference(
         if name == "work" and in_work is not None:
             return _different_work(one, other, *in_work)
         if isinstance(first, dict) and isinstance(second, dict):
-            first, second = _differing(
+            first, second = _first_difference(
                 cast("dict[str, Any]", first), cast("dict[str, Any]", second)
             )
         return ClusterError(
-            f"{one.where} and {other.where} do not agree on {field.words}: {_shown(first)} and {_shown(second)}.",
+            f"{one.where} and {other.where} do not agree on {field.words}: {_show(first)} and {_show(second)}.",
             field.fix,
             argument=field.argument,
-            value=f"{_shown(first)}, {_shown(second)}",
+            value=f"{_show(first)}, {_show(second)}",
         )
     return None
 
@@ -187,20 +187,20 @@ def _is_fastest(tasks: Sequence[TaskFacts]) -> bool:
     return tasks[0].communication == SHARED_MEMORY or len(tasks) <= _MOST_SHARING
 
 
-def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> ClusterError | None:
+def wrong_task(own: TaskFacts, other: TaskFacts, task: Task, address: str) -> ClusterError | None:
     """Check that the task which answers at an address is the one that belongs there.
 
     Returns:
         The error that names both tasks; None if it is the right one.
     """
-    if found.process == own.process:
+    if other.process == own.process:
         problem = (
             f"The address of {task} ({address}) leads back to {own.where}: two processes, or two addresses, are "
             "the same task."
         )
-    elif found.task != str(task):
+    elif other.task != str(task):
         problem = (
-            f"The process that answers at {address} is {found.where}, and the cluster of {own.where} has "
+            f"The process that answers at {address} is {other.where}, and the cluster of {own.where} has "
             f"{task} there."
         )
     else:
@@ -213,14 +213,14 @@ def wrong_task(own: TaskFacts, found: TaskFacts, task: Task, address: str) -> Cl
     )
 
 
-def other_training(own: TaskFacts, found: TaskFacts) -> ClusterError:
+def other_training(own: TaskFacts, other: TaskFacts) -> ClusterError:
     """Make the error for a task whose process has begun more trainings than this one."""
     return ClusterError(
-        f"{found.where} is in training {found.training} since its process was started, and {own.where} in training "
+        f"{other.where} is in training {other.training} since its process was started, and {own.where} in training "
         f"{own.training}.",
         "Restart R (or Python) in every task: processes that train together are started together.",
         argument="cluster",
-        value=found.task,
+        value=other.task,
     )
 
 
@@ -255,14 +255,14 @@ def _different_work(
     elif path.startswith("input$"):
         remedy = "Give every host the same script and the same data."
     return ClusterError(
-        f"{one.where} and {other.where} do not agree on {subject}: {_shown(first)} and {_shown(second)}.",
+        f"{one.where} and {other.where} do not agree on {subject}: {_show(first)} and {_show(second)}.",
         remedy,
         argument=re.sub(r"\[\d+\]$", "", re.split(r"\$| uses ", path)[-1]),
-        value=f"{_shown(first)}, {_shown(second)}",
+        value=f"{_show(first)}, {_show(second)}",
     )
 
 
-def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
+def _first_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
     """Reduce two mappings to the first entry in which they differ."""
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):
@@ -274,7 +274,7 @@ def _entry(name: str, mapping: Mapping[str, Any]) -> str:
     return f"{name} {json.dumps(mapping[name])}" if name in mapping else f"no {name}"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, dict) and "code" in value:
         # A function.
         value = f"code with {value['code']}"

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -22,9 +21,8 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.specs import TrainSpec
-from tfdistribute.training.tasks import work
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.work import CODE_ONLY, LEFT_OUT, work_of
+from tfdistribute.training.tasks import assignment
+from tfdistribute.training.tasks.assignment import CODE_ONLY, LEFT_OUT, TaskAssignment
 
 del tfdistribute
 
@@ -94,7 +92,7 @@ def entries(
     assignment = TaskAssignment(
         "train", cast("Any", None), made, read(RunSettings, config or {}), spec
     )
-    return work_of(assignment, cast("Any", SimpleNamespace(model=made)))
+    return assignment.entries(made)
 
 
 def rate(value: Any) -> dict[str, Any]:
@@ -198,7 +196,7 @@ def csv(directory: Path, *texts: str) -> dict[str, Any]:
 
 def of_files(input_: dict[str, Any]) -> dict[str, Any]:
     spec = TrainSpec(read(Input, input_))
-    return entries_of(spec, "", work._EXCEPTIONS)
+    return entries_of(spec, "", assignment._EXCEPTIONS)
 
 
 def test_files_are_compared_by_their_sizes_wherever_they_are(tmp_path: Path) -> None:
@@ -220,7 +218,7 @@ def test_files_are_compared_by_their_sizes_wherever_they_are(tmp_path: Path) -> 
             ],
         },
     )
-    found = first_difference(one, entries_of(TrainSpec(turned), "", work._EXCEPTIONS))
+    found = first_difference(one, entries_of(TrainSpec(turned), "", assignment._EXCEPTIONS))
     assert found is not None
     assert found[0] == "$input$files[1]$name"
 
@@ -298,7 +296,7 @@ def test_tasks_train_only_what_is_the_same(
 
 
 def of_model(model: dict[str, Any]) -> dict[str, Any]:
-    return entries_of(read(Model, {"model_dir": "m", **model}), "object", work._EXCEPTIONS)
+    return entries_of(read(Model, {"model_dir": "m", **model}), "object", assignment._EXCEPTIONS)
 
 
 def test_an_existing_estimator_is_compared_by_what_it_was_made_from(tensorflow: Any) -> None:

@@ -1,4 +1,4 @@
-"""Processes that are prepared for a task."""
+"""Idle processes, which wait for a task."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 _CODE = """
 import os, sys
-from tfdistribute.training.tasks import prepared
+from tfdistribute.training.tasks import idle_process
 
 print("before", flush=True)
-prepared._redirect_output(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
+idle_process._redirect_output(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
 print("after")
 """
 

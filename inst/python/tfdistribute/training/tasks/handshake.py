@@ -1,4 +1,4 @@
-"""Agreement before the first step: every task knows what the others are about to do, and that they share model_dir."""
+"""Handshake before the first step: every task knows what the others are about to do, and that they share model_dir."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tfdistribute import task_events
-from tfdistribute.cluster import agreement
-from tfdistribute.cluster.agreement import TaskFacts
-from tfdistribute.cluster.member import Member
+from tfdistribute.cluster import task_facts
 from tfdistribute.cluster.peers import TasksWithAddresses, format_tasks
 from tfdistribute.cluster.spec import START_PATIENCE, Task
+from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.descriptions.comparison import Entries, checksum_of, first_difference
 from tfdistribute.errors import LostPeerError, TfdistributeError
 from tfdistribute.training.tasks.peers import FACTS, WORK, Peers
@@ -32,30 +30,28 @@ def poll_s(waited_s: float) -> float:
     return min(_POLL_S, max(_FIRST_POLL_S, waited_s / 10))
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """How long a task waits for others.
-
-    Args:
-        start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
-            answers and is still preparing its training.
-    """
-
-    start_timeout_s: float
-    stopped: Callable[[], bool]
-
-
-class Agreement:
-    """What this task has found out about the others.
+class Handshake:
+    """What this task tells the others, and learns from them, before it trains.
 
     Args:
         peers: The other tasks; this task's server must be running.
+        start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
+            answers and is still preparing its training.
+        stopped: Whether the user has asked this task to end.
     """
 
-    def __init__(self, peers: Peers, waiting: Waiting, model_dir: str) -> None:
-        self._peers = peers
-        self._member: Member = peers.member
-        self._waiting = waiting
+    def __init__(
+        self,
+        peers: Peers,
+        model_dir: str,
+        start_timeout_s: float,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.peers = peers
+        self._member = peers.member
+        self.model_dir = model_dir
+        self.start_timeout_s = start_timeout_s
+        self.stopped = stopped
         self.own = peers.facts(model_dir=model_dir)
         self._work: Entries = {}
         # Names of the sockets through which the tasks share memory, by rank; empty if they do not.
@@ -66,12 +62,12 @@ class Agreement:
         if work is not None:
             # The others read the entries only if the checksums differ.
             text = json.dumps(work)
-            self._peers.publish(WORK, text)
+            self.peers.publish(WORK, text)
             self._work = json.loads(text)
             facts = dataclasses.replace(facts, work=checksum_of(work))
         # As the others see them.
         self.own = TaskFacts.from_text(facts.as_text())
-        self._peers.publish(FACTS, facts.as_text())
+        self.peers.publish(FACTS, facts.as_text())
 
     def facts_of_chief(self) -> TaskFacts:
         chief = self._member.chief
@@ -87,31 +83,31 @@ class Agreement:
         Raises:
             ModelDirectoryError: it does not, for as long as a network file system may need.
         """
-        if chief.training != self._peers.training:
+        if chief.training != self.peers.training:
             # It is already in its next training, while an evaluator or a server is still in this one.
             return
         end = time.monotonic() + SHARE_S
         while chief.mark is not None and read() != chief.mark:
             self._check_stop()
             if time.monotonic() > end:
-                self._refuse(agreement.unshared_directory(self.own, chief))
+                self._refuse(task_facts.unshared_directory(self.own, chief))
             time.sleep(_POLL_S)
 
     def compare(self, other: TaskFacts) -> None:
-        in_work = self._in_work(other)
-        found = agreement.difference(self.own, other, self._member.in_step, in_work)
-        if found is not None:
+        in_work = self._difference_in_work(other)
+        error = task_facts.difference(self.own, other, self._member.in_step, in_work)
+        if error is not None:
             if in_work is not None:
                 # The other task reads the entries of this one, too.
                 time.sleep(_READ_S)
-            self._refuse(found)
+            self._refuse(error)
 
-    def _in_work(self, other: TaskFacts) -> tuple[str, Any, Any] | None:
+    def _difference_in_work(self, other: TaskFacts) -> tuple[str, Any, Any] | None:
         if None in (self.own.work, other.work) or self.own.work == other.work:
             return None
         for task, address in self._member.training_tasks:
             if str(task) == other.task:
-                text = self._peers.read(task, address, WORK)
+                text = self.peers.read(task, address, WORK)
                 return first_difference(self._work, json.loads(text)) if text else None
         return None
 
@@ -127,30 +123,29 @@ class Agreement:
         if not self._member.is_chief:
             self.compare(self.facts_of_chief())
             if self._member.in_step:
-                (text,) = self._wait(others, self._peers.agreed)
-                self.sockets = json.loads(text)
+                self.sockets = json.loads(self._wait_for_text(others[0], self.peers.agreed))
             return
-        found = self._facts_of(others, complete=True)
-        for facts in found.values():
-            self.compare(facts)
+        facts = self._facts_of(others, complete=True)
+        for each in facts.values():
+            self.compare(each)
         if self._member.in_step:
-            self.sockets = self._shared_sockets({**found, self._member.task: self.own})
-        self._peers.publish(self._peers.agreed, json.dumps(self.sockets))
+            self.sockets = self._shared_sockets({**facts, self._member.task: self.own})
+        self.peers.publish(self.peers.agreed, json.dumps(self.sockets))
 
-    def _shared_sockets(self, found: dict[Task, TaskFacts]) -> list[str]:
+    def _shared_sockets(self, facts: dict[Task, TaskFacts]) -> list[str]:
         try:
-            return agreement.shared_sockets(
-                [found[task] for task, _ in self._member.training_tasks]
+            return task_facts.shared_sockets(
+                [facts[task] for task, _ in self._member.training_tasks]
             )
         except TfdistributeError as error:
             self._refuse(error)
 
     def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
-        end = time.monotonic() + self._waiting.start_timeout_s
-        missing = self._peers.unanswering(tasks)
-        while missing and time.monotonic() < end and not self._waiting.stopped():
+        end = time.monotonic() + self.start_timeout_s
+        missing = self.peers.unanswering(tasks)
+        while missing and time.monotonic() < end and not self.stopped():
             time.sleep(_POLL_S)
-            missing = self._peers.unanswering(missing)
+            missing = self.peers.unanswering(missing)
         return missing
 
     def _others(self) -> TasksWithAddresses:
@@ -164,94 +159,90 @@ class Agreement:
 
     def _facts_of(self, tasks: TasksWithAddresses, complete: bool = False) -> dict[Task, TaskFacts]:
         """Wait for the facts of tasks, with their variables if ``complete``; those of a server have none."""
-        found: dict[Task, TaskFacts] = {}
+        facts_by_task: dict[Task, TaskFacts] = {}
 
         def is_there(task: Task, address: str) -> bool | None:
-            text = self._peers.read(task, address, FACTS)
+            text = self.peers.read(task, address, FACTS)
             if not text:
                 return None if text is None else False
             facts = TaskFacts.from_text(text)
-            wrong = agreement.wrong_task(self.own, facts, task, address)
+            wrong = task_facts.wrong_task(self.own, facts, task, address)
             if wrong is not None:
                 self._refuse(wrong)
-            if facts.training < self._peers.training:
+            if facts.training < self.peers.training:
                 return False
             # A task that was restarted alone begins to count again.
-            if facts.training > self._peers.training and task_events.attempt() == 0:
-                self._refuse(agreement.other_training(self.own, facts), in_any_training=True)
-            found[task] = facts
+            if facts.training > self.peers.training and task_events.attempt() == 0:
+                self._refuse(task_facts.other_training(self.own, facts), in_any_training=True)
+            facts_by_task[task] = facts
             if complete and task.trains and facts.variables is None:
-                # What is known already may differ.
+                # What it has announced so far may differ.
                 self.compare(facts)
                 return False
             return True
 
         self._wait_until(is_there, tasks)
-        return found
+        return facts_by_task
 
-    def _wait(self, tasks: TasksWithAddresses, key: str) -> list[str]:
-        found: dict[Task, str] = {}
+    def _wait_for_text(self, task: tuple[Task, str], key: str) -> str:
+        text: str | None = None
 
         def is_there(task: Task, address: str) -> bool | None:
-            text = self._peers.read(task, address, key)
-            found[task] = text or ""
+            nonlocal text
+            text = self.peers.read(task, address, key)
             return None if text is None else bool(text)
 
-        self._wait_until(is_there, tasks)
-        return [found[task] for task, _ in tasks]
+        self._wait_until(is_there, [task])
+        return text or ""
 
     def _wait_until(
         self, is_there: Callable[[Task, str], bool | None], tasks: TasksWithAddresses
     ) -> None:
         """Wait until ``is_there`` returns True for every task; None means that a task does not answer."""
         began = time.monotonic()
-        heard = {task: began for task, _ in tasks}
-        limits = {task: self._limit_s for task, _ in tasks}
+        answered_at = {task: began for task, _ in tasks}
+        limits = {task: self.start_timeout_s for task, _ in tasks}
         missing = list(tasks)
-        told: list[tuple[Task, str]] = []
+        reported: list[tuple[Task, str]] = []
         while missing:
             self._check_stop()
             for task, address in list(missing):
-                asked = time.monotonic()
+                before = time.monotonic()
                 answer = is_there(task, address)
                 if answer:
                     missing.remove((task, address))
                 elif answer is not None:
-                    heard[task] = time.monotonic()
+                    answered_at[task] = time.monotonic()
                 else:
                     # Another attempt must end in time.
-                    limits[task] = self._limit_s - (time.monotonic() - asked)
+                    limits[task] = self.start_timeout_s - (time.monotonic() - before)
             now = time.monotonic()
-            absent = [each for each in missing if now - heard[each[0]] > limits[each[0]]]
-            if absent or (missing and now - began > self._limit_s * START_PATIENCE):
-                raise self._never_came(absent or missing, now - began, not absent)
-            if missing and missing != told:
-                told = list(missing)
+            absent = [each for each in missing if now - answered_at[each[0]] > limits[each[0]]]
+            if absent or (missing and now - began > self.start_timeout_s * START_PATIENCE):
+                raise self._absence(absent or missing, now - began, not absent)
+            if missing and missing != reported:
+                reported = list(missing)
                 task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
             if missing:
                 time.sleep(poll_s(now - began))
 
-    @property
-    def _limit_s(self) -> float:
-        return self._waiting.start_timeout_s
-
     def _check_stop(self) -> None:
-        if self._waiting.stopped():
+        if self.stopped():
             raise KeyboardInterrupt
-        report = self._peers.report()
+        report = self.peers.report()
         if report is not None:
             raise report
 
     def _refuse(self, error: TfdistributeError, in_any_training: bool = False) -> NoReturn:
-        self._peers.tell(error, is_shared=True, in_any_training=in_any_training)
+        self.peers.tell(error, is_shared=True, in_any_training=in_any_training)
         raise error
 
-    def _never_came(
+    def _absence(
         self, missing: TasksWithAddresses, waited_s: float, answers: bool
     ) -> LostPeerError:
         names = format_tasks(missing)
         problem = (
-            f"{names} answered, but did not begin this training (number {self._peers.training} of this process)"
+            f"{names} answered, but did not begin this training (number {self.peers.training} of this process)"
             if answers
             else f"nothing answers at {names}"
         )

@@ -14,9 +14,9 @@ import pytest
 from support.fake_peers import FakeServers, fake_servers
 
 from tfdistribute import task_events
-from tfdistribute.cluster.agreement import TaskFacts, shared_sockets
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.task_facts import TaskFacts, shared_sockets
 from tfdistribute.errors import (
     ClusterError,
     LostPeerError,
@@ -25,8 +25,8 @@ from tfdistribute.errors import (
     TfdistributeError,
     TrainingError,
 )
-from tfdistribute.training.tasks import agreement
-from tfdistribute.training.tasks.agreement import Agreement, Waiting
+from tfdistribute.training.tasks import handshake
+from tfdistribute.training.tasks.handshake import Handshake
 from tfdistribute.training.tasks.peers import FACTS, Peers
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1", "c:1")}
@@ -36,8 +36,8 @@ SHAPES = {"dense/kernel": [2, 1]}
 @pytest.fixture
 def servers(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServers]:
     del tensorflow
-    monkeypatch.setattr(agreement, "_POLL_S", 0.01)
-    monkeypatch.setattr(agreement, "SHARE_S", 0.2)
+    monkeypatch.setattr(handshake, "_POLL_S", 0.01)
+    monkeypatch.setattr(handshake, "SHARE_S", 0.2)
     yield fake_servers(monkeypatch)
 
 
@@ -45,8 +45,8 @@ def member(role: str, index: int = 0, **more: tuple[str, ...]) -> Member:
     return Member({**CLUSTER, **more}, Task(role, index))
 
 
-def agreement_of(peers: Peers, start_timeout_s: float = 5.0) -> Agreement:
-    return Agreement(peers, Waiting(start_timeout_s, lambda: False), "/shared/model")
+def handshake_of(peers: Peers, start_timeout_s: float = 5.0) -> Handshake:
+    return Handshake(peers, "/shared/model", start_timeout_s)
 
 
 def facts_of(peers: Peers, **known: Any) -> TaskFacts:
@@ -59,7 +59,7 @@ def conclude(
     peers: Peers, work: dict[str, Any] | None = None, **known: Any
 ) -> TfdistributeError | None:
     """Agree as one task; return its error."""
-    own = agreement_of(peers)
+    own = handshake_of(peers)
     own.announce(facts_of(peers, **known), work)
     try:
         own.conclude(SHAPES)
@@ -100,12 +100,12 @@ def test_tasks_that_agree_begin(servers: FakeServers) -> None:
 
 def test_a_task_that_comes_soon_is_noticed_soon() -> None:
     # A tenth of the time that has passed already.
-    assert [agreement.poll_s(waited) for waited in (0, 0.5, 1, 60)] == [0.02, 0.05, 0.1, 0.2]
+    assert [handshake.poll_s(waited) for waited in (0, 0.5, 1, 60)] == [0.02, 0.05, 0.1, 0.2]
 
 
 def sharing(peers: Peers, **known: Any) -> list[str] | TfdistributeError:
     """Agree as one task; return the sockets through which tasks share memory, or the error."""
-    own = agreement_of(peers)
+    own = handshake_of(peers)
     offered = {"machine": "m", "socket": f"socket of {peers.member.task}"}
     own.announce(facts_of(peers, **{"communication": "auto", **offered, **known}))
     try:
@@ -203,7 +203,7 @@ def test_a_process_that_has_trained_more_often_is_named(servers: FakeServers) ->
     # Only the worker was started again after a training of both.
     chief.training = 2
     for each in (chief, worker):
-        agreement_of(each).announce(facts_of(each))
+        handshake_of(each).announce(facts_of(each))
     found = at_once(lambda: conclude(chief), lambda: conclude(worker))
     for each in found:
         assert isinstance(each, ClusterError), found
@@ -217,7 +217,7 @@ def test_a_task_that_does_not_answer_is_named(servers: FakeServers, state: str) 
     worker = servers.peers(member("worker"))
     began = time.monotonic()
     with pytest.raises(LostPeerError) as caught:
-        agreement_of(worker, start_timeout_s=0.3).facts_of_chief()
+        handshake_of(worker, start_timeout_s=0.3).facts_of_chief()
     assert (
         caught.value.problem == "worker 0 waited 0 seconds, and nothing answers at chief 0 (a:1)."
     )
@@ -230,7 +230,7 @@ def test_a_task_that_still_prepares_its_training_has_five_times_as_long(
     worker = servers.peers(member("worker"))
     began = time.monotonic()
     with pytest.raises(LostPeerError) as caught:
-        agreement_of(worker, start_timeout_s=0.2).facts_of_chief()
+        handshake_of(worker, start_timeout_s=0.2).facts_of_chief()
     assert 1.0 <= time.monotonic() - began < 5
     assert "chief 0 (a:1) answered, but did not begin this training" in caught.value.problem
 
@@ -239,7 +239,7 @@ def test_a_task_that_does_not_see_what_the_chief_wrote_is_named(
     servers: FakeServers, tmp_path: Path
 ) -> None:
     chief, worker = (servers.peers(each) for each in (member("chief"), member("worker")))
-    own = agreement_of(worker)
+    own = handshake_of(worker)
     facts = facts_of(chief, mark="m1")
     own.check_directory(facts, lambda: "m1")
     with pytest.raises(ModelDirectoryError, match="worker 0 .* does not see in `model_dir`"):
@@ -289,10 +289,10 @@ def test_waiting_for_answers_ends_when_all_answer_or_at_the_deadline(servers: Fa
     servers.away.add("b:1")
     chief = servers.peers(member("chief"))
     both = chief.member.needed
-    assert agreement_of(chief).wait_for_answers(both[1:]) == []
-    assert agreement_of(chief, start_timeout_s=0.3).wait_for_answers(both) == [both[0]]
+    assert handshake_of(chief).wait_for_answers(both[1:]) == []
+    assert handshake_of(chief, start_timeout_s=0.3).wait_for_answers(both) == [both[0]]
     began = time.monotonic()
-    Agreement(chief, Waiting(60, lambda: True), "").wait_for_answers(both)
+    Handshake(chief, "", 60, lambda: True).wait_for_answers(both)
     assert time.monotonic() - began < 5
 
 
@@ -302,4 +302,4 @@ def test_a_chief_that_is_in_its_next_training_has_written_another_mark(
     """As in a script with several short trainings, while the evaluator is still in the first."""
     chief, late = (servers.peers(each) for each in (member("chief"), member("evaluator")))
     facts = dataclasses.replace(facts_of(chief, mark="m2"), training=late.training + 1)
-    agreement_of(late).check_directory(facts, lambda: "m1")
+    handshake_of(late).check_directory(facts, lambda: "m1")

@@ -1,4 +1,4 @@
-"""A process that is prepared for a task that is not known yet."""
+"""Idle process, which has loaded TensorFlow before its task is known."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Progress file: the chief's messages to the other tasks, in model_dir.
+"""Where a training begins and ends, as its chief records it in model_dir for the other tasks.
 
-Only the chief writes it. The evaluator reads which checkpoint is the last one, a parameter server reads that no task
-needs it any more, and a restarted task reads at which step its job began.
+Only the chief writes the file. The evaluator reads which checkpoint is the last one, a parameter server reads that no
+task needs it any more, and a restarted task reads at which step its job began.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdistribute import storage, task_events
+from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.files import parse_object
+from tfdistribute.training.tasks.handshake import SHARE_S, Handshake
+from tfdistribute.training.tasks.peers import Peers
 from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"
 # Approximate start of this process.
 _PROCESS_BEGAN = time.time()
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -104,3 +109,33 @@ class ProgressFile:
         # At once, because other tasks read it at any time.
         content = json.dumps(dataclasses.asdict(record))
         storage.of(self._path).write(self._path, content.encode())
+
+
+@contextlib.contextmanager
+def record_training(peers: Peers, model_dir: str) -> Iterator[TaskFacts | None]:
+    """Record the training inside the block, as the chief, which knows where it begins; other tasks get None."""
+    if not peers.member.is_chief:
+        yield None
+        return
+    tidy(model_dir)
+    step = global_step(model_dir)
+    progress = ProgressFile(model_dir, peers.member)
+    first_step = progress.first_step(step)
+    with progress.recorded(first_step) as record:
+        yield peers.facts(model_dir=model_dir, step=step, first_step=first_step, mark=record.mark)
+
+
+def learn_from_chief(handshake: Handshake) -> TaskFacts:
+    """Learn where the training begins, and check that this task sees the model_dir of the chief."""
+    member, model_dir = handshake.peers.member, handshake.model_dir
+    # The others see that an earlier training of this process is over.
+    handshake.announce(handshake.own)
+    chief = handshake.facts_of_chief()
+    handshake.compare(chief)
+    handshake.check_directory(chief, ProgressFile(model_dir, member).mark)
+    step, end = global_step(model_dir), time.monotonic() + SHARE_S
+    while member.in_step and step != chief.step and time.monotonic() < end:
+        # A network file system may show the newest checkpoint late.
+        time.sleep(_POLL_S)
+        step = global_step(model_dir)
+    return dataclasses.replace(handshake.own, step=step, first_step=chief.first_step)

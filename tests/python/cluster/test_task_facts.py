@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.agreement import (
+from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.task_facts import (
     TaskFacts,
     difference,
     unshared_directory,
     wrong_task,
 )
-from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 
 CHIEF = TaskFacts(

@@ -1,4 +1,4 @@
-"""Records that the server of a task holds: text by key, which every task of the cluster can read and write."""
+"""Key-value store of a task's server: text by key, which every task of the cluster can read and write."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TABLE = "tfdistribute_records"
 _NO_OTHER_TASK = "/job:none"
 
 
-class Records:
-    """The records of one server.
+class KeyValueStore:
+    """The store of one server.
 
-    They live as long as the server's process. An answer is a sign of life that a frozen process cannot give: the kernel
+    It lives as long as the server's process. An answer is a sign of life that a frozen process cannot give: the kernel
     accepts a connection in its name, but only its own threads answer. A table with a shared name belongs to the server,
     not to the session, and a variable would become part of checkpoints.
     """
@@ -45,8 +45,8 @@ class Records:
 
     def write(self, texts: Mapping[str, str]) -> bool:
         """Write texts by key; return whether the server answered."""
-        fed = {self._keys: _numbers(texts), self._texts: list(texts.values())}
-        return self._run([self._insert], fed) is not None
+        feeds = {self._keys: _numbers(texts), self._texts: list(texts.values())}
+        return self._run([self._insert], feeds) is not None
 
     def read(self, keys: Sequence[str]) -> list[str] | None:
         """Read texts, "" for a key without one; None if the server does not answer."""
@@ -63,14 +63,14 @@ class Records:
         if session is not None:
             session._closed = True
 
-    def _run(self, fetched: list[Any], fed: dict[Any, Any]) -> list[Any] | None:
+    def _run(self, fetches: list[Any], feeds: dict[Any, Any]) -> list[Any] | None:
         with self._lock:
             if self._session is None:
                 self._session = tf.compat.v1.Session(
                     self._target, graph=self._graph, config=self._config
                 )
             try:
-                return self._session.run(fetched, fed)
+                return self._session.run(fetches, feeds)
             except tf.errors.OpError:
                 # A restarted server does not know the session.
                 self.close()
