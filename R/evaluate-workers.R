@@ -8,7 +8,6 @@ read_by_job <- function(cluster, verb, object, input, ...) {
   follow_job(job, show = shows_progress(arguments$hooks))
 }
 
-
 evaluate_as_task <- function(object, input_fn, ...) {
   call_backend("evaluate", estimator = object, input = input_fn, as_task = TRUE, ...)
 }
