@@ -30,13 +30,16 @@ _VERBS = (
     r"|gets?|runs?|takes?|trains?|reads?|writes?|starts?|ends?|uses?|returns?|shows?|gives?|makes?|stops?|waits?)"
 )
 _SUBJECT = r"(?:the|a|an|it|its|they|their|this|these|each|every|all|both|no|none|you|your|we|there|one|R|TensorFlow)"
+_JOINS = r"(?:that|which|who|whose|where|when|if|and|or|for|as)"
 PATTERNS = {
     "repeat the noun": re.compile(r"\b(?:that|those) of\b|\bof before\b", re.IGNORECASE),
     "name the subject": re.compile(r"(?:^|[.!?] )(?:What|Whatever|Who|Whoever)\b[^.?]*[.:;]"),
     "two sentences, or a conjunction": re.compile(
-        rf"[:;] {_SUBJECT}\b(?: (?!(?:that|which|who|whose|where|when|if|and|or|for|as)\b)[\w`'()/-]+){{0,6}}? {_VERBS}\b"
+        rf"[:;] {_SUBJECT}\b(?: (?!{_JOINS}\b)[\w`'()/-]+){{0,6}}? {_VERBS}\b"
     ),
-    "another word": re.compile(r"\brefus(?:e|es|ed|ing|al)\b|\bat once\b|\bby itself\b", re.IGNORECASE),
+    "another word": re.compile(
+        r"\brefus(?:e|es|ed|ing|al)\b|\bat once\b|\bby itself\b", re.IGNORECASE
+    ),
 }
 _ANY_VERB = re.compile(
     rf"\b{_VERBS}\b|\w(?:s|ed)\b|\b(?:keep|took|export|put|join|leave|let|see|give|mark|add|set|call|follow)\b",
@@ -130,6 +133,7 @@ def faults_of(text: str, british: dict[str, str]) -> Iterator[tuple[int, str, st
 
 
 def line_at(block: list[tuple[int, str]], position: int) -> int:
+    """Number of the line at a position in the joined block."""
     for number, line in block:
         if position <= len(line):
             return number
@@ -138,6 +142,7 @@ def line_at(block: list[tuple[int, str]], position: int) -> int:
 
 
 def main(names: list[str]) -> int:
+    """Print the faults of the named files, or of all documents, and return the exit status."""
     paths = [path for name in names or DOCUMENTS for path in sorted(ROOT.glob(name))]
     british = british_spellings()
     count = 0

@@ -55,7 +55,11 @@ test_that("each configuration that README shows is one of the model", {
 test_that("README has 130 lines at most, each strategy, and files that exist behind its links", {
   lines <- readme_lines()
   expect_lte(length(lines), 130)
-  rows <- sub("^[|] `(strategy_[a-z_]+)[(][)]`.*", "\\1", grep("^[|] `strategy_", lines, value = TRUE))
+  rows <- sub(
+    "^[|] `(strategy_[a-z_]+)[(][)]`.*",
+    "\\1",
+    grep("^[|] `strategy_", lines, value = TRUE)
+  )
   exports <- getNamespaceExports("tfdistribute")
   expect_setequal(rows, grep("^strategy_", exports, value = TRUE))
   links <- unlist(regmatches(lines, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", lines, perl = TRUE)))

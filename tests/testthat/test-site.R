@@ -69,7 +69,11 @@ test_that("every vignette ends with the next step, and names vignettes that exis
     lines <- readLines(file, encoding = "UTF-8")
     expect_identical(tail(grep("^## ", lines, value = TRUE), 1), "## Next", info = basename(file))
     named <- unlist(regmatches(lines, gregexpr("(?<=vignette\\(\")[^\"]+", lines, perl = TRUE)))
-    expect_identical(setdiff(named, sub("[.]Rmd$", "", basename(vignettes))), character(), info = basename(file))
+    expect_identical(
+      setdiff(named, sub("[.]Rmd$", "", basename(vignettes))),
+      character(),
+      info = basename(file)
+    )
   }
 })
 
