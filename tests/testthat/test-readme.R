@@ -39,6 +39,7 @@ test_that("a newcomer's model learns, and has the same loss in two processes", {
   variants <- readme_variants()
   wanted <- grep("local_cluster|strategy_mirrored", variants)
   expect_length(wanted, 2)
+  expect_length(grep("^#> \\[1\\] ", variants[[1]]), 2)
   for (code in variants[c(1, wanted)]) {
     run_block(code, new.env(parent = globalenv()))
   }
