@@ -10,7 +10,7 @@
 #'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
 #' @param model_dir Directory of checkpoints, events and histories, a string; NULL leaves it to the estimator. It may be
 #'   in the cloud: `"gs://bucket/model"`, and with the Python package tensorflow-io also `"s3://bucket/model"`. See
-#'   `vignette("from-one-machine-to-a-cluster")` for credentials and for what differs there.
+#'   `vignette("model-dir-in-the-cloud")` for credentials and for the differences there.
 #' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for a different one in each run.
 #' @param save_summary_steps Steps between summaries for TensorBoard, a count; NULL for none. `"auto"` (default) goes by
 #'   time: at the first step, then once a second, or after each hundredth of the elapsed time if that is longer. In a

@@ -1,4 +1,4 @@
-# Make the screenshots of the vignettes, of the README and of the site again, with a headless Chromium:
+# Make the screenshots of the vignettes and of the site again, with a headless Chromium:
 #   tools/env Rscript tools/screenshots.R [live | tensorboard | shiny | site]
 # The last one needs the site of `make site`.
 library(tfdistribute)
@@ -60,8 +60,6 @@ shoot_live <- function() {
     take_screenshot(browser, file.path(figures, paste0("view-", moment, ".png")))
   }
   shrink(file.path(figures, paste0("view-", names(moments), ".png")))
-  # The README shows it, too.
-  file.copy(file.path(figures, "view-middle.png"), "man/figures/README-view.png", overwrite = TRUE)
 }
 
 shoot_tensorboard <- function() {

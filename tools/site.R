@@ -20,9 +20,10 @@ at_site <- function(...) {
   dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
   path
 }
-examples <- list.files("inst/examples", pattern = "[.]R$", full.names = TRUE)
+readme <- readLines("README.md", encoding = "UTF-8")
+linked <- unlist(regmatches(readme, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", readme, perl = TRUE)))
 pictures <- Sys.glob("bench/scale/*.png")
-for (file in c(examples, "man/figures/cheat-sheet.svg", pictures)) {
+for (file in c(grep("[.]md$", linked, value = TRUE, invert = TRUE), pictures)) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
 rmarkdown::pandoc_convert(

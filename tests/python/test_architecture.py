@@ -18,6 +18,7 @@ PACKAGE = ROOT / "inst" / "python" / "tfdistribute"
 TESTS = ROOT / "tests" / "python"
 
 TOP_LEVEL = {
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "DESCRIPTION",
     "LICENSE",
@@ -29,6 +30,7 @@ TOP_LEVEL = {
     "SECURITY.md",
     "_pkgdown.yml",
     "bench",
+    "cran-comments.md",
     "inst",
     "man",
     "pkgdown",

@@ -1,18 +1,69 @@
-# The code of README.md runs as it stands there.
+# The code of README.md runs as it stands there, and what README.md claims is true.
 
-readme_code <- function() {
-  lines <- readLines(file.path(source_root(), "README.md"), encoding = "UTF-8")
-  begins <- which(lines == "```r")[[1]]
+readme_lines <- function() {
+  readLines(file.path(source_root(), "README.md"), encoding = "UTF-8")
+}
+
+# The lines of the only block of code in a language.
+readme_block <- function(language) {
+  lines <- readme_lines()
+  begins <- which(lines == paste0("```", language))
   ends <- which(lines == "```")
+  expect_length(begins, 1)
   lines[(begins + 1):(ends[ends > begins][[1]] - 1)]
 }
 
-test_that("a newcomer's first model trains in two processes and has learnt something", {
+# Run code. A number after `#> [1]` is compared with the value of the call before it.
+run_block <- function(lines, session) {
+  calls <- parse(text = lines, keep.source = TRUE)
+  ends <- vapply(attr(calls, "srcref"), `[[`, 1L, 3)
+  for (index in seq_along(calls)) {
+    value <- eval(calls[[index]], session)
+    shown <- sub("^#> \\[1\\] ", "", lines[ends[[index]] + 1])
+    if (!shown %in% c(NA, lines)) {
+      expect_equal(value, as.numeric(shown), tolerance = 0.01)
+    }
+  }
+}
+
+# The first model's code, and its code with each of the changes that README shows.
+readme_variants <- function() {
+  code <- readme_block("r")
+  changes <- sub("^[-+]", "", readme_block("diff"))
+  expect_identical(sum(code == changes[[1]]), 1L)
+  lapply(changes, function(change) replace(code, code == changes[[1]], change))
+}
+
+test_that("a newcomer's model learns, and has the same loss in two processes", {
   skip_if_no_tensorflow()
-  session <- new.env(parent = globalenv())
-  withr::local_pdf(withr::local_tempfile())
-  eval(parse(text = readme_code()), session)
-  expect_s3_class(session$history, "tfdistribute_history")
-  metrics <- evaluate(session$model, session$diamonds[-session$rows, ])
-  expect_lt(metrics$average_loss, stats::var(session$diamonds$price) / 2)
+  variants <- readme_variants()
+  wanted <- grep("local_cluster|strategy_mirrored", variants)
+  expect_length(wanted, 2)
+  expect_length(grep("^#> \\[1\\] ", variants[[1]]), 2)
+  for (code in variants[c(1, wanted)]) {
+    run_block(code, new.env(parent = globalenv()))
+  }
+})
+
+test_that("each configuration that README shows is one of the model", {
+  for (code in readme_variants()) {
+    session <- new.env(parent = globalenv())
+    run_block(code[seq_len(grep("^history", code) - 1)], session)
+    expect_s3_class(session$model, "tfdistribute_estimator")
+  }
+})
+
+test_that("README has 130 lines at most, each strategy, and files that exist behind its links", {
+  lines <- readme_lines()
+  expect_lte(length(lines), 130)
+  rows <- sub(
+    "^[|] `(strategy_[a-z_]+)[(][)]`.*",
+    "\\1",
+    grep("^[|] `strategy_", lines, value = TRUE)
+  )
+  exports <- getNamespaceExports("tfdistribute")
+  expect_setequal(rows, grep("^strategy_", exports, value = TRUE))
+  links <- unlist(regmatches(lines, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", lines, perl = TRUE)))
+  expect_gt(length(links), 8)
+  expect_identical(links[!file.exists(file.path(source_root(), links))], character())
 })

@@ -56,6 +56,27 @@ test_that("every vignette is in exactly one group of the articles", {
   expect_identical(sort(listed), sort(sub("[.]Rmd$", "", vignettes)))
 })
 
+test_that("README lists the vignettes in the order of the site", {
+  lines <- readLines(file.path(source_root(), "README.md"), encoding = "UTF-8")
+  lines <- lines[seq(match("## Learn more", lines), length(lines))]
+  named <- unlist(regmatches(lines, gregexpr("(?<=vignette\\(\")[a-z-]+", lines, perl = TRUE)))
+  expect_identical(named, contents_of(read_site()$articles))
+})
+
+test_that("every vignette ends with the next step, and names vignettes that exist", {
+  vignettes <- list.files(file.path(source_root(), "vignettes"), "[.]Rmd$", full.names = TRUE)
+  for (file in vignettes) {
+    lines <- readLines(file, encoding = "UTF-8")
+    expect_identical(tail(grep("^## ", lines, value = TRUE), 1), "## Next", info = basename(file))
+    named <- unlist(regmatches(lines, gregexpr("(?<=vignette\\(\")[^\"]+", lines, perl = TRUE)))
+    expect_identical(
+      setdiff(named, sub("[.]Rmd$", "", basename(vignettes))),
+      character(),
+      info = basename(file)
+    )
+  }
+})
+
 test_that("the cheat sheet names functions that exist, and each strategy", {
   sheet <- readLines(file.path(source_root(), "man", "figures", "cheat-sheet.svg"))
   code <- sub(".*>(.*)</text>", "\\1", grep("class=\"code\"", sheet, value = TRUE))

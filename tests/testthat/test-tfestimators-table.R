@@ -56,7 +56,7 @@ rows <- c(
     "identity columns and numeric columns read the codes of a factor"
   ),
   proved(
-    "The codes of a factor are those of the data at hand.",
+    "The codes of a factor come from the data at hand.",
     "a factor has the codes of the training in all data, which are listed once"
   ),
   proved(
