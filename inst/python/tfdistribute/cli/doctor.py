@@ -13,7 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--devices", action="store_true", help="start TensorFlow, and count its devices"
     )
     parser.add_argument(
-        "--patches", action="store_true", help="list all changes to TensorFlow, Keras and reticulate"
+        "--patches",
+        action="store_true",
+        help="list all changes to TensorFlow, Keras and reticulate",
     )
 
 

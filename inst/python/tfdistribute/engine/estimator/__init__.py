@@ -5,6 +5,7 @@ from tfdistribute.engine.estimator.adoption import (
     read_codes,
     train_in_turns,
 )
+from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
 
@@ -12,6 +13,7 @@ __all__ = [
     "DistributedEstimator",
     "EstimatorOptions",
     "adopt",
+    "codes_of_rows",
     "read_codes",
     "train_in_turns",
 ]
