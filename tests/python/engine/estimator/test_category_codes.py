@@ -60,7 +60,7 @@ COMPLETE = {"hashed": hashed("word"), "identity": NUMBER, "ranges": RANGES, "cro
 INCOMPLETE = {
     "hashed": hashed("gap"),
     "words": words("word"),
-    "crossed": {**CROSSED, "keys": ["gap", "number"]},
+    "crossed": {**CROSSED, "keys": [words("gap"), "number"]},
 }
 
 

@@ -100,7 +100,7 @@ def _classes_of(label: str, classes: int | Sequence[str]) -> Any:
 
     def compute(read: Callable[[str], Any]) -> Codes:
         values = read(label).numpy()
-        numbers = values.astype(np.int64)
+        numbers = values.astype(np.int32)
         if values.ndim != 1 or np.any((numbers != values) | (numbers < 0) | (numbers >= classes)):
             raise ValueError("not classes")
         return numbers
