@@ -32,16 +32,16 @@
 #' time to find the one that is wrong, and name it in your report:
 #'
 #' ```r
-#' options(tfdistribute.passes = "-loop")   # or -fold_constants, -shared_random, -all_reduce, ...
+#' options(tfdistribute.passes = "-loop")   # or -category_codes, -shared_random, -all_reduce, ...
 #' ```
 #'
+#' * `category_codes`: rows in memory are hashed, crossed and looked up once. Without it, each step does so.
 #' * `resident_rows`: steps gather rows in memory. Without it, a tf.data pipeline feeds them.
 #' * `accumulate`: `micro_batches` are computed one after another. Without it, the batch is computed at once.
 #' * `place_gradients`: gradients are computed on the devices of their operations. Without it, TensorFlow chooses.
 #' * `all_reduce`: workers add gradients in shared memory, or send them compressed. Without it, TensorFlow adds them.
 #' * `shared_random`: random numbers continue from step to step in a loop. Without it, models with dropout take one step
 #'   per run.
-#' * `fold_constants`: steps in a loop compute once what is the same in all steps.
 #' * `loop`: many steps run in one call of TensorFlow (`steps_per_run`).
 #'
 #' Outside R, the environment variable `TFDISTRIBUTE_PASSES` has the same form, such as `-loop,-resident_rows`. All

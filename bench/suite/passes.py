@@ -11,12 +11,12 @@ _RATE, _MEMORY = "examples per second", "MB of memory at most"
 _SMALL = "small-model/package.py"
 # The case of each pass: unit, script, and the amount of work with the pass and without it.
 _CASES: dict[str, tuple[str, tuple[str, ...], int, int]] = {
+    "category_codes": (_RATE, ("wide-and-sparse/package.py", "hashed"), 6000, 3000),
     "resident_rows": (_RATE, (_SMALL, "wide"), 6000, 3000),
     "accumulate": (_MEMORY, ("large-layers/memory.py", "8"), 2, 2),
     "place_gradients": (_RATE, ("model-in-parts/speed.py", "pipeline"), 40, 30),
     "all_reduce": (_RATE, ("two-workers/package.R", "two"), 120, 60),
     "shared_random": (_RATE, (_SMALL, "dropout"), 3000, 1000),
-    "fold_constants": (_RATE, ("wide-and-sparse/package.py", "hashed"), 6000, 3000),
     "loop": (_RATE, (_SMALL, "wide"), 6000, 1000),
 }
 

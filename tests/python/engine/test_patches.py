@@ -44,6 +44,10 @@ PROOFS = {
     "placed_variables": f"{PARTS}::test_each_replica_has_logical_devices_of_its_own",
     "named_matrix": "engine/features/test_named_matrix.py::test_feature_columns_read_it_by_name",
     "functional_optimizers": "models/keras/test_keras3.py::test_optimizers_of_keras_3_train_as_in_fit",
+    "known_classes": (
+        "engine/estimator/test_category_codes.py"
+        "::test_classes_that_were_checked_for_all_rows_are_not_checked_again"
+    ),
     "adopted_estimators": "engine/estimator/test_estimator.py::test_an_adopted_estimator_stays_what_it_is",
     "keras_classes": f"{HERE}::test_a_keras_model_that_was_made_before_a_graph_works",
     "keras_names": f"{HERE}::test_keras_numbers_layers_anew_in_each_call",

@@ -16,6 +16,7 @@ from tfdistribute.descriptions import Description
 Purpose = Literal["train", "evaluate", "predict"]
 
 InputFunction = Callable[..., Any]
+ComputeCodes = Callable[[int, Callable[[str, slice], Any], str | None], Mapping[str, Any]]
 
 # How the rows of an input are divided over pipelines of one replica each: "turns" (pipeline k of n reads the batches k,
 # k + n, ...), "ranges" (contiguous ranges of rows, in order), "own" (as a user's function decides), or "none" (every
@@ -59,6 +60,16 @@ class Input(Description):
             InputError: a row in memory has another value.
         """
         del accepted
+        return self
+
+    def with_codes(self, compute: ComputeCodes) -> Input:
+        """Return an input that also has columns of whole numbers, if its rows are in memory; else itself.
+
+        Args:
+            compute: Returns the numbers by name of the column, each an array of shape [rows]. It gets the number of
+                rows, a function that returns the values of a column for a range of rows, and the name of the label.
+        """
+        del compute
         return self
 
     def input_fn(

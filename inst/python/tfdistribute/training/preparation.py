@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import warnings
@@ -71,7 +72,12 @@ class Prepared:
         """Make the input function of the Estimator; the tasks of a job use the same seed."""
         seed = run_seed(self.settings, job)
         source = accepting(source, self.model, self.codes, purpose != "predict")
-        if purpose != "train" or not self.on_tpu:
+        if purpose != "train":
+            return source.input_fn(purpose, seed, packed=True)
+        source = source.with_codes(
+            functools.partial(engine.estimator.codes_of_rows, self.estimator)
+        )
+        if not self.on_tpu:
             return source.input_fn(purpose, seed, packed=True)
         size = source.facts().global_batch_size
         replicas = len(self.devices.train)

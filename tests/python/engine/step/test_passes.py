@@ -61,6 +61,7 @@ def on_two_workers(directory: Path) -> dict[str, Any]:
 
 # What uses each pass: a training that returns its variables, and a function of the pass that it calls.
 CASES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+    "category_codes": (looped("words and dropout"), "estimator.category_codes._in_chunks"),
     "resident_rows": (looped("keras"), "step.resident_rows.RowReader.gather"),
     "accumulate": (custom(absolute, micro_batches=2), "step.accumulate.AccumulatedStep.accumulate"),
     "place_gradients": (
@@ -69,7 +70,6 @@ CASES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "all_reduce": (on_two_workers, "step.all_reduce.share"),
     "shared_random": (looped("words and dropout"), "step.shared_random._shared"),
-    "fold_constants": (looped("words and dropout"), "many_steps.static_batch.simplified"),
     "loop": (looped("batch norm"), "step.loop.StepLoop.run"),
 }
 
@@ -198,4 +198,4 @@ def test_an_unknown_pass_is_an_error(
     with pytest.raises(ArgumentError, match="must list passes to switch off") as caught:
         looped("keras")(tmp_path)
     assert caught.value.value == text
-    assert "resident_rows, accumulate" in str(caught.value.remedy)
+    assert "category_codes, resident_rows, accumulate" in str(caught.value.remedy)

@@ -121,19 +121,23 @@ def test_a_session_shares_the_memory_of_the_rows():
                 matrix[...] = values
 
 
-def test_what_was_computed_for_all_rows_is_gathered_with_them():
+@pytest.mark.versions
+def test_the_shapes_of_full_batches_are_not_computed_in_a_run():
     rows = resident(4, num_epochs=None)
-    computed = np.arange(len(rows.matrices[0]), dtype=np.int64) * 10
+    options = v1.RunOptions(output_partition_graphs=True)
+    metadata = v1.RunMetadata()
     with tf.Graph().as_default(), v1.Session() as session:
         reader = RowReader(rows)
         place = v1.placeholder(tf.int32, [])
         (runs,) = reader.placeholders()
-        reader.keep({"hash:1": computed})
-        gathered = reader.gather([runs], place)["hash:1"]
-        reader.provide_kept(session)
-        chosen = np.array([[0, 1, 2, 3], [3, 1, 0, 0]], np.int32)
-        found = session.run(gathered, {runs: chosen, place: 1})
-    np.testing.assert_array_equal(found, [30, 10, 0, 0])
+        matrix = reader.gather([runs], place)[reader.batch[0].name]
+        counted = tf.reduce_sum(tf.raw_ops.Shape(input=matrix)) + place
+        reader.after_create_session(session, None)
+        fed = {runs: np.zeros([2, 4], np.int32), place: 1}
+        found = session.run(counted, fed, options, metadata)
+    assert found == 4 + rows.matrices[0].shape[1] + 1
+    computed = {node.op for graph in metadata.partition_graphs for node in graph.node}
+    assert not computed & {"Shape", "GatherV2", "ResourceGather"}
 
 
 def test_a_new_session_begins_with_the_first_step():

@@ -5,6 +5,7 @@ from tfdistribute.engine.estimator.adoption import (
     adopt,
     read_codes,
 )
+from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
 
@@ -13,5 +14,6 @@ __all__ = [
     "EstimatorOptions",
     "accumulate_gradients",
     "adopt",
+    "codes_of_rows",
     "read_codes",
 ]

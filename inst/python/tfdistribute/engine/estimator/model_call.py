@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfdistribute.engine import losses, metrics, model_graphs, tpu
 from tfdistribute.engine.estimator import model_inputs
+from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_classes
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
@@ -36,6 +37,7 @@ class ModelCall:
     config: Any
     spec: Any = None
     _accumulated: AccumulatedStep | None = None
+    _known_classes: bool = False
     _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def perform(self) -> Any:
@@ -61,6 +63,12 @@ class ModelCall:
     def unpack_features(self) -> None:
         if isinstance(self.features, PackedFeatures):
             self.features = Features.unpack(self.features)
+
+    def read_classes(self) -> None:
+        """Take the classes of rows in memory, which have been checked, for the labels."""
+        if isinstance(self.features, dict) and CLASSES in self.features:
+            self.labels = self.features.pop(CLASSES)
+            self._known_classes = True
 
     def read_codes(self) -> None:
         """Turn factors that the model reads as codes into whole numbers."""
@@ -103,6 +111,8 @@ class ModelCall:
         repairs: Any = contextlib.nullcontext()
         if loss_is_mean is not None:
             repairs = model_graphs.repaired(self.run_config, loss_is_mean)
+        if self._known_classes:
+            repairs = of_known_classes()
         with tpu.program(), repairs:
             self.spec = call(self.features, self.labels, self.mode, self.config)
 
@@ -165,6 +175,7 @@ class ModelCall:
 MODEL_CALL = (
     ModelCall.take_micro_batch,
     ModelCall.unpack_features,
+    ModelCall.read_classes,
     ModelCall.read_codes,
     ModelCall.join_numeric_columns,
     ModelCall.rename_features,

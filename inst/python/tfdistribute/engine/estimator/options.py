@@ -20,6 +20,7 @@ class EstimatorOptions:
         only_row_count: Whether the model reads no features and needs one only to count rows.
         weight_key: Name inside the model of the feature that holds the weights, or None.
         whole_labels: Whether labels are class numbers.
+        classes: Names or number of the classes of a canned classifier, or None.
         loss_is_mean: Whether the loss is a mean over examples, in a model function written for one device; None for
             other model functions.
         reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum. If so, the
@@ -43,6 +44,7 @@ class EstimatorOptions:
     only_row_count: bool = False
     weight_key: str | None = None
     whole_labels: bool = False
+    classes: int | Sequence[str] | None = None
     loss_is_mean: bool | None = None
     reports_mean_loss: bool = False
     row_loss: str | None = None

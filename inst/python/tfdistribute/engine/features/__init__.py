@@ -1,5 +1,6 @@
 """Packed features, and the feature columns that read several of them at once."""
 
+from tfdistribute.engine.features.coded_columns import with_codes
 from tfdistribute.engine.features.described_columns import describe_column
 from tfdistribute.engine.features.named_matrix import named_matrix
 from tfdistribute.engine.features.numeric_columns import join_numeric_columns
@@ -20,4 +21,5 @@ __all__ = [
     "named_matrix",
     "pack",
     "slice_columns",
+    "with_codes",
 ]

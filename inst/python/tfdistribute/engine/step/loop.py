@@ -66,8 +66,6 @@ class StepLoop:
             )
             self._reader = program.reader
             self._numbers = [] if self._reader is None else self._reader.placeholders()
-            if self._reader is not None:
-                self._reader.keep(program.row_values)
             done = self._loop(program)
             with tf.control_dependencies([done]):
                 self._after = {
@@ -80,7 +78,7 @@ class StepLoop:
             }
 
     def _loop(self, program: StepProgram) -> Any:
-        definition = program.folded or copies.define(program.operations())
+        definition = copies.define(program.operations())
         resources = {tensor.name: tensor for each in program.resources() for tensor in each.outputs}
         targets = [program.targets[0].name, program.loss.name]
 
@@ -110,10 +108,8 @@ class StepLoop:
         return raw.ReadVariableOp(resource=self._kept, dtype=tf.float64)
 
     def prepare(self, session: Any) -> None:
-        """Initialise the losses in a session, and give it what was computed for all rows."""
+        """Initialise the losses in a session."""
         session.run(self._empty)
-        if self._reader is not None:
-            self._reader.provide_kept(session)
 
     def run(self, session: Any, steps: int) -> tuple[int, Any]:
         """Take steps until a loss is NaN; return the global step and the losses.

@@ -31,6 +31,11 @@ class Pass:
 
 
 PASSES = (
+    Pass(
+        "category_codes",
+        "hashes, crosses and words of rows in memory are computed once for all rows",
+        "each step computes those of its rows",
+    ),
     Pass("resident_rows", "steps gather rows in memory", "a tf.data pipeline feeds the rows"),
     Pass(
         "accumulate",
@@ -51,11 +56,6 @@ PASSES = (
         "shared_random",
         "random operations keep their counters in variables",
         "a step that draws random numbers is not repeated in a loop",
-    ),
-    Pass(
-        "fold_constants",
-        "steps in a loop compute once what is the same for all full batches",
-        "a loop repeats all operations of a step",
     ),
     Pass(
         "loop",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import numpy.typing as npt
 
 from tfdistribute.engine.graph import effects, walk
 from tfdistribute.engine.step.resident_rows import RowReader
@@ -28,17 +25,12 @@ class StepProgram:
         loss: The loss, a scalar.
         reader: The rows in memory that the step gathers; None if a dataset feeds it.
         random_state: Operations that initialize the counters of random numbers in a session.
-        folded: A ``GraphDef`` of the step for full batches; None for its operations as they are.
-        row_values: Arrays with a row for each row in memory, by the name of the tensor of ``folded`` that holds their
-            rows of a batch.
     """
 
     train_op: Any
     loss: Any
     reader: RowReader | None = None
     random_state: tuple[Any, ...] = ()
-    folded: Any = None
-    row_values: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict[str, Any])
 
     @property
     def graph(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,7 +146,6 @@ class RowReader(tf.estimator.SessionRunHook):
         rows: The rows.
         cursor: Row numbers of the next steps.
         batch: Tensors of the matrices of a batch, those of each replica in turn.
-        tables: The strings behind codes, by name of the tensor.
     """
 
     required_steps = step_requirements.no_steps_required
@@ -156,7 +155,6 @@ class RowReader(tf.estimator.SessionRunHook):
         self.cursor = BatchCursor(rows)
         with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
             self._tables = [_session_array(table) for table in rows.tables]
-            self._kept: dict[str, tuple[SessionArray, npt.NDArray[Any]]] = {}
             self._matrices = [_session_array(matrix) for matrix in rows.matrices]
             self.batch = tf.numpy_function(
                 self._next_batch, [], [each.dtype for each in self._matrices] * rows.replicas
@@ -167,14 +165,13 @@ class RowReader(tf.estimator.SessionRunHook):
             for tensor, matrix in zip(batch, rows.matrices, strict=True):
                 tensor.set_shape([None, matrix.shape[1]])
         self._unread = iter(batches)
-        self.tables: dict[str, npt.NDArray[np.object_]] = {}
 
     def next_element(self) -> Any:
         """Return what the unpacking function returns, for the first replica, then for the second, and so on."""
         with tf.device("/cpu:0"):
-            tables = tuple(each.value() for each in self._tables)
-            self.tables |= zip((each.name for each in tables), self.rows.tables, strict=True)
-            return self.rows.unpack(next(self._unread), tables)
+            return self.rows.unpack(
+                next(self._unread), tuple(map(SessionArray.value, self._tables))
+            )
 
     def placeholders(self) -> list[Any]:
         """Return placeholders for the row numbers of a run, of shape [steps, examples], by replica."""
@@ -184,22 +181,13 @@ class RowReader(tf.estimator.SessionRunHook):
             for _ in range(self.rows.replicas)
         ]
 
-    def keep(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Gather what was computed for all rows, too: of one replica, by name of the tensor that a step reads."""
-        self._kept = {name: (_session_array(array), array) for name, array in arrays.items()}
-
-    def provide_kept(self, session: Any) -> None:
-        """Give the session what was computed for all rows."""
-        for each, array in self._kept.values():
-            each.provide(session, array)
-
     def gather(self, numbers: Sequence[Any], step: Any) -> dict[str, Any]:
-        """Return, by name, what ``batch`` is in one step of a run, and what was computed for its rows."""
+        """Return, by name, what ``batch`` is in one step of a run."""
         matrices = [each.value() for each in self._matrices]
-        chosen = [tf.gather(each, step) for each in numbers]
+        # With a known size, TensorFlow computes the shapes of a step once. It takes those of what is fed for unknown.
+        chosen = [tf.reshape(tf.gather(each, step), [self.rows.batch_size]) for each in numbers]
         batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
-        kept = {name: tf.gather(each.value(), chosen[0]) for name, (each, _) in self._kept.items()}
-        return {**kept, **{each.name: found for each, found in zip(self.batch, batch, strict=True)}}
+        return {each.name: found for each, found in zip(self.batch, batch, strict=True)}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Give the rows to the session, and begin with the first step."""

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfdistribute.engine import session_config, tpu
 from tfdistribute.engine.hooks import savers, step_requirements
 from tfdistribute.engine.hooks.step_requirements import StepRequirements
-from tfdistribute.engine.step import fold_constants, loop, passes, shared_random
+from tfdistribute.engine.step import loop, passes, shared_random
 from tfdistribute.engine.step.consensus import NEVER, CollectiveConsensus, LocalDecision
 from tfdistribute.engine.step.loop import StepLoop
 from tfdistribute.engine.step.program import NotRepeatableError, StepProgram
@@ -212,7 +212,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         session = run_context.session
         if self._loop is None:
             assert self._program is not None
-            self._loop = StepLoop(fold_constants.run(self._program), self._step_counter)
+            self._loop = StepLoop(self._program, self._step_counter)
             self._loop.prepare(session)
         self._tuner.begin_run()
         try:

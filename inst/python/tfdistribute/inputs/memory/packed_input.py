@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.inputs.description import (
+    ComputeCodes,
     InputFunction,
     Purpose,
     ReadingOrder,
@@ -55,6 +57,14 @@ class PackedInput(RowInput):
     def accepting(self, accepted: AcceptedValues) -> PackedInput:
         self.packed.check(accepted)
         return self
+
+    def with_codes(self, compute: ComputeCodes) -> PackedInput:
+        """Return the same rows with these columns, which may replace others."""
+        codes = compute(self.packed.rows, self.packed.values, self.response)
+        # Not dataclasses.replace(), which would read the rows again.
+        made = copy.copy(self)
+        object.__setattr__(made, "packed", self.packed.extended(codes))
+        return made
 
     def shard_order(self) -> ShardOrder:
         return "turns"

@@ -7,7 +7,7 @@ handful of tensors, however many columns there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,19 @@ class Layout:
             widths[matrix] += column.width
         in_order = {column.name: slots[column.name] for column in columns}
         return cls(tuple(matrices), tuple(widths), in_order, tables)
+
+    def joined(self, other: Layout) -> Layout:
+        """Return a layout with the matrices of another one after its own, whose columns replace those of one name."""
+        count = len(self.dtypes)
+        slots = {
+            name: replace(slot, matrix=count + slot.matrix) for name, slot in other.slots.items()
+        }
+        return Layout(
+            self.dtypes + other.dtypes,
+            self.widths + other.widths,
+            {**self.slots, **slots},
+            {name: table for name, table in self.tables.items() if name not in slots},
+        )
 
     @property
     def facts(self) -> dict[str, ColumnFacts]:

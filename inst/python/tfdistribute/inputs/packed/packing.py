@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tfdistribute.callbacks import as_callable
 from tfdistribute.checksums import checksum
-from tfdistribute.columns import AcceptedValues, ColumnFacts
+from tfdistribute.columns import TYPES_OF_DTYPES, AcceptedValues, ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.accepted import check_codes, check_values
@@ -59,6 +59,22 @@ class PackedColumns:
     @property
     def rows(self) -> int:
         return len(self.matrices[0])
+
+    def values(self, name: str, rows: slice) -> npt.NDArray[Any]:
+        """Return the values of a column for a range of rows."""
+        slot, table = self.layout.slots[name], self.layout.tables.get(name)
+        values = slot.of(self.matrices)[rows].reshape(-1, *slot.facts.shape)
+        return values if table is None else table[values]
+
+    def extended(self, numbers: Mapping[str, npt.NDArray[Any]]) -> PackedColumns:
+        """Add or replace columns by numbers of shape [rows], in matrices of their own."""
+        own = Layout.of(
+            [ColumnFacts(name, TYPES_OF_DTYPES[each.dtype.name]) for name, each in numbers.items()]
+        )
+        matrices = own.empty(self.rows)
+        for name, slot in own.slots.items():
+            slot.of(matrices)[:, 0] = numbers[name]
+        return PackedColumns((*self.matrices, *matrices), self.layout.joined(own))
 
     def gather(self, rows: npt.NDArray[np.integer]) -> Matrices:
         """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""

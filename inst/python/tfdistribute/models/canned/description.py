@@ -208,7 +208,11 @@ class Classifier(Canned):
 
     def estimator_options(self) -> dict[str, Any]:
         """Convert labels to whole numbers if the classes have no names."""
-        return {**super().estimator_options(), "whole_labels": self.label_vocabulary is None}
+        return {
+            **super().estimator_options(),
+            "whole_labels": self.label_vocabulary is None,
+            "classes": self.label_vocabulary or self.n_classes,
+        }
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

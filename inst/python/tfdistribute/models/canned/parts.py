@@ -13,8 +13,9 @@ Activation = str | Callable[..., Any]
 
 
 def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
-    """Make feature columns; numeric columns are read together if results stay the same."""
-    return engine.features.join_numeric_columns([column.build() for column in columns])
+    """Make feature columns; numeric columns are read together if results stay the same, categories as codes."""
+    made = [engine.features.with_codes(column.build()) for column in columns]
+    return engine.features.join_numeric_columns(made)
 
 
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:

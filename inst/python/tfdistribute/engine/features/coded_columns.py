@@ -1,0 +1,103 @@
+"""Categorical columns that read codes where the features have them.
+
+``engine.estimator.category_codes`` computes the categories of rows in memory. Features without codes, such as those of
+files, are read as TensorFlow's own columns read them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.feature_column import feature_column_v2
+from tensorflow.python.ops import embedding_ops
+
+from tfdistribute.engine.features.standardizer import Standardizer
+
+columns_lib: Any = feature_column_v2
+
+
+def with_codes(column: Any) -> Any:
+    """Return a ``tf.feature_column`` whose categories are read from codes where the features have them.
+
+    Other columns, and those with functions of users, are returned as they are.
+    """
+    if isinstance(column, columns_lib.WeightedCategoricalColumn) or _calls_function(column):
+        return column
+    if isinstance(column, columns_lib.CategoricalColumn):
+        return tuple.__new__(_with_codes(type(column)), column)
+    inside = getattr(column, "categorical_column", None)
+    return column if inside is None else column._replace(categorical_column=with_codes(inside))
+
+
+class CodedColumn:
+    """A categorical column of TensorFlow, which each subclass adds."""
+
+    name: str
+
+    def code_key(self, codes: Any) -> str:
+        """Return the name of the feature that holds the codes of all rows, of which some may be -1."""
+        return self._keys()[0 if codes.min() >= 0 else 1]
+
+    def _keys(self) -> tuple[str, str]:
+        # Parts of a model may have different columns of one name.
+        key = f"{self.name}/{hash(self):x}"
+        return f"{key}/each", key
+
+    def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
+        """Return the categories of a batch."""
+        for key, sparse in zip(self._keys(), (_OneEach, _present), strict=True):
+            codes = transformation_cache._features.get(key)
+            if codes is not None:
+                return columns_lib.CategoricalColumn.IdWeightPair(sparse(codes), None)
+        own: Any = super()
+        return own.get_sparse_tensors(transformation_cache, state_manager)
+
+
+@functools.cache
+def _with_codes(column_class: type) -> type:
+    return type(column_class.__name__, (CodedColumn, column_class), {"__module__": __name__})
+
+
+def _calls_function(column: Any) -> bool:
+    function = getattr(column, "normalizer_fn", None)
+    if function is not None and not isinstance(function, Standardizer):
+        return True
+    return any(map(_calls_function, getattr(column, "parents", ())))
+
+
+def _present(codes: Any) -> Any:
+    rows = tf.where(codes >= 0)
+    shape = tf.stack([tf.size(codes, tf.int64), 1])
+    return tf.SparseTensor(tf.pad(rows, [[0, 0], [0, 1]]), tf.gather(codes, rows[:, 0]), shape)
+
+
+class _OneEach(tf.SparseTensor):
+    """One category in each row, whose lookup need not search for rows without one."""
+
+    def __init__(self, codes: Any) -> None:
+        count = tf.size(codes, tf.int64)
+        places = tf.stack([tf.range(count), tf.zeros_like(codes)], 1)
+        super().__init__(places, codes, tf.stack([count, 1]))
+
+
+@tf.experimental.dispatch_for_api(tf.sparse.reshape, {"sp_input": _OneEach})
+def _reshape(*args: Any, **kwargs: Any) -> Any:
+    """Return the same categories: a model reshapes them to one row for each example, which they are."""
+    return args[0] if args else kwargs["sp_input"]
+
+
+@tf.experimental.dispatch_for_api(
+    embedding_ops.safe_embedding_lookup_sparse, {"sparse_ids": _OneEach}
+)
+def _look_up(*args: Any, **kwargs: Any) -> Any:
+    """Look up rows of a table as TensorFlow does after its search for rows without a category."""
+    table, categories = args[:2]
+    options = {name: kwargs.get(name) for name in ("combiner", "max_norm", "name")}
+    ids = tf.SparseTensor(categories.indices, categories.values, categories.dense_shape)
+    rows = embedding_ops.embedding_lookup_sparse(
+        table, ids, None, partition_strategy="div", **options
+    )
+    # The sum does not tell how many rows it has, which follows from the batch.
+    return tf.reshape(rows, tf.stack([tf.size(categories.values), *rows.shape[1:]]))

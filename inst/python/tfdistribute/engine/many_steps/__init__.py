@@ -1,1 +1,0 @@
-"""Constant folding for steps whose batches all have the same size."""
