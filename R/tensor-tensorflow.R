@@ -20,8 +20,14 @@ extend_bind <- function(generic, own) {
   theirs <- utils::getS3method(generic, tensorflow_class, optional = TRUE)
   force(own)
   extended <- function(...) {
-    sizes <- unlist(lapply(list(...), dim))
-    if (is.null(theirs) || anyNA(sizes)) own(...) else theirs(...)
+    values <- list(...)
+    if (is.null(theirs) || anyNA(unlist(lapply(values, dim)))) {
+      return(own(...))
+    }
+    # It would give TensorFlow a dictionary of tensors that have names, as in do.call(cbind, features).
+    names <- rlang::names2(values)
+    names[!names %in% setdiff(names(formals(theirs)), "...")] <- ""
+    do.call(theirs, rlang::set_names(values, names))
   }
   registerS3method(generic, tensorflow_class, extended, envir = baseenv())
 }

@@ -80,7 +80,7 @@ use_both <- function(before) {
         as.vector(x$numpy())
       }
     ),
-    bound = dim(cbind(tf$constant(c(1, 2)), tf$Variable(c(1, 2)))),
+    bound = dim(cbind(a = tf$constant(c(1, 2)), b = tf$Variable(c(1, 2)))),
     steps = trained$global_step,
     messages = messages
   )

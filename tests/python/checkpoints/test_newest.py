@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from support.checkpoints import flip, write_checkpoints
+from support.planted_files import Plant, device, is_kept, link, pipe
 
 from tfdistribute.checkpoints import newest
 from tfdistribute.checkpoints.contents import files_of
 from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step, repair
+from tfdistribute.errors import ModelDirectoryError
 
 GARBAGE = bytes(range(40, 256)) * 2
 
@@ -119,6 +121,20 @@ def test_a_broken_list_of_checkpoints_is_set_aside_and_no_checkpoint_is_lost(
         "model.ckpt-30",
     ]
     assert repair(model_dir) == []
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("plant", [link, device, pipe])
+def test_what_stands_in_the_place_of_the_list_of_checkpoints_is_named(
+    model_dir: str, plant: Plant
+) -> None:
+    state = Path(model_dir, "checkpoint")
+    state.unlink()
+    victim = plant(state)
+    assert newest_step(model_dir) == 30
+    with pytest.raises(ModelDirectoryError, match='holds "checkpoint", which is not a regular'):
+        repair(model_dir)
+    assert is_kept(victim)
 
 
 def test_several_broken_ones_are_put_aside_together(tensorflow: Any, model_dir: str) -> None:

@@ -77,6 +77,9 @@ def repair(model_dir: str) -> list[str]:
 
     Returns:
         Sentences for the user on what was done; empty if the newest checkpoint is whole.
+
+    Raises:
+        ModelDirectoryError: a pipe or a device is in the place of the file that names the newest checkpoint.
     """
     broken = broken_newest(model_dir)
     if broken is None:
@@ -91,6 +94,7 @@ def repair(model_dir: str) -> list[str]:
                 place.rename(file, f"{file}{BROKEN}")
     state = os.path.join(model_dir, STATE)
     if _state(model_dir) is None:
+        storage.check_own(state)
         storage.copy(state, f"{state}{BROKEN}")
     if newest is None:
         place.remove(state)
