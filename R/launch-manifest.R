@@ -1,12 +1,12 @@
 #' Write what a managed platform would be sent
 #'
 #' `write_manifest()` writes the job that [launch()] would submit for an estimator with a [kubernetes_cluster()] or
-#' [vertex_cluster()], to be read, changed and sent from elsewhere. It checks the job and contacts nothing.
+#' [vertex_cluster()] as JSON, to be read, changed and sent from elsewhere. It checks the job and contacts nothing.
 #' `write_dockerfile()` writes how the image of the containers is built.
 #'
 #' @section Sending a manifest:
-#' * Kubernetes: `kubectl create -f job.yaml`.
-#' * Vertex AI: `gcloud ai custom-jobs create --region=REGION --display-name=NAME --config=job.yaml`.
+#' * Kubernetes: `kubectl create -f job.json`.
+#' * Vertex AI: `gcloud ai custom-jobs create --region=REGION --display-name=NAME --config=job.json`.
 #'
 #' With `staging`, what the containers read is a second file beside the manifest, `job.tar.gz`, and a message says where
 #' it must be copied to before. Both files hold the model and data in memory; only you can read them. Each manifest has
@@ -43,10 +43,10 @@
 #' )
 #' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
 #' training <- train_spec(input, max_steps = 1000)
-#' path <- write_manifest(model, training, path = tempfile(fileext = ".yaml"))
+#' path <- write_manifest(model, training, path = tempfile(fileext = ".json"))
 #' writeLines(head(readLines(path)))
 #' @export
-write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.yaml", ...) {
+write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.json", ...) {
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   path <- check_path(path)

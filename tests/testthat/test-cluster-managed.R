@@ -82,18 +82,16 @@ test_that("a plan shows that a platform chooses the hosts", {
   expect_false(any(grepl("iptables|32768", printed)))
 })
 
-read_documents <- function(path) {
-  skip_if_not_installed("yaml")
-  texts <- strsplit(paste(readLines(path), collapse = "\n"), "\n---\n", fixed = TRUE)[[1]]
-  lapply(texts, yaml::yaml.load, eval.expr = FALSE)
+read_manifest <- function(path) {
+  jsonlite::fromJSON(path, simplifyVector = FALSE)
 }
 
 test_that("a manifest holds the whole job, and only its owner can read it", {
   skip_if_no_tensorflow()
-  path <- withr::local_tempfile(fileext = ".yaml")
+  path <- withr::local_tempfile(fileext = ".json")
   expect_message(write_manifest(cars_model(on_kubernetes()), cars_spec(), path = path), NA)
   expect_identical(format(file.mode(path)), "600")
-  documents <- read_documents(path)
+  documents <- read_manifest(path)$items
   expect_identical(vapply(documents, `[[`, "", "kind"), c("Secret", "TFJob"))
   names <- vapply(documents, function(each) each$metadata$name, "")
   expect_length(unique(names), 1)
@@ -103,26 +101,26 @@ test_that("a manifest holds the whole job, and only its owner can read it", {
 
 test_that("with a staging directory, the archive is a file beside the manifest", {
   skip_if_no_tensorflow()
-  path <- withr::local_tempfile(fileext = ".yaml")
+  path <- withr::local_tempfile(fileext = ".json")
   evaluation <- eval_spec(input_fn(mpg ~ wt + hp, mtcars))
   said <- capture_messages(
     write_manifest(cars_model(on_vertex()), cars_spec(), evaluation, path = path)
   )
-  archive <- sub("yaml$", "tar.gz", path)
+  archive <- sub("json$", "tar.gz", path)
   expect_match(gsub("\\s+", "", paste(said, collapse = "")), archive, fixed = TRUE)
   expect_match(said, "gs://bucket/jobs/tfdistribute-", all = FALSE, fixed = TRUE)
   expect_setequal(
     setdiff(utils::untar(archive, list = TRUE), "task.rds"),
     grep("^data-[12]/", utils::untar(archive, list = TRUE), value = TRUE)
   )
-  specification <- read_documents(path)[[1]]
+  specification <- read_manifest(path)
   expect_length(specification$workerPoolSpecs, 4)
   expect_length(specification$workerPoolSpecs[[3]], 0)
 })
 
 test_that("what cannot become a manifest is told before anything is written", {
   skip_if_no_tensorflow()
-  path <- withr::local_tempfile(fileext = ".yaml")
+  path <- withr::local_tempfile(fileext = ".json")
   input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
   expect_snapshot(error = TRUE, {
     write_manifest(cars_model(local_cluster(2)), cars_spec(), path = path)
@@ -205,11 +203,11 @@ test_that("a job on Kubernetes is submitted, printed, and stopped by its handle"
 
 test_that("a container trains the weights that this session trains", {
   skip_if_no_tensorflow()
-  path <- withr::local_tempfile(fileext = ".yaml")
+  path <- withr::local_tempfile(fileext = ".json")
   there <- withr::local_tempdir()
   cluster <- on_kubernetes(workers = 1, volumes = rlang::set_names("claim", there))
   write_manifest(cars_model(cluster, there), cars_spec(), path = path)
-  documents <- read_documents(path)
+  documents <- read_manifest(path)$items
   archive <- withr::local_tempfile(fileext = ".tar.gz")
   writeBin(jsonlite::base64_dec(documents[[1]]$data[["job.tar.gz"]]), archive)
   container <- documents[[2]]$spec$tfReplicaSpecs$Chief$template$spec$containers[[1]]

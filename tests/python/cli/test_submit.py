@@ -66,12 +66,12 @@ def test_a_dry_run_contacts_nobody(
 ):
     server.refusal = (500, "InternalError", "down")
     assert submit(server, "--dry-run", "--kind", "Job", "--gpus", "1") == 0
-    text = capsys.readouterr().out
-    assert "kind: Job\n" in text
-    assert 'nvidia.com/gpu: "1"' in text
+    made = json.loads(capsys.readouterr().out)
+    assert [each["kind"] for each in made["items"]] == ["Secret", "Service", "Job"]
+    assert '"nvidia.com/gpu": "1"' in json.dumps(made)
     vertex = ["--project", "my-project", "--location", "europe-west4", "--staging", "gs://b/c"]
     assert submit(server, "--dry-run", *vertex) == 0
-    assert "workerPoolSpecs:" in capsys.readouterr().out
+    assert list(json.loads(capsys.readouterr().out)) == ["workerPoolSpecs", "scheduling"]
     assert not (tmp_path / "tfdistribute-logs").exists()
 
 

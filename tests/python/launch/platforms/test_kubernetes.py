@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,6 @@ from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import submitted
 from tfdistribute.launch.platforms.archive import Archive, pack
 from tfdistribute.launch.platforms.kubernetes import job_objects
-from tfdistribute.launch.platforms.yaml_text import documents
 
 FAKE_KUBECTL = str(Path(__file__).parents[2] / "support" / "kubernetes_server.py")
 MODEL_ERROR = ModelError("`units` is 0.", "Use at least 1.")
@@ -177,11 +177,19 @@ def test_a_model_directory_inside_the_containers_is_refused(tmp_path: Path):
         platform_job(tmp_path, mounted, model_dir="/models-of-others")
 
 
-def test_yaml_quotes_what_yaml_would_read_as_something_else():
-    text = documents(
-        [{"a": "no", "b": "1e3", "c": [], "d": ["x", {"e": None, "f": True}], "g": "a: b"}]
-    )
-    assert text == 'a: "no"\nb: "1e3"\nc: []\nd:\n- x\n- e: null\n  f: true\ng: "a: b"\n'
+# A stand-in would say nothing about what kubectl reads.
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+@pytest.mark.parametrize(
+    "job_kind, kinds",
+    [("TFJob", ["secret", "tfjob.kubeflow.org"]), ("Job", ["secret", "service", "job.batch"])],
+)
+def test_kubectl_reads_every_object_of_a_manifest(tmp_path: Path, job_kind: str, kinds: list[str]):
+    job = platform_job(tmp_path, kubernetes(job_kind=job_kind))
+    command = ["kubectl", "label", "--local", "-f", "-", "a=b", "-o", "name"]
+    text, _ = submitted.describe(job)
+    ended = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == [f"{kind}/{job.id}" for kind in kinds]
 
 
 def test_a_submitted_job_is_followed_and_its_secret_goes_with_it(
@@ -291,6 +299,8 @@ def test_what_keeps_a_container_from_starting_is_a_note(
     pod(server, job, "chief", 0, phase="Pending", containerStatuses=status)
     unschedulable = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes have a GPU"}
     pod(server, job, "worker", 0, phase="Pending", conditions=[unschedulable])
+    creating = [{"name": "tensorflow", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+    pod(server, job, "worker", 1, phase="Pending", containerStatuses=creating)
     assert job_handle.job_state(as_handle(job))["notes"] == [
         "chief 0 does not start: ImagePullBackOff: no such image",
         "worker 0 does not start: 0/3 nodes have a GPU",

@@ -20,13 +20,10 @@ _OWN = ("lock", FILE)
 
 @dataclass(frozen=True)
 class Archive:
-    """A compressed archive."""
-
     content: bytes
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content in hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
 
@@ -48,11 +45,9 @@ def pack(directory: str) -> Archive:
 
 
 def unpack(content: bytes, digest: str, directory: str) -> None:
-    """Unpack an archive into a directory.
+    """Unpack the archive with this digest (else ArgumentError) into a directory.
 
-    Raises:
-        ArgumentError: it is not the archive with this digest.
-        ClusterError: it holds what ``pack`` does not write, such as a path outside of the directory.
+    ClusterError if it holds what ``pack`` does not write, such as a path outside of the directory.
     """
     found = Archive(content).digest
     if found != digest:

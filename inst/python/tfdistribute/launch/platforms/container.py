@@ -62,10 +62,6 @@ def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
     It is 0 for success, at least 128 if another start may help (another task was lost, a signal, or the platform wants
     the container back), and between 1 and 127 for a mistake, which would come again.
-
-    Raises:
-        ArgumentError: the archive of the job is missing or another one.
-        ClusterError: what describes the cluster cannot be read, or the archive is malformed.
     """
     with _task_directory(environment) as directory:
         failure = os.path.join(directory, "failure.json")

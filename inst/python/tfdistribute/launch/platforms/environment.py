@@ -20,10 +20,7 @@ def platform_tf_config(environment: Mapping[str, str]) -> str | None:
     """Return the TF_CONFIG of this task as text; None if no variable describes a cluster.
 
     TF_CONFIG counts first, then an indexed Job, then CLUSTER_SPEC. An evaluator leaves the cluster, as TensorFlow
-    requires; platforms list it.
-
-    Raises:
-        ClusterError: a variable does not describe a cluster.
+    requires; platforms list it. ClusterError if a variable does not describe a cluster.
     """
     found = (
         parse_tf_config(environment.get("TF_CONFIG", ""))

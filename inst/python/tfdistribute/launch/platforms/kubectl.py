@@ -13,7 +13,7 @@ from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.files import parse_object
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import pods, yaml_text
+from tfdistribute.launch.platforms import pods
 from tfdistribute.launch.platforms.archive import Archive
 from tfdistribute.launch.platforms.kubernetes import LABEL, Object, job_objects
 from tfdistribute.launch.platforms.platform import Platform, PlatformState, stage
@@ -40,10 +40,9 @@ _REMEDIES = {
 
 
 class Kubernetes(Platform[KubernetesCluster]):
-    """Jobs on Kubernetes."""
-
-    def describe(self, job: Job, archive: Archive) -> str:
-        return yaml_text.documents(job_objects(self.cluster, job, archive))
+    def describe(self, job: Job, archive: Archive) -> Object:
+        items = job_objects(self.cluster, job, archive)
+        return {"apiVersion": "v1", "kind": "List", "items": items}
 
     def submit(self, job: Job, archive: Archive) -> str:
         """Create the job, and then what belongs to it and goes with it."""
@@ -69,7 +68,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         main = self._get(self._path(self.cluster.job_kind, name))
         if main is None:
             return PlatformState("stopped", "The job is not there any more.", ended=time.time())
-        return pods.job_state(main, self._pods(name))
+        return pods.job_state(self.cluster, main, self._pods(name))
 
     def logs(self, name: str) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -77,7 +76,7 @@ class Kubernetes(Platform[KubernetesCluster]):
             path = f"{self._path('Pod', pod['metadata']['name'])}/log?tailLines={_LINES}"
             # A pod that has not started has no log.
             text = self._answer(["get", "--raw", path], missing="")
-            found[pods.task_of(pod)] = text.splitlines()
+            found[pods.task_of(self.cluster, pod)] = text.splitlines()
         return found
 
     def cancel(self, name: str) -> None:

@@ -40,11 +40,7 @@ _GRACE_S = 30
 
 
 def job_objects(cluster: KubernetesCluster, job: Job, archive: Archive) -> list[Object]:
-    """Return the objects of a job; the last is the job itself.
-
-    Raises:
-        ClusterError: what the tasks read is too large for a Secret.
-    """
+    """Return the objects of a job, itself last; ClusterError if what the tasks read is too large for a Secret."""
     secret = [] if cluster.staging is not None else [_secret(cluster, job, archive)]
     if cluster.job_kind == "TFJob":
         return [*secret, _tf_job(cluster, job, archive)]

@@ -23,39 +23,27 @@ ENDED = ("done", "failed", "stopped")
 
 @dataclass(frozen=True)
 class TaskState:
-    """What a platform knows of a task.
-
-    Args:
-        state: "starting", "running", "done" or "failed".
-        activity: The state in the platform's words.
-    """
+    """What a platform knows of a task."""
 
     task: str
     host: str
-    state: str
-    activity: str
+    state: str  # "starting", "running", "done" or "failed".
+    activity: str  # The state in the platform's words.
 
 
 @dataclass(frozen=True)
 class PlatformState:
-    """What a platform knows of a job.
+    """What a platform knows of a job."""
 
-    Args:
-        state: "starting", "running", "restarting", "done", "failed" or "stopped".
-        message: The state as a sentence.
-        failure: Fields of an error, see ``errors.as_values``, with "task", "host" and "exit"; None without a failure.
-        started: Epoch seconds; None if the platform does not say.
-        ended: Epoch seconds; None before the end.
-    """
-
-    state: str
+    state: str  # "starting", "running", "restarting", "done", "failed" or "stopped".
     message: str
-    tasks: tuple[TaskState, ...] = ()
+    tasks: list[TaskState] = field(default_factory=list[TaskState])
+    # See ``errors.as_values``, with "task", "host" and "exit".
     failure: dict[str, Any] | None = None
     restarts: int = 0
-    started: float | None = None
+    started: float | None = None  # Epoch seconds; None if the platform does not say.
     ended: float | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: list[str] = field(default_factory=list[str])
 
 
 class Platform(ABC, Generic[C]):
@@ -65,8 +53,8 @@ class Platform(ABC, Generic[C]):
         self.cluster = cluster
 
     @abstractmethod
-    def describe(self, job: Job, archive: Archive) -> str:
-        """Write what the platform would be sent, as text for a file. Contacts nothing."""
+    def describe(self, job: Job, archive: Archive) -> dict[str, Any]:
+        """Return what the platform would be sent, for JSON, which its command line reads. Contacts nothing."""
 
     @abstractmethod
     def submit(self, job: Job, archive: Archive) -> str:
@@ -96,12 +84,7 @@ def staged_path(cluster: ManagedCluster, job: Job) -> str | None:
 
 
 def stage(cluster: ManagedCluster, job: Job, archive: Archive) -> None:
-    """Write the archive of a job into the staging directory, if there is one.
-
-    Raises:
-        BackendError: nothing installed reads its scheme.
-        ClusterError: it cannot be written.
-    """
+    """Write the archive of a job into the staging directory, if there is one; ClusterError if it is refused."""
     path = staged_path(cluster, job)
     if path is None:
         return

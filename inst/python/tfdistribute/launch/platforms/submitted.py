@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import time
 from collections.abc import Mapping
 from typing import Any, cast
@@ -34,11 +35,7 @@ def is_submitted(job: Handle) -> bool:
 
 
 def described_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
-    """Make the job that a platform gets; ``fields`` are those of ``Job``.
-
-    Raises:
-        ClusterError: model_dir is lost with the containers.
-    """
+    """Make the job that a platform gets; ClusterError if model_dir is lost with the containers."""
     name = f"{cluster.name}-{hashlib.sha256(id.encode()).hexdigest()[:8]}"
     job = read(Job, {**fields, "id": name, "cluster": cluster})
     check_model_dir(cluster, job.model_dir)
@@ -76,8 +73,10 @@ def submit(job: Job) -> dict[str, Any]:
 
 
 def describe(job: Job) -> tuple[str, Archive]:
+    """Return the manifest of a job as JSON, and its archive."""
     archive = pack(job.directory)
-    return platform_of(cast("ManagedCluster", job.cluster)).describe(job, archive), archive
+    described = platform_of(cast("ManagedCluster", job.cluster)).describe(job, archive)
+    return json.dumps(described, indent=2) + "\n", archive
 
 
 def job_state(job: Handle) -> dict[str, Any]:
@@ -130,27 +129,17 @@ def _ask(job: Handle) -> dict[str, Any]:
     cluster, name = _cluster_and_name(job)
     found = platform_of(cluster).state(name)
     model_dir, max_steps = job.get("model_dir"), job["submitted"].get("max_steps")
-    has_ended = found.ended is not None
     return {
+        **dataclasses.asdict(found),
         "id": job["id"],
         "verb": job["verb"],
         "state": "training" if found.state == "running" else found.state,
-        "message": found.message,
-        "started": found.started,
-        "ended": found.ended,
         "model_dir": model_dir,
         "logs": None,
         "global_step": _step(model_dir),
         "max_steps": max_steps,
-        "restarts": found.restarts,
-        "notes": list(found.notes),
-        "tasks": [
-            {"task": each.task, "host": each.host, "state": each.state, "activity": each.activity}
-            for each in found.tasks
-        ],
         "evaluations": [],
-        "failure": found.failure,
-        "history": _history(model_dir) if has_ended else None,
+        "history": None if found.ended is None else _history(model_dir),
     }
 
 

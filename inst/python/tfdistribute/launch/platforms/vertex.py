@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tfdistribute import errors
@@ -14,7 +15,6 @@ from tfdistribute.cluster.managed import VertexCluster
 from tfdistribute.cluster.spec import PS
 from tfdistribute.errors import BackendError, ClusterError, TrainingError
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import yaml_text
 from tfdistribute.launch.platforms.archive import Archive
 from tfdistribute.launch.platforms.platform import (
     Platform,
@@ -25,30 +25,26 @@ from tfdistribute.launch.platforms.platform import (
     task_environment,
 )
 
+# Of Vertex AI's states; in all others, such as "queued" and "pending", the job starts.
 _STATES = {
-    "JOB_STATE_QUEUED": ("starting", "The job is queued."),
-    "JOB_STATE_PENDING": ("starting", "The replicas are being started."),
-    "JOB_STATE_RUNNING": ("running", "The tasks are running."),
-    "JOB_STATE_UPDATING": ("running", "The job is being changed."),
-    "JOB_STATE_SUCCEEDED": ("done", "The job is done."),
-    "JOB_STATE_FAILED": ("failed", "The job failed."),
-    "JOB_STATE_CANCELLING": ("running", "The job is being cancelled."),
-    "JOB_STATE_CANCELLED": ("stopped", "The job was cancelled."),
-    "JOB_STATE_PAUSED": ("starting", "The job is paused."),
-    "JOB_STATE_EXPIRED": ("failed", "The job reached its time limit."),
+    "running": "running",
+    "updating": "running",
+    "cancelling": "running",
+    "succeeded": "done",
+    "failed": "failed",
+    "expired": "failed",
+    "cancelled": "stopped",
 }
+_SDK = "google.cloud.aiplatform_v1", "google-cloud-aiplatform"
 _MOST_LINES = 10000
 
 
 class Vertex(Platform[VertexCluster]):
-    """Custom jobs of Vertex AI."""
-
-    def describe(self, job: Job, archive: Archive) -> str:
-        """Write the specification as YAML, as ``gcloud ai custom-jobs create --config`` reads it."""
-        return yaml_text.documents([job_specification(self.cluster, job, archive)])
+    def describe(self, job: Job, archive: Archive) -> dict[str, Any]:
+        return job_specification(self.cluster, job, archive)
 
     def submit(self, job: Job, archive: Archive) -> str:
-        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        sdk = _module(*_SDK)
         values = {
             "displayName": job.id,
             "jobSpec": job_specification(self.cluster, job, archive),
@@ -63,26 +59,27 @@ class Vertex(Platform[VertexCluster]):
             ) from error
         stage(self.cluster, job, archive)
         parent = f"projects/{self.cluster.project}/locations/{self.cluster.location}"
-        with _Refusals("create the job"):
+        with _refusals("create the job"):
             made = self.client(sdk).create_custom_job(parent=parent, custom_job=request)
         return str(made.name)
 
     def state(self, name: str) -> PlatformState:
-        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        sdk = _module(*_SDK)
         try:
-            with _Refusals("show the job"):
+            with _refusals("show the job"):
                 job = self.client(sdk).get_custom_job(name=name)
         except ClusterError as error:
             if _is_missing(error):
                 return PlatformState("stopped", "The job is not there any more.", ended=time.time())
             raise
-        state, message = _STATES.get(job.state.name, ("starting", job.state.name))
+        named = job.state.name.removeprefix("JOB_STATE_").lower()
+        state = _STATES.get(named, "starting")
         said = job.error.message if job.error else ""
-        message = f"{message} {said}".strip()
+        message = f'Vertex AI reports the state "{named}". {said}'.strip()
         return PlatformState(
             state,
             message,
-            tuple(TaskState(task, self.cluster.location, state, state) for task in _tasks(job)),
+            [TaskState(task, self.cluster.location, state, state) for task in _tasks(job)],
             failure={**errors.as_values(TrainingError(message)), "task": None}
             if state == "failed"
             else None,
@@ -94,7 +91,7 @@ class Vertex(Platform[VertexCluster]):
         sdk = _module("google.cloud.logging", "google-cloud-logging")
         number = name.rpartition("/")[2]
         wanted = f'resource.type="ml_job" AND resource.labels.job_id="{number}"'
-        with _Refusals("show its logs"):
+        with _refusals("show its logs"):
             entries = sdk.Client(project=self.cluster.project).list_entries(
                 filter_=wanted, max_results=_MOST_LINES
             )
@@ -107,9 +104,9 @@ class Vertex(Platform[VertexCluster]):
         return found
 
     def cancel(self, name: str) -> None:
-        sdk = _module("google.cloud.aiplatform_v1", "google-cloud-aiplatform")
+        sdk = _module(*_SDK)
         try:
-            with _Refusals("cancel the job"):
+            with _refusals("cancel the job"):
                 self.client(sdk).cancel_custom_job(name=name)
         except ClusterError as error:
             if not _is_missing(error):
@@ -121,11 +118,7 @@ class Vertex(Platform[VertexCluster]):
 
 
 def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dict[str, Any]:
-    """Return a CustomJobSpec as plain values, with the names of its JSON form.
-
-    Source:
-        https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec
-    """
+    """Return a CustomJobSpec in its JSON form, which the SDK and ``gcloud ai custom-jobs create --config`` read."""
     counts = cluster.counts(job.verb != "train")
     last = max(index for index, role in enumerate(ROLES_OF_POOLS.values()) if role in counts)
     pools = [
@@ -163,21 +156,17 @@ def _pool(
     }
 
 
-class _Refusals:
-    """What the service refuses, as an error of this package."""
-
-    def __init__(self, action: str) -> None:
-        self._action = action
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or not str(type(error).__module__).startswith("google."):
-            return
+@contextmanager
+def _refusals(action: str) -> Generator[None]:
+    """Re-raise what the service refuses as an error of this package."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("google."):
+            raise
         text = str(getattr(error, "message", "") or error)
         raise ClusterError(
-            f"Vertex AI did not {self._action}: {text}",
+            f"Vertex AI did not {action}: {text}",
             "Check the project, the location and your rights; `gcloud auth application-default login` gives this "
             "session your credentials.",
             argument="cluster",
