@@ -23,7 +23,7 @@ from tfdistribute.launch import job_handle, task_group
 from tfdistribute.launch.host import hardware, processes
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.places import LocalPlace
+from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.launch.prepared import session
 from tfdistribute.launch.start import start_supervisor, supervise
