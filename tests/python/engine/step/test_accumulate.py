@@ -243,6 +243,7 @@ def test_micro_batches_change_no_number(kind: str):
 def test_uneven_and_missing_rows_count_once(rows: int, parts: int):
     one, several = Trained(get_updates, 1, rows), Trained(get_updates, parts, rows)
     assert_alike(several.variables, one.variables, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(several.losses, one.losses, rtol=2e-6)
 
 
 def test_a_loss_that_is_a_sum_is_added_up():
@@ -315,6 +316,19 @@ def test_checks_run_in_each_micro_batch():
         Trained(failing, 4)
 
 
+def test_a_function_of_python_runs_once_for_each_micro_batch():
+    rows: list[int] = []
+
+    def noting(features: Any, labels: Any) -> Any:
+        noted = v1.py_func(lambda x: rows.append(len(x)), [features["x"]], [])
+        loss, train_op = get_updates(features, labels)
+        with tf.control_dependencies([noted]):
+            return loss, tf.group(train_op)
+
+    Trained(noting, 4, steps=1)
+    assert rows == [4, 3, 4, 3]
+
+
 def assigned(features: Any, labels: Any) -> Any:
     last = v1.get_variable("last", [], initializer=v1.zeros_initializer(), trainable=False)
     loss, train_op = get_updates(features, labels)
@@ -340,6 +354,21 @@ def scattered(features: Any, labels: Any) -> Any:
 def test_what_cannot_be_done_in_micro_batches_is_refused_by_name(function: Any, text: str):
     with pytest.raises(ModelError, match=text):
         Trained(function, 2)
+
+
+def test_a_loop_of_tensorflow_1_is_refused_by_name():
+    def looped(features: Any, labels: Any) -> Any:
+        variables = (tf.constant(0), v1.layers.dense(features["x"], 1))
+        _, x = v1.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, tf.tanh(x)), variables)
+        loss = mean_square(x, labels)
+        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    v1.disable_control_flow_v2()
+    try:
+        with pytest.raises(ModelError, match="Enter.* is part of a loop of TensorFlow 1"):
+            Trained(looped, 2)
+    finally:
+        v1.enable_control_flow_v2()
 
 
 def test_a_scaled_loss_changes_no_number_even_where_the_first_factor_is_too_large():

@@ -165,8 +165,11 @@ class AccumulatedStep:
                 edges += [(operation, control) for control in controls]
                 if operation.name in self._data:
                     values.append(_update(operation, aggregations))
+            elif operation.type in ("Enter", "RefEnter"):
+                raise self._refusal(operation, "is part of a loop of TensorFlow 1.")
             elif operation == train_op or _only_writes(operation):
-                raise self._refusal(operation)
+                reason = "uses the examples otherwise than by a gradient."
+                raise self._refusal(operation, reason)
         return values, edges
 
     def _is_value(self, operation: Any) -> bool:
@@ -257,12 +260,11 @@ class AccumulatedStep:
             for each in walk.ancestors(operations, control=False)
         )
 
-    def _refusal(self, operation: Any) -> ModelError:
+    def _refusal(self, operation: Any, reason: str) -> ModelError:
         if self._exchanges([operation]):
             return _between_devices()
         return _error(
-            f"operation {operation.name!r} ({operation.type}) of its training step uses the examples otherwise than "
-            "by a gradient.",
+            f"operation {operation.name!r} ({operation.type}) of its training step {reason}",
             "Leave `micro_batches` out, or use a smaller batch.",
         )
 

@@ -61,7 +61,6 @@ class Batch:
         return tf.cast(rows, tf.float32) / tf.cast(self._rows, tf.float32)
 
     def _bound(self, index: Any) -> Any:
-        # The first micro-batches are the larger ones.
         return -((-index * self._rows) // self.count)
 
 
