@@ -23,7 +23,8 @@ local_stand_in <- function(name, code, frame = parent.frame()) {
   withr::local_libpaths(library, action = "prefix", .local_envir = frame)
 }
 
-# Where R's tensorflow is installed, `tf` is its `tf`, and its methods for tensors come first.
-skip_beside_tensorflow <- function() {
-  testthat::skip_if(rlang::is_installed("tensorflow"), "R's tensorflow is installed")
+# For tests of what this package does only without the real package: R's methods for tensors are those of tensorflow
+# where it is installed, and flags() is that of tfruns.
+skip_beside <- function(package) {
+  testthat::skip_if(rlang::is_installed(package), paste("The real", package, "is installed"))
 }

@@ -4,7 +4,7 @@ numbers_in <- function(tensor) {
 
 test_that("R's functions of numbers give TensorFlow's tensors with R's values", {
   skip_if_no_tensorflow()
-  skip_beside_tensorflow()
+  skip_beside("tensorflow")
   absent <- c("cummax", "cummin", "gamma", "signif")
   functions <- setdiff(c(methods::getGroupMembers("Math"), "round"), absent)
   tensors <- list(
@@ -32,7 +32,7 @@ test_that("R's functions of numbers give TensorFlow's tensors with R's values", 
 
 test_that("sums, means and their like are of all values, or along dimensions that count from 1", {
   skip_if_no_tensorflow()
-  skip_beside_tensorflow()
+  skip_beside("tensorflow")
   values <- matrix(c(0.5, -1, 2, 4, 8, 0.25), 2)
   x <- tf$constant(values, tf$float32)
   for (name in c("sum", "prod", "max", "min", "range", "mean")) {
@@ -52,7 +52,7 @@ test_that("sums, means and their like are of all values, or along dimensions tha
 
 test_that("tensors and numbers are joined as columns and rows, and transposed", {
   skip_if_no_tensorflow()
-  skip_beside_tensorflow()
+  skip_beside("tensorflow")
   x <- tf$constant(c(1, 2), tf$float32)
   y <- tf$Variable(c(3, 4), dtype = tf$float32)
   m <- tf$constant(matrix(1:4, 2))
@@ -69,7 +69,7 @@ test_that("tensors and numbers are joined as columns and rows, and transposed", 
 
 test_that("a function that does not suit a tensor names the one that does", {
   skip_if_no_tensorflow()
-  skip_beside_tensorflow()
+  skip_beside("tensorflow")
   x <- tf$constant(matrix(0, 2, 2))
   expect_snapshot(error = TRUE, {
     sum(x, axis = 0)

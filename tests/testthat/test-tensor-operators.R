@@ -31,6 +31,7 @@ test_that("R's operators work on tensors, with numbers on either side", {
 
 test_that("positions count from 1, and a single one drops its dimension", {
   skip_if_no_tensorflow()
+  skip_beside("tensorflow")
   values <- matrix(c(1, 2, 3, 4, 5, 6), 2)
   x <- tf$constant(values)
   expect_identical(numbers_in(x[, 1]), values[, 1])
@@ -46,6 +47,7 @@ test_that("positions count from 1, and a single one drops its dimension", {
 
 test_that("tensors have dimensions and a length, and print as Python's", {
   skip_if_no_tensorflow()
+  skip_beside("tensorflow")
   x <- tf$constant(matrix(0, 2, 3))
   expect_identical(dim(x), c(2L, 3L))
   expect_length(x, 6)
@@ -57,6 +59,7 @@ test_that("tensors have dimensions and a length, and print as Python's", {
 
 test_that("positions that a tensor does not have are refused", {
   skip_if_no_tensorflow()
+  skip_beside("tensorflow")
   x <- tf$constant(c(1, 2))
   expect_snapshot(error = TRUE, {
     x[3]
@@ -68,7 +71,7 @@ test_that("positions that a tensor does not have are refused", {
 })
 
 test_that("methods of R's tensorflow come before those of this package", {
-  skip_beside_tensorflow()
+  skip_beside("tensorflow")
   theirs <- structure(
     list(),
     class = c("tensorflow.tensor", tensor_class, "python.builtin.object")

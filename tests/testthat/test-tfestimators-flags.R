@@ -8,6 +8,7 @@ described <- function() {
 }
 
 test_that("the command line goes before the file, and the file before the defaults", {
+  skip_beside("tfruns")
   folder <- withr::local_tempdir()
   withr::local_dir(folder)
   expect_equal(
@@ -36,6 +37,7 @@ test_that("a section of the file goes before its defaults", {
 })
 
 test_that("what does not fit is refused by name", {
+  skip_beside("tfruns")
   inherits <- withr::local_tempfile(
     lines = c("default:", "  steps: 3", "b:", "  inherits: default"),
     fileext = ".yml"
@@ -58,6 +60,7 @@ test_that("what does not fit is refused by name", {
 })
 
 test_that("a file that does not hold names and values is refused soon", {
+  skip_beside("tfruns")
   skip_if_not_installed("yaml")
   texts <- list(
     "steps: [1",
