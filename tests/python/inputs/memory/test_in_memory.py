@@ -118,15 +118,15 @@ def test_a_matrix_in_fortran_order_keeps_its_rows(tensorflow: ModuleType):
 
 
 def test_columns_computed_of_all_rows_follow_their_rows(tensorflow: ModuleType):
-    words = strings("word", ["b", "a", "b", "c"])
-    own = InMemory((words, number("y", range(4))), response="y", batch_size=4, seed=1)
+    words = strings("word", ["b", "a", "b", "c"] * 3)
+    own = InMemory((words, number("y", range(12))), response="y", batch_size=12)
 
     def compute(rows: int, read: Any, label: str | None) -> dict[str, Any]:
-        assert (rows, label, read("word", slice(1, 3)).tolist()) == (4, "y", ["a", "b"])
-        return {"word": np.arange(4, dtype=np.int32), "tens": np.arange(0, 40, 10)}
+        assert (rows, label, read("word", slice(1, 3)).tolist()) == (12, "y", ["a", "b"])
+        return {"word": np.arange(12, dtype=np.int32), "tens": np.arange(0, 120, 10)}
 
     ((features, label),) = own.with_codes(compute).input_fn("train")().as_numpy_iterator()
-    assert label.tolist() != [0, 1, 2, 3]
+    assert label.tolist() != list(range(12))
     assert features["word"].tolist() == label.tolist()
     assert features["tens"].tolist() == (10 * label).tolist()
     # The input itself is as before.

@@ -77,19 +77,25 @@ def _wanted(options: EstimatorOptions, label: str | None) -> Iterator[tuple[Any,
 
 
 def _in_chunks(compute: Any, rows: int, read: Callable[[str, slice], Any]) -> Iterator[Codes]:
+    for begin in range(0, rows, _CHUNK):
+        chunk = slice(begin, min(begin + _CHUNK, rows))
+        yield compute(lambda name, chunk=chunk: read(name, chunk))
+
+
+@contextlib.contextmanager
+def _eagerly() -> Iterator[None]:
     # Tables add their initializers to the default graph even if they are not part of it.
     with tf.Graph().as_default(), context.eager_mode(), tf.device("/cpu:0"):
-        for begin in range(0, rows, _CHUNK):
-            chunk = slice(begin, min(begin + _CHUNK, rows))
-            yield compute(lambda name, chunk=chunk: tf.constant(read(name, chunk)))
+        yield
 
 
 def _codes_of(name: str, levels: Sequence[str]) -> Any:
     def compute(read: Callable[[str], Any]) -> Codes:
         values = read(name)
-        if values.dtype != tf.string:
+        if values.dtype != object:
             raise TypeError("codes already")
-        return model_inputs.as_codes(values, levels).numpy()
+        with _eagerly():
+            return model_inputs.as_codes(tf.constant(values), levels).numpy()
 
     return compute
 
@@ -98,9 +104,11 @@ def _classes_of(label: str, classes: int | Sequence[str]) -> Any:
     if not isinstance(classes, int):
         return _codes_of(label, classes)
 
+    # Without TensorFlow, which would take a moment to begin.
     def compute(read: Callable[[str], Any]) -> Codes:
-        values = read(label).numpy()
-        numbers = values.astype(np.int32)
+        values = read(label)
+        with np.errstate(invalid="ignore"):
+            numbers = values.astype(np.int32)
         if values.ndim != 1 or np.any((numbers != values) | (numbers < 0) | (numbers >= classes)):
             raise ValueError("not classes")
         return numbers
@@ -113,16 +121,17 @@ def _categories_of(column: Any, options: EstimatorOptions) -> Any:
     inside = [names[key] for key in column.parse_example_spec]
 
     def compute(read: Callable[[str], Any]) -> Codes:
-        values = {name: read(name) for name in inside}
-        model_inputs.read_codes(values, options.factor_levels)
-        features = model_inputs.rename_features(values, options.feature_keys)
-        cache = columns_lib.FeatureTransformationCache(features)
-        categories = column.get_sparse_tensors(cache, None).id_tensor
-        count, most = categories.dense_shape.numpy()
-        if most != 1:
-            raise ValueError("rows have several categories")
-        codes = np.full(count, -1, np.int64)
-        codes[categories.indices.numpy()[:, 0]] = categories.values.numpy()
+        with _eagerly():
+            values = {name: tf.constant(read(name)) for name in inside}
+            model_inputs.read_codes(values, options.factor_levels)
+            features = model_inputs.rename_features(values, options.feature_keys)
+            cache = columns_lib.FeatureTransformationCache(features)
+            categories = column.get_sparse_tensors(cache, None).id_tensor
+            count, most = categories.dense_shape.numpy()
+            if most != 1:
+                raise ValueError("rows have several categories")
+            codes = np.full(count, -1, np.int64)
+            codes[categories.indices.numpy()[:, 0]] = categories.values.numpy()
         return codes
 
     return compute
