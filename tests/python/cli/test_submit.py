@@ -12,7 +12,7 @@ import pytest
 from support.kubernetes_server import KubernetesServer, kubernetes_server
 
 from tfdistribute.cli import main
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 
 FAKE_KUBECTL = Path(__file__).parents[1] / "support" / "kubernetes_server.py"
 
@@ -26,7 +26,7 @@ def server(
     Path("train.py").write_text("print('trained')\n", encoding="utf-8")
     with kubernetes_server() as made:
         yield made
-    submitted._known.clear()
+    managed_job._known.clear()
 
 
 def submit(server: KubernetesServer, *arguments: str) -> int:

@@ -191,7 +191,7 @@ def test_sparse_gradients_are_summed_between_processes_with_constant_shapes(
 def test_a_session_is_observed_before_its_variables_are_initialized(tensorflow: Any) -> None:
     from tensorflow.python.training import session_manager
 
-    from tfdistribute.engine.tasks.trainer import _observe_sessions
+    from tfdistribute.engine.multi_worker.trainer import _observe_sessions
 
     seen: list[Any] = []
     with tensorflow.Graph().as_default() as graph:

@@ -247,7 +247,7 @@ def test_workers_split_gradients_of_cpus_and_leave_those_of_gpus_whole(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):
     made: list[Any] = []
-    monkeypatch.setattr(engine.tasks, "MultiWorkerMirroredStrategy", made.append)
+    monkeypatch.setattr(engine.multi_worker, "MultiWorkerMirroredStrategy", made.append)
     MultiWorker().build(("/device:CPU:0",))
     MultiWorker().build(("/device:GPU:0", "/device:GPU:1"))
     assert [options.bytes_per_pack for options in made] == [2**20, 0]

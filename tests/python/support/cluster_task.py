@@ -302,7 +302,7 @@ def compress_small_sums() -> None:
 
 def share_files_within(seconds: float) -> None:
     """Expect less of a network file system than by default."""
-    from tfdistribute.training.tasks import handshake, resume
+    from tfdistribute.training.multi_worker import handshake, resume
 
     handshake.SHARE_S = resume.SHARE_S = seconds
 

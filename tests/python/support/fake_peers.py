@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from tfdistribute.cluster.member import Member
-from tfdistribute.training.tasks import peers
-from tfdistribute.training.tasks.peers import Peers
+from tfdistribute.training.multi_worker import peers
+from tfdistribute.training.multi_worker.peers import Peers
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.slurm import client
 
 
 class FakeSlurm:
@@ -28,9 +28,9 @@ class FakeSlurm:
         programs = directory / "bin"
         programs.mkdir()
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr(queued, "_answers", {})
+        monkeypatch.setattr(client, "_answers", {})
         for name, seconds in queued_s.items():
-            monkeypatch.setattr(queued, name, seconds)
+            monkeypatch.setattr(client, name, seconds)
         return cls(programs)
 
     def says(self, program: str, text: str = "", error: str = "", code: int = 0) -> None:

@@ -31,7 +31,7 @@ _TASK = r"""
 import json, os, signal, socket, subprocess, sys, time
 
 if os.environ.pop("TFDISTRIBUTE_PREPARED", None):
-    # As training.tasks.idle_process.
+    # As training.multi_worker.idle_process.
     channel = socket.socket(fileno=os.dup(0))
     print("prepared", flush=True)
     if json.loads(sys.argv[1]).get("never_ready"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from tfdistribute.cluster.managed import KubernetesCluster, ManagedCluster, VertexCluster
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 
 IMAGE = "registry.example.org/cars:1"
 
@@ -43,7 +43,7 @@ def platform_job(
         "working_directory": "/",
         "model_dir": "gs://bucket/model",
     }
-    return submitted.described_job(cluster, "id_1", **{**values, **fields})
+    return managed_job.described_job(cluster, "id_1", **{**values, **fields})
 
 
 def as_handle(job: Job) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.slurm import client
 from tfdistribute.launch.slurm.scheduler import queue_entry
 
 LEASE_S = 5
@@ -25,7 +25,7 @@ LEASE_S = 5
 def submit(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """Submit a job with a chief and a worker on two nodes; takes fields of the cluster and the job."""
     model_dir = fields.pop("model_dir", str(directory / "model"))
-    made = queued.new_directory(model_dir, str(directory))
+    made = client.new_directory(model_dir, str(directory))
     cluster = {
         "kind": "slurm",
         "nodes": 2,
@@ -45,7 +45,7 @@ def submit(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str,
         "model_dir": model_dir,
         "parent_pid": os.getpid(),
     }
-    return queued.submit_job(read(Job, {**values, **fields}))
+    return client.submit_job(read(Job, {**values, **fields}))
 
 
 def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 40) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 40) ->
     deadline = time.monotonic() + timeout_s
     while not condition(state := job_handle.job_state(job)):
         if time.monotonic() > deadline or state["ended"] is not None:
-            output = queued.OUTPUT.format(job["slurm_id"])
+            output = client.OUTPUT.format(job["slurm_id"])
             said = Path(job["logs"], output)
             text = said.read_text() if said.exists() else ""
             raise AssertionError(f"Never came: {json.dumps(state, indent=1)}\n{text}")
@@ -67,7 +67,7 @@ def result(job: Mapping[str, Any], timeout_s: float = 60) -> dict[str, Any]:
     assert soon(
         lambda: queue_entry(job["slurm_id"]).state in ("", "COMPLETED", "FAILED", "CANCELLED"), 30
     )
-    assert not Path(job["model_dir"], queued.JOBS).exists()
+    assert not Path(job["model_dir"], client.JOBS).exists()
     return state
 
 

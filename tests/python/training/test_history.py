@@ -12,7 +12,7 @@ from tfdistribute import engine
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training import history as module
 from tfdistribute.training.history import History, read_history
-from tfdistribute.training.tasks.history import TaskHistory
+from tfdistribute.training.multi_worker.history import TaskHistory
 
 
 def test_only_steps_of_the_record_are_kept_but_all_reach_the_listener():

@@ -18,7 +18,7 @@ from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.places.connect_hosts import check_ssh_cluster
-from tfdistribute.launch.slurm.queued import check_slurm_cluster
+from tfdistribute.launch.slurm.client import check_slurm_cluster
 from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 

@@ -18,7 +18,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.prepared import session
+from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training import (
@@ -43,8 +43,8 @@ from tfdistribute.training import (
     weights,
 )
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
+from tfdistribute.training.multi_worker.idle_process import await_task
 from tfdistribute.training.preparation import prepare_estimator
-from tfdistribute.training.tasks.idle_process import await_task
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None

@@ -22,18 +22,18 @@ from tfdistribute.launch.host import logs, private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
-from tfdistribute.launch.prepared import session
-from tfdistribute.launch.slurm import queued
-from tfdistribute.launch.slurm.queued import submit_job
+from tfdistribute.launch.slurm import client
+from tfdistribute.launch.slurm.client import submit_job
 from tfdistribute.launch.start import start_supervisor
+from tfdistribute.launch.warm_pool import session
 from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.model_directory import require_checkpoint
+from tfdistribute.training.multi_worker.results import TaskResults
 from tfdistribute.training.remote.access import check_access
 from tfdistribute.training.remote.lease import check_free
-from tfdistribute.training.tasks.results import TaskResults
 
 
 def prepare_job(
@@ -70,7 +70,7 @@ def prepare_job(
     check_settings_of_tasks(strategy, cluster, verb, devices, session_config)
     plan.plan(cluster, workload)
     if isinstance(cluster, ManagedCluster):
-        submitted.check_model_dir(cluster, workload.model_dir)
+        managed_job.check_model_dir(cluster, workload.model_dir)
         if steps is not None and (offline or not is_remote(workload.model_dir)):
             raise _no_steps(steps, workload.model_dir)
     if is_remote(workload.model_dir) and not offline:
@@ -82,10 +82,10 @@ def prepare_job(
 def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> str:
     """Make the private directory of a job that was checked; ``fields`` are those of ``launch.job.Job``.
 
-    The processes of this machine begin to load TensorFlow, or wait already: see ``launch.prepared``.
+    The processes of this machine begin to load TensorFlow, or wait already: see ``launch.warm_pool``.
     """
     if isinstance(cluster, SlurmCluster):
-        return queued.new_directory(model_dir, os.getcwd())
+        return client.new_directory(model_dir, os.getcwd())
     if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform == "win32":
         return private_directory.new_directory()
     own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
@@ -110,7 +110,7 @@ def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]
 def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -> dict[str, Any]:
     """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
     if isinstance(cluster, ManagedCluster):
-        handle = submitted.submit(_describe(directory, cluster, fields))
+        handle = managed_job.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
         return handle
     own = {
@@ -146,7 +146,7 @@ def take_result(job: Handle) -> dict[str, Any]:
 
 
 def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
-    return queued.script_of(cluster, model_dir)
+    return client.script_of(cluster, model_dir)
 
 
 def write_manifest(
@@ -161,7 +161,7 @@ def write_manifest(
     del task_file
     job = _describe(directory, cluster, fields)
     try:
-        text, archive = submitted.describe(job)
+        text, archive = managed_job.describe(job)
     finally:
         private_directory.remove(directory)
     _write_private(path, text.encode())
@@ -174,7 +174,7 @@ def write_manifest(
 
 
 def _describe(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
-    return submitted.described_job(
+    return managed_job.described_job(
         cluster, private_directory.job_id(directory), directory=directory, **fields
     )
 

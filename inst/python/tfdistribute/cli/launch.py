@@ -25,7 +25,7 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import LEVELS
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import job_state, stop_job
-from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.slurm import client
 from tfdistribute.launch.start import CODES, supervise
 
 _TICK_S = 0.2
@@ -77,9 +77,9 @@ def _mistake(arguments: argparse.Namespace) -> str | None:
 def _run_by_slurm(
     arguments: argparse.Namespace, cluster: SlurmCluster, model_dir: str | None
 ) -> int:
-    directory = queued.new_directory(model_dir, os.getcwd())
+    directory = client.new_directory(model_dir, os.getcwd())
     with _removed_on_error(directory):
-        handle = queued.submit_job(_job(arguments, cluster, model_dir, directory))
+        handle = client.submit_job(_job(arguments, cluster, model_dir, directory))
     if arguments.json and arguments.no_wait:
         print(job_text.as_json(handle))
     elif not arguments.json:

@@ -12,7 +12,7 @@ from tfdistribute.cli import job_text
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.host import logs
 from tfdistribute.launch.job_handle import HANDLE_FILE, job_state, running_jobs, saved_handle
-from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.slurm import client
 
 _COLUMNS = ("job", "state", "step", "where", "model_dir")
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _jobs() -> Iterator[tuple[dict[str, Any], str]]:
-    for job in (*running_jobs(), *queued.own_jobs()):
+    for job in (*running_jobs(), *client.own_jobs()):
         yield job, str(job["logs"] or "")
     (home, *_) = logs.log_directories("*", None, os.getcwd())
     for path in sorted(Path(home).parent.glob(f"*/{HANDLE_FILE}")):

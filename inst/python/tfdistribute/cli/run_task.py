@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from tfdistribute.launch.platforms.container import run_task
+from tfdistribute.launch.platforms.entrypoint import run_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

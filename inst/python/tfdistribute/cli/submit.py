@@ -23,7 +23,7 @@ from tfdistribute.cluster.managed import (
 from tfdistribute.files import is_remote
 from tfdistribute.launch.host import logs, private_directory
 from tfdistribute.launch.job_handle import save_handle
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 
 _VERTEX = ("project", "location")
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         shutil.copyfile(arguments.script, os.path.join(directory, arguments.script.name))
         program = "python" if arguments.script.suffix == ".py" else "Rscript"
-        job = submitted.described_job(
+        job = managed_job.described_job(
             _cluster(arguments),
             private_directory.job_id(directory),
             verb="script",
@@ -74,12 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
             model_dir=arguments.model_dir,
         )
         if arguments.dry_run:
-            print(submitted.describe(job)[0], end="")
+            print(managed_job.describe(job)[0], end="")
             return 0
         if is_remote(arguments.staging or ""):
             # TensorFlow writes to remote storage.
             importlib.import_module("tfdistribute.engine")
-        handle = submitted.submit(job)
+        handle = managed_job.submit(job)
     finally:
         private_directory.remove(directory)
     (home, *_) = logs.log_directories(job.id, None, os.getcwd())

@@ -160,7 +160,7 @@ def _add_estimators(modules: dict[str, Any]) -> None:
 def _init_run_config(config: Any, tf_config: Any) -> None:
     """Set the task of a ``tf.estimator.RunConfig`` that has a strategy, from TF_CONFIG.
 
-    A task of a cluster is settled again by ``engine.tasks.assign_task``.
+    A task of a cluster is settled again by ``engine.multi_worker.assign_task``.
 
     Source:
         ``init_run_config`` in tensorflow/python/distribute/estimator_training.py of TensorFlow 2.15.

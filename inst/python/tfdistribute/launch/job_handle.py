@@ -16,8 +16,8 @@ from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader
 from tfdistribute.launch.host.remote_logs import COPY_S
-from tfdistribute.launch.platforms import submitted
-from tfdistribute.launch.slurm import queued
+from tfdistribute.launch.platforms import managed_job
+from tfdistribute.launch.slurm import client
 from tfdistribute.launch.state import STATE_FILE, read_json, read_result, replace, result_of
 
 _TICK_S = 0.02
@@ -61,9 +61,9 @@ def is_running(job: Handle) -> bool:
 def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
     if job.get("slurm_id"):
-        return queued.state_of(job)
-    if submitted.is_submitted(job):
-        return submitted.job_state(job)
+        return client.state_of(job)
+    if managed_job.is_submitted(job):
+        return managed_job.job_state(job)
     directory, last = str(job["directory"]), dict[str, Any]()
     deadline = time.monotonic() + STOP_S
     while True:
@@ -95,7 +95,7 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
     """
     state = job_state(job)
     # The logs of a managed platform are only read when somebody asks for them.
-    is_here = not submitted.is_submitted(job)
+    is_here = not managed_job.is_submitted(job)
     reader = LogReader((state.get("tasks") or []) if is_here else [], position, level)
     lines = reader.read_new()
     return {
@@ -112,8 +112,8 @@ def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list
     Raises:
         ArgumentError: the job has no such task.
     """
-    if submitted.is_submitted(job):
-        return submitted.job_logs(job, task, level)
+    if managed_job.is_submitted(job):
+        return managed_job.job_logs(job, task, level)
     rows = cast("list[dict[str, Any]]", job_state(job).get("tasks") or [])
     return read_logs(rows, task, level)
 
@@ -142,9 +142,9 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     With ``wait_s=0`` the request is only sent.
     """
     if job.get("slurm_id"):
-        return queued.stop(job, wait_s)
-    if submitted.is_submitted(job):
-        return submitted.stop_job(job)
+        return client.stop(job, wait_s)
+    if managed_job.is_submitted(job):
+        return managed_job.stop_job(job)
     pid = int(job["pid"])
     if is_running(job):
         os.kill(pid, signal.SIGTERM)
@@ -182,7 +182,7 @@ def saved_handle(directory: str) -> dict[str, Any] | None:
 
 def find_job(name: str) -> dict[str, Any] | None:
     """Find a running or waiting job by its id, its model_dir or its log directory; return its handle or None."""
-    found = queued.find(name)
+    found = client.find(name)
     if found is not None:
         return found
     path = files.canonical_path(name)

@@ -18,10 +18,10 @@ from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
-from tfdistribute.launch.prepared import session, waiting
 from tfdistribute.launch.setup import set_up
 from tfdistribute.launch.state import QUEUED, STATE_FILE, read_json, replace, result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
+from tfdistribute.launch.warm_pool import session, waiting
 
 # How long the supervisor may take to start.
 START_S = 20.0

@@ -98,7 +98,7 @@ def build(
         made = engine.session_config.make(session_config, config.session_config, member is not None)
         config = config.replace(session_config=made)
     if member is not None and train is not None:
-        engine.tasks.assign_task(config, member)
+        engine.multi_worker.assign_task(config, member)
     return config
 
 

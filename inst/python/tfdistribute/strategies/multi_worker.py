@@ -91,4 +91,4 @@ class MultiWorker(Strategy, kind="multi_worker"):
             ),
             timeout_seconds=self.timeout_s,
         )
-        return engine.tasks.MultiWorkerMirroredStrategy(options)
+        return engine.multi_worker.MultiWorkerMirroredStrategy(options)

@@ -15,8 +15,8 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
+from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import prepare_use
-from tfdistribute.training.tasks.inputs import for_task
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 

@@ -162,7 +162,7 @@ class Prepared:
         saves = config.save_checkpoints_steps or config.save_checkpoints_secs
         if not (history.saves_rarely and saves):
             return []
-        return [engine.tasks.ReportSaves(history.checkpoint_saved)]
+        return [engine.multi_worker.ReportSaves(history.checkpoint_saved)]
 
     def _note_unused_devices(self, history: History) -> list[Any]:
         rows = self.devices.train

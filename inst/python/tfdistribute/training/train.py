@@ -12,10 +12,10 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.checks import check_training
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.specs import TrainSpec
-from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
-from tfdistribute.training.tasks.perform import perform
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 

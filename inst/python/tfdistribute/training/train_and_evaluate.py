@@ -12,10 +12,10 @@ from tfdistribute.training.checks import check_specs
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
-from tfdistribute.training.tasks.perform import perform
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 

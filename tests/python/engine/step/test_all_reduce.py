@@ -128,7 +128,7 @@ def test_a_worker_is_told_that_another_has_ended(workers: list[Worker]) -> None:
 def test_large_sums_are_compressed_for_the_network(tensorflow: ModuleType) -> None:
     worker = Worker(0)
     compressing = engine.step.all_reduce.AllReduce(0, WORKERS, False, True)
-    assert (compressing.machine, compressing.socket) == (None, None)
+    assert (compressing.domain, compressing.socket) == (None, None)
     compressing.run(StepProgram(worker.train_op, worker.loss), [])
     sent = {
         tuple(each.inputs[0].shape): each.inputs[0].dtype.name

@@ -115,7 +115,7 @@ def test_without_all_reduce_a_worker_offers_no_memory_and_compresses_nothing(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "-all_reduce")
     sums = engine.step.all_reduce.AllReduce(0, 2, True, True)
-    assert (sums.socket, sums.machine) == (None, None)
+    assert (sums.socket, sums.domain) == (None, None)
     with tf.Graph().as_default() as graph:
         loss = tf.constant(1.0)
         assert sums.run(StepProgram(loss.op, loss), []) is None

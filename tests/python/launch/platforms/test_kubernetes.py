@@ -22,7 +22,7 @@ from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.archive import Archive, pack
 from tfdistribute.launch.platforms.kubernetes import job_objects
 
@@ -34,7 +34,7 @@ MODEL_ERROR = ModelError("`units` is 0.", "Use at least 1.")
 def server() -> Iterator[KubernetesServer]:
     with kubernetes_server() as made:
         yield made
-    submitted._known.clear()
+    managed_job._known.clear()
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.full)])
@@ -187,7 +187,7 @@ def test_a_model_directory_inside_the_containers_is_refused(tmp_path: Path):
 def test_kubectl_reads_every_object_of_a_manifest(tmp_path: Path, job_kind: str, kinds: list[str]):
     job = platform_job(tmp_path, kubernetes(job_kind=job_kind))
     command = ["kubectl", "label", "--local", "-f", "-", "a=b", "-o", "name"]
-    text, _ = submitted.describe(job)
+    text, _ = managed_job.describe(job)
     ended = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     assert ended.stdout.split() == [f"{kind}/{job.id}" for kind in kinds]
 
@@ -195,12 +195,12 @@ def test_kubectl_reads_every_object_of_a_manifest(tmp_path: Path, job_kind: str,
 def test_a_submitted_job_is_followed_and_its_secret_goes_with_it(
     job: Job, server: KubernetesServer
 ):
-    handle = submitted.submit(job)
+    handle = managed_job.submit(job)
     assert server.names("tfjobs") == [job.id]
     (owner,) = server.only("secrets")["metadata"]["ownerReferences"]
     assert owner["uid"] == server.only("tfjobs")["metadata"]["uid"]
     assert job_handle.job_state(handle)["state"] == "starting"
-    submitted._known.clear()
+    managed_job._known.clear()
 
     pod(server, job, "chief", 0, phase="Running")
     pod(server, job, "worker", 0, phase="Pending")
@@ -219,34 +219,34 @@ def test_a_submitted_job_is_followed_and_its_secret_goes_with_it(
 
 
 def test_what_kubernetes_refuses_is_told_with_a_remedy(job: Job, server: KubernetesServer):
-    submitted.submit(job)
+    managed_job.submit(job)
     with pytest.raises(ClusterError, match=f'"{job.id}" already exists\n.*another `name`'):
-        submitted.submit(job)
+        managed_job.submit(job)
     assert server.names("secrets") == [job.id]
     server.refusal = (403, "Forbidden", 'User "me" cannot create resource "tfjobs"')
     with pytest.raises(
         ClusterError, match=r'refused the job: User "me" .*\n.*kubectl auth can-i create'
     ):
-        submitted.submit(job)
+        managed_job.submit(job)
 
 
 def test_nothing_is_left_if_the_secret_is_refused(job: Job, server: KubernetesServer):
     server.objects["secrets", job.id] = {"metadata": {}}
     with pytest.raises(ClusterError, match="already exists"):
-        submitted.submit(job)
+        managed_job.submit(job)
     assert server.names("tfjobs") == []
 
 
 def test_a_missing_operator_has_a_remedy(job: Job, server: KubernetesServer):
     server.refusal = (404, "NotFound", "the server could not find the requested resource")
     with pytest.raises(ClusterError, match="training operator, or use `kind` Job"):
-        submitted.submit(job)
+        managed_job.submit(job)
 
 
 def test_a_missing_kubectl_is_told_with_a_remedy(tmp_path: Path):
     job = platform_job(tmp_path, kubernetes(kubectl=("/no/kubectl",)))
     with pytest.raises(BackendError, match="`kubectl` '/no/kubectl' cannot be run: No such file"):
-        submitted.submit(job)
+        managed_job.submit(job)
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def running(tmp_path: Path, server: KubernetesServer) -> tuple[Job, dict[str, An
     """A submitted job and its object."""
     program = (sys.executable, FAKE_KUBECTL, "--server", server.url)
     job = platform_job(tmp_path, kubernetes(kubectl=program))
-    submitted.submit(job)
+    managed_job.submit(job)
     return job, server.only("tfjobs")
 
 
@@ -318,7 +318,7 @@ def test_restarts_and_the_end_are_told(
     }
     state = job_handle.job_state(as_handle(job))
     assert (state["state"], state["message"]) == ("restarting", "worker 0 is restarted.")
-    submitted._known.clear()
+    managed_job._known.clear()
     made["status"] = {"conditions": [{"type": "Succeeded", "status": "True"}]}
     state = job_handle.job_state(as_handle(job))
     assert state["state"] == "done"
@@ -331,7 +331,7 @@ def test_restarts_and_the_end_are_told(
 def test_a_pod_of_a_plain_job_is_named_after_its_task(tmp_path: Path, server: KubernetesServer):
     program = (sys.executable, FAKE_KUBECTL, "--server", server.url)
     job = platform_job(tmp_path, kubernetes(job_kind="Job", ps=1, kubectl=program))
-    submitted.submit(job)
+    managed_job.submit(job)
     template = server.only("jobs")["spec"]["template"]["spec"]
     for number in range(3):
         labels = {

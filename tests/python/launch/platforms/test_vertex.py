@@ -14,7 +14,7 @@ from support.vertex_service import PARENT, FakeService, job_service, use_fake_sd
 from tfdistribute import storage
 from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.platforms import submitted
+from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.archive import pack
 from tfdistribute.launch.platforms.vertex import Vertex, job_specification
 
@@ -39,7 +39,7 @@ class Bucket:
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     made = Bucket()
     monkeypatch.setattr(storage, "of", lambda path: made)
-    submitted._known.clear()
+    managed_job._known.clear()
     return made
 
 
@@ -67,7 +67,7 @@ def test_the_position_of_a_pool_is_its_role(tmp_path: Path):
 
 def test_a_submitted_job_is_followed(tmp_path: Path, bucket: Bucket, service: FakeService):
     job = platform_job(tmp_path, vertex())
-    handle = submitted.submit(job)
+    handle = managed_job.submit(job)
     assert handle["submitted"]["name"] == f"{PARENT}/customJobs/1"
     assert service.endpoints == ["europe-west4-aiplatform.googleapis.com"]
     (path,) = bucket.files
@@ -77,7 +77,7 @@ def test_a_submitted_job_is_followed(tmp_path: Path, bucket: Bucket, service: Fa
     state = job_handle.job_state(handle)
     assert state["state"] == "starting"
     assert [row["task"] for row in state["tasks"]] == ["chief 0", "worker 0"]
-    submitted._known.clear()
+    managed_job._known.clear()
     labels = {"task_name": "workerpool1-0"}
     service.entries = [
         SimpleNamespace(resource=SimpleNamespace(labels=labels), payload={"message": "INFO: hello"})
@@ -89,7 +89,7 @@ def test_a_submitted_job_is_followed(tmp_path: Path, bucket: Bucket, service: Fa
 def test_the_message_of_a_failed_job_is_its_error(
     tmp_path: Path, bucket: Bucket, service: FakeService
 ):
-    handle = submitted.submit(platform_job(tmp_path, vertex()))
+    handle = managed_job.submit(platform_job(tmp_path, vertex()))
     message = "The replica workerpool1-0 exited with a non-zero status of 1."
     service.states[handle["submitted"]["name"]] = ("JOB_STATE_FAILED", message)
     state = job_handle.job_state(handle)
@@ -106,7 +106,7 @@ def test_a_job_that_is_not_there_any_more_counts_as_stopped(bucket: Bucket, serv
 def test_a_missing_sdk_is_named(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(__import__("sys").modules, "google.cloud.aiplatform_v1", None)
     with pytest.raises(BackendError, match="pip install google-cloud-aiplatform"):
-        submitted.submit(platform_job(tmp_path, vertex()))
+        managed_job.submit(platform_job(tmp_path, vertex()))
     assert bucket.files == {}
 
 
@@ -141,10 +141,10 @@ def test_the_sdk_of_google_accepts_and_carries_the_same_calls(
             "network": "projects/1/global/networks/a",
             "service_account": "trainer@my-project.iam.gserviceaccount.com",
         }
-        handle = submitted.submit(platform_job(tmp_path, vertex(**fields), "train_and_evaluate"))
+        handle = managed_job.submit(platform_job(tmp_path, vertex(**fields), "train_and_evaluate"))
         state = job_handle.job_state(handle)
         assert [row["task"] for row in state["tasks"]] == ["chief 0", "worker 0", "evaluator 0"]
         assert job_handle.stop_job(handle)["state"] == "stopped"
         assert Vertex(vertex()).state(f"{PARENT}/customJobs/9").state == "stopped"
         with pytest.raises(ClusterError, match="does not know such a job"):
-            submitted.submit(platform_job(tmp_path, vertex(accelerator="NVIDIA_T9")))
+            managed_job.submit(platform_job(tmp_path, vertex(accelerator="NVIDIA_T9")))

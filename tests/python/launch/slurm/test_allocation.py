@@ -18,7 +18,7 @@ from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.batch import PROGRESS_FILE, SlurmAllocation
+from tfdistribute.launch.slurm.supervisor_main import PROGRESS_FILE, SlurmAllocation
 from tfdistribute.launch.state import STATE_FILE, JobState
 from tfdistribute.launch.task_view import TaskView
 

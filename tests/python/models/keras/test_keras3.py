@@ -44,7 +44,9 @@ def test_optimizers_of_keras_3_train_as_in_fit(tmp_path: Path, optimizer: str) -
     assert_same_weights(estimator, k3.fitted(model, k3.BOTH, STEPS).get_weights())
 
 
-def test_the_micro_batches_of_a_step_draw_different_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_micro_batches_of_a_step_draw_different_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     offset = keras3_estimator._seed_offset
     with k3.tf.Graph().as_default():
         state = k3.tf.constant([5, 6], k3.tf.uint32)

@@ -26,7 +26,7 @@ class BrokenExchangeError(RuntimeError):
         super().__init__(f"{BROKEN}: rank {rank}.")
 
 
-def machine() -> str | None:
+def shared_memory_domain() -> str | None:
     """Return a text that is the same in all processes that can share memory with this one; None if none can."""
     if not (hasattr(os, "memfd_create") and hasattr(socket, "SO_PEERCRED")):
         return None
@@ -119,7 +119,7 @@ class Connections:
             )
         return peer
 
-    def tell(self, number: int) -> None:
+    def broadcast(self, number: int) -> None:
         message = _NUMBER.pack(number)
         for peer, connection in self._sockets.items():
             try:
@@ -127,7 +127,7 @@ class Connections:
             except OSError as error:
                 raise BrokenExchangeError(peer) from error
 
-    def hear(self, peer: int) -> list[int]:
+    def receive(self, peer: int) -> list[int]:
         try:
             messages = self._sockets[peer].recv(_READ_BYTES)
         except OSError:

@@ -113,9 +113,9 @@ class SharedSums:
         return None
 
     def _agree(self, can_share: bool) -> bool:
-        self._connections.tell(int(can_share))
+        self._connections.broadcast(int(can_share))
         for peer, heard in self._heard.items():
-            answer, *written = self._connections.hear(peer)
+            answer, *written = self._connections.receive(peer)
             can_share &= bool(answer)
             for number in written:
                 heard[number] += 1
@@ -126,14 +126,14 @@ class SharedSums:
         for where, array in zip(self._ranges[number], arrays, strict=True):
             np.copyto(place[where], array.reshape(-1))
         self._written[number] += 1
-        self._connections.tell(number)
+        self._connections.broadcast(number)
 
     def read(self, number: int) -> list[Any]:
         """Wait for all parts of a sum, and return the sums as flat arrays. Only one thread may read at a time."""
         before = self._read[number]
         for peer, heard in self._heard.items():
             while heard[number] <= before:
-                for each in self._connections.hear(peer):
+                for each in self._connections.receive(peer):
                     heard[each] += 1
         self._read[number] = before + 1
         first, second, *others = (part[number][before % 2] for part in self._parts)

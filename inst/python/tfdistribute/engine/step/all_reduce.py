@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine.collectives.connections import Connections, Listener, machine
+from tfdistribute.engine.collectives.connections import Connections, Listener, shared_memory_domain
 from tfdistribute.engine.collectives.shared_memory import Layout, NoSharedMemoryError, SharedSums
 from tfdistribute.engine.graph import edit, walk
 from tfdistribute.engine.step import passes
@@ -47,8 +47,8 @@ class AllReduce:
         self._tasks = tasks
         is_on = passes.is_on("all_reduce")
         self._compresses = compresses and is_on
-        self.machine = machine() if shares and is_on else None
-        self._listener = None if self.machine is None else Listener()
+        self.domain = shared_memory_domain() if shares and is_on else None
+        self._listener = None if self.domain is None else Listener()
         self._connections: Connections | None = None
         self._has_run = False
 

@@ -13,7 +13,7 @@ from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.files import parse_object
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import pods
+from tfdistribute.launch.platforms import pod_status
 from tfdistribute.launch.platforms.archive import Archive
 from tfdistribute.launch.platforms.kubernetes import LABEL, Object, job_objects
 from tfdistribute.launch.platforms.platform import Platform, PlatformState, stage
@@ -68,7 +68,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         main = self._get(self._path(self.cluster.job_kind, name))
         if main is None:
             return PlatformState("stopped", "The job is not there any more.", ended=time.time())
-        return pods.job_state(self.cluster, main, self._pods(name))
+        return pod_status.job_state(self.cluster, main, self._pods(name))
 
     def logs(self, name: str) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -76,7 +76,7 @@ class Kubernetes(Platform[KubernetesCluster]):
             path = f"{self._path('Pod', pod['metadata']['name'])}/log?tailLines={_LINES}"
             # A pod that has not started has no log.
             text = self._answer(["get", "--raw", path], missing="")
-            found[pods.task_of(self.cluster, pod)] = text.splitlines()
+            found[pod_status.task_of(self.cluster, pod)] = text.splitlines()
         return found
 
     def cancel(self, name: str) -> None:

@@ -12,7 +12,7 @@ from tfdistribute.cluster.spec import EVALUATOR, PS
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms.archive import FILE, Archive
-from tfdistribute.launch.platforms.container import RETRY
+from tfdistribute.launch.platforms.entrypoint import RETRY
 from tfdistribute.launch.platforms.environment import ADDRESSES
 from tfdistribute.launch.platforms.platform import task_command, task_environment
 

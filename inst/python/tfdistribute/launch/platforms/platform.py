@@ -12,7 +12,7 @@ from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.descriptions import check_text
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms import container
+from tfdistribute.launch.platforms import entrypoint
 from tfdistribute.launch.platforms.archive import FILE, Archive
 
 C = TypeVar("C", bound=ManagedCluster)
@@ -105,10 +105,10 @@ def task_environment(
 ) -> dict[str, str]:
     """Return the environment variables of every task; ``directory`` has the archive if it is sent with the job."""
     own: Mapping[str, str] = {
-        container.ARCHIVE: staged_path(cluster, job) or f"{directory}/{FILE}",
-        container.ARCHIVE_DIGEST: archive.digest,
-        container.NAME: job.id,
-        container.TASKS: str(len(job.tasks)),
+        entrypoint.ARCHIVE: staged_path(cluster, job) or f"{directory}/{FILE}",
+        entrypoint.ARCHIVE_DIGEST: archive.digest,
+        entrypoint.NAME: job.id,
+        entrypoint.TASKS: str(len(job.tasks)),
     }
     return {**cluster.environment, **own}
 

@@ -17,7 +17,7 @@ OUTPUT = "slurm-{}.out"
 # Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
 _CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from tfdistribute.launch.slurm.batch import main; sys.exit(main(sys.argv[1:]))"
+    "from tfdistribute.launch.slurm.supervisor_main import main; sys.exit(main(sys.argv[1:]))"
 )
 
 

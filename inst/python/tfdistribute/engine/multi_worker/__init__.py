@@ -1,13 +1,13 @@
 """Training as one task of a cluster: server, session and hooks."""
 
-from tfdistribute.engine.tasks.hooks import ReportSaves
-from tfdistribute.engine.tasks.key_value_store import KeyValueStore
-from tfdistribute.engine.tasks.server import (
+from tfdistribute.engine.multi_worker.hooks import ReportSaves
+from tfdistribute.engine.multi_worker.key_value_store import KeyValueStore
+from tfdistribute.engine.multi_worker.server import (
     MultiWorkerMirroredStrategy,
     assign_task,
     start_server,
 )
-from tfdistribute.engine.tasks.trainer import TaskTrainer, variable_shapes
+from tfdistribute.engine.multi_worker.trainer import TaskTrainer, variable_shapes
 
 __all__ = [
     "KeyValueStore",

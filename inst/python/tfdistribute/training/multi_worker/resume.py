@@ -20,8 +20,8 @@ from tfdistribute.checkpoints.leftovers import tidy
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.files import parse_object
-from tfdistribute.training.tasks.handshake import SHARE_S, Handshake
-from tfdistribute.training.tasks.peers import Peers
+from tfdistribute.training.multi_worker.handshake import SHARE_S, Handshake
+from tfdistribute.training.multi_worker.peers import Peers
 from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"

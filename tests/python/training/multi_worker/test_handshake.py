@@ -25,9 +25,9 @@ from tfdistribute.errors import (
     TfdistributeError,
     TrainingError,
 )
-from tfdistribute.training.tasks import handshake
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.peers import FACTS, Peers
+from tfdistribute.training.multi_worker import handshake
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.peers import FACTS, Peers
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1", "c:1")}
 SHAPES = {"dense/kernel": [2, 1]}

@@ -18,19 +18,19 @@ from tensorflow.python.training import monitored_session, session_manager
 
 from tfdistribute.cluster.member import Member
 from tfdistribute.engine import patches
-from tfdistribute.engine.step.all_reduce import AllReduce
-from tfdistribute.engine.step.consensus import CollectiveConsensus
-from tfdistribute.engine.step.program import StepProgram
-from tfdistribute.engine.step.runs import StepRuns, StepsPerRun
-from tfdistribute.engine.tasks import collective_savers
-from tfdistribute.engine.tasks.hooks import (
+from tfdistribute.engine.multi_worker import collective_savers
+from tfdistribute.engine.multi_worker.hooks import (
     AbortOnLostPeer,
     EndBarrier,
     ReportSaves,
     ReportSteps,
     start_closing,
 )
-from tfdistribute.engine.tasks.server import worker_context
+from tfdistribute.engine.multi_worker.server import worker_context
+from tfdistribute.engine.step.all_reduce import AllReduce
+from tfdistribute.engine.step.consensus import CollectiveConsensus
+from tfdistribute.engine.step.program import StepProgram
+from tfdistribute.engine.step.runs import StepRuns, StepsPerRun
 
 _POLL_S = 0.5
 # Time to close a session; it takes milliseconds if nothing is wrong.

@@ -17,9 +17,9 @@ from typing import Any
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import adopt, reap_supervisors
-from tfdistribute.launch.prepared.conditions import conditions_of
-from tfdistribute.launch.prepared.waiting import STATE_FILE
 from tfdistribute.launch.state import read_json
+from tfdistribute.launch.warm_pool.conditions import conditions_of
+from tfdistribute.launch.warm_pool.waiting import STATE_FILE
 
 LOG = "supervisor.log"
 

@@ -10,9 +10,9 @@ from tfdistribute import engine, task_events
 from tfdistribute.cluster.peers import disconnect, format_tasks
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import InputError, LostPeerError, TfdistributeError
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.resume import ProgressFile
 from tfdistribute.training.remote.lease import Lease
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.resume import ProgressFile
 
 # After a connection has broken, a peer has this long to disappear or to record its end, so that the error can name the
 # reason.
@@ -92,7 +92,7 @@ class PeerWatch:
         if trained and self._member.in_step:
             raise self.lost()
         if self._sessions == 1 and not (trained or self._member.is_alone):
-            self._handshake.conclude(engine.tasks.variable_shapes())
+            self._handshake.conclude(engine.multi_worker.variable_shapes())
             task_events.emit("agreed")
             self._since = time.monotonic()
             return

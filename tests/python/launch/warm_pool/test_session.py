@@ -25,8 +25,8 @@ from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.places.place import StartOptions
-from tfdistribute.launch.prepared import session
 from tfdistribute.launch.start import start_supervisor, supervise
+from tfdistribute.launch.warm_pool import session
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 

@@ -37,7 +37,7 @@ FACTS, WORK, REPORT = "facts", "work", "report"
 
 
 class Store(Protocol):
-    """The key-value store of one server, as ``engine.tasks.KeyValueStore`` provides it."""
+    """The key-value store of one server, as ``engine.multi_worker.KeyValueStore`` provides it."""
 
     def write(self, texts: dict[str, str]) -> bool:
         """Write texts by key; return whether the server answered."""
@@ -233,7 +233,7 @@ class Peers:
         return self._stores[address]
 
     def _new_store(self, address: str, timeout_s: float) -> Store:
-        connect = engine.tasks.KeyValueStore if self._connect is None else self._connect
+        connect = engine.multi_worker.KeyValueStore if self._connect is None else self._connect
         return connect(f"{self.member.protocol}://{address}", timeout_s)
 
 

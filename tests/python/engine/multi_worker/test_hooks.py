@@ -32,7 +32,7 @@ class Stuck:
 @pytest.fixture
 def hooks(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del tensorflow
-    from tfdistribute.engine.tasks import hooks
+    from tfdistribute.engine.multi_worker import hooks
 
     monkeypatch.setattr(hooks, "_PEER_CHECK_S", 0.01)
     monkeypatch.setattr(hooks, "_DISCONNECT_S", 0.01)
@@ -66,8 +66,8 @@ def test_a_session_that_cannot_be_closed_is_left_to_tensorflow(
     hooks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Stuck(disconnections=1)
-    monkeypatch.setattr(engine.tasks.trainer, "_CLOSE_S", 0.05)
+    monkeypatch.setattr(engine.multi_worker.trainer, "_CLOSE_S", 0.05)
     began = time.monotonic()
-    engine.tasks.trainer._close(session)
+    engine.multi_worker.trainer._close(session)
     assert time.monotonic() - began < 5
     session.disconnect()

@@ -15,7 +15,7 @@ from tfdistribute.cluster.spec import START_PATIENCE, Task
 from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.descriptions.comparison import Entries, checksum_of, first_difference
 from tfdistribute.errors import LostPeerError, TfdistributeError
-from tfdistribute.training.tasks.peers import FACTS, WORK, Peers
+from tfdistribute.training.multi_worker.peers import FACTS, WORK, Peers
 
 # Intervals between two looks at the others: a tenth of the time waited so far, within these limits.
 _FIRST_POLL_S, _POLL_S = 0.02, 0.2

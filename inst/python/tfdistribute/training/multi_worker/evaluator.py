@@ -14,13 +14,13 @@ from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import HookContext, as_hooks
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.history import TaskHistory
+from tfdistribute.training.multi_worker.peers import Peers
+from tfdistribute.training.multi_worker.resume import ProgressFile, TrainingRecord
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.specs import EvalSpec
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.resume import ProgressFile, TrainingRecord
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 _POLL_S = 0.5

@@ -20,9 +20,9 @@ from tfdistribute.descriptions.comparison import Exceptions, entries_of, first_d
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.multi_worker import assignment
+from tfdistribute.training.multi_worker.assignment import CODE_ONLY, LEFT_OUT, TaskAssignment
 from tfdistribute.training.specs import TrainSpec
-from tfdistribute.training.tasks import assignment
-from tfdistribute.training.tasks.assignment import CODE_ONLY, LEFT_OUT, TaskAssignment
 
 del tfdistribute
 

@@ -17,7 +17,7 @@ CLUSTER = {"chief": ("localhost:1",), "worker": ("localhost:2",)}
 def test_two_threads_share_a_core_without_waiting_in_loops(
     tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
 ) -> None:
-    from tfdistribute.engine.tasks import server
+    from tfdistribute.engine.multi_worker import server
 
     made: list[Any] = []
     monkeypatch.setattr(server, "cores", lambda: cores)

@@ -14,10 +14,10 @@ from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.errors import ClusterError, LostPeerError, PortError
 from tfdistribute.training.history import History
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.resume import ProgressFile
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.peers import Peers
+from tfdistribute.training.multi_worker.resume import ProgressFile
 
 _POLL_S = 1.0
 # Other tasks may still be closing their sessions when the chief has finished.
@@ -35,7 +35,7 @@ def start_server(member: Member, config: Any = None) -> None:
     session_config = None if config is None else config.session_config
     address = member.address
     try:
-        engine.tasks.start_server(member, strategy, session_config)
+        engine.multi_worker.start_server(member, strategy, session_config)
     except engine.tf.errors.OpError as error:
         parsed = parse_address(address)
         taken_by = None if parsed is None or parsed.port is None else listener(parsed.port)

@@ -18,7 +18,7 @@ from tfdistribute.errors import ArgumentError, BackendError, ClusterError, Model
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.places import srun
-from tfdistribute.launch.slurm import queued, scheduler
+from tfdistribute.launch.slurm import client, scheduler
 from tfdistribute.launch.slurm.script import job_script
 from tfdistribute.launch.state import STATE_FILE
 
@@ -47,7 +47,7 @@ def test_a_waiting_job_says_why_it_waits(tmp_path: Path, slurm: FakeSlurm):
 def test_slurm_is_not_asked_while_the_supervisor_writes_its_state(
     tmp_path: Path, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(queued, "_FRESH_S", 5.0)
+    monkeypatch.setattr(client, "_FRESH_S", 5.0)
     job = submit(tmp_path, {})
     write_state(job)
     for _ in range(20):
@@ -58,7 +58,7 @@ def test_slurm_is_not_asked_while_the_supervisor_writes_its_state(
 def test_slurm_is_asked_once_in_a_while(
     tmp_path: Path, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(queued, "_FRESH_S", 5.0)
+    monkeypatch.setattr(client, "_FRESH_S", 5.0)
     job = submit(tmp_path, {})
     for _ in range(20):
         job_handle.job_state(job)
@@ -87,7 +87,7 @@ def test_a_job_that_is_gone_has_ended_with_what_it_last_told(
     assert (state["state"], state["global_step"]) == (end, 3)
     assert state["tasks"] == [{"task": "chief 0", "pid": None, "log": "chief-0.log"}]
     # The data of the job is gone with it, and its end stays known.
-    assert not Path(job["model_dir"], queued.JOBS).exists()
+    assert not Path(job["model_dir"], client.JOBS).exists()
     assert job_handle.job_state(job) == state
     found = job_handle.last_job(job["model_dir"])
     assert found is not None
@@ -149,7 +149,7 @@ def test_what_sbatch_says_is_the_error_and_nothing_is_left(tmp_path: Path, slurm
         "Slurm does not accept this job: Batch job submission failed: Invalid account or account/partition "
         "combination"
     )
-    assert not (tmp_path / "model" / queued.JOBS).exists()
+    assert not (tmp_path / "model" / client.JOBS).exists()
 
 
 def test_a_machine_without_slurm_is_told_before_anything_is_written(
@@ -227,8 +227,8 @@ def test_what_srun_says_is_explained(said: str, problem: str):
 
 def test_a_job_that_could_not_be_prepared_leaves_no_folder(tmp_path: Path, slurm: FakeSlurm):
     # As R does after an error while it writes the data of a job.
-    first, second = (queued.new_directory(str(tmp_path / "model"), "/") for _ in range(2))
+    first, second = (client.new_directory(str(tmp_path / "model"), "/") for _ in range(2))
     private_directory.remove(first)
     assert Path(second).exists()
     private_directory.remove(second)
-    assert not (tmp_path / "model" / queued.JOBS).exists()
+    assert not (tmp_path / "model" / client.JOBS).exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _CODE = """
 import os, sys
-from tfdistribute.training.tasks import idle_process
+from tfdistribute.training.multi_worker import idle_process
 
 print("before", flush=True)
 idle_process._redirect_output(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))

@@ -17,7 +17,7 @@ import pytest
 from support.platform_jobs import kubernetes, platform_job
 
 from tfdistribute.errors import ArgumentError, ClusterError
-from tfdistribute.launch.platforms import container
+from tfdistribute.launch.platforms import entrypoint
 from tfdistribute.launch.platforms.archive import Archive, pack, unpack
 from tfdistribute.launch.platforms.environment import platform_tf_config
 
@@ -30,21 +30,21 @@ def environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_temporary_directory: None
 ) -> dict[str, str]:
     """The variables of a container."""
-    monkeypatch.setattr(container, "_TERMINATION_LOG", str(tmp_path / "termination-log"))
+    monkeypatch.setattr(entrypoint, "_TERMINATION_LOG", str(tmp_path / "termination-log"))
     job = platform_job(tmp_path, kubernetes())
     archive = pack(job.directory)
     path = tmp_path / "job.tar.gz"
     path.write_bytes(archive.content)
     own = {
-        container.ARCHIVE: str(path),
-        container.ARCHIVE_DIGEST: archive.digest,
-        container.NAME: job.id,
+        entrypoint.ARCHIVE: str(path),
+        entrypoint.ARCHIVE_DIGEST: archive.digest,
+        entrypoint.NAME: job.id,
     }
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), **own}
 
 
 def run(environment: dict[str, str], code: str) -> int:
-    return container.run_task([sys.executable, "-c", code], environment)
+    return entrypoint.run_task([sys.executable, "-c", code], environment)
 
 
 def failing(kind: str, after: str = "raise SystemExit(1)") -> str:
@@ -92,7 +92,7 @@ def test_a_task_of_r_finds_what_was_packed_in_a_directory_of_its_own(
         "print(open(d + '/task.rds').read(), os.path.basename(d), oct(stat.S_IMODE(os.stat(d).st_mode)), "
         "len(os.environ['TFDISTRIBUTE_DIGEST']), os.getcwd() == os.path.realpath(d), os.listdir(d))",
     )
-    name = environment[container.NAME]
+    name = environment[entrypoint.NAME]
     shown = capfd.readouterr().out.strip()
     assert shown == f"what the tasks read {name} 0o700 64 True ['task.rds']"
 
@@ -110,10 +110,10 @@ def test_a_task_whose_platform_does_not_name_the_others_is_refused(
     environment: dict[str, str], capfd: pytest.CaptureFixture[str]
 ):
     shows = "import os; print(os.environ['TF_CONFIG'])"
-    assert run({**environment, container.TASKS: "1"}, shows) == 0
+    assert run({**environment, entrypoint.TASKS: "1"}, shows) == 0
     assert json.loads(capfd.readouterr().out)["task"] == {"type": "chief", "index": 0}
     with pytest.raises(ClusterError, match="has 2 tasks, and the platform did not tell"):
-        run({**environment, container.TASKS: "2"}, shows)
+        run({**environment, entrypoint.TASKS: "2"}, shows)
 
 
 def test_nothing_is_left_of_a_task(tmp_path: Path, environment: dict[str, str]):
@@ -125,20 +125,20 @@ def test_nothing_is_left_of_a_task(tmp_path: Path, environment: dict[str, str]):
 
 
 def test_another_archive_is_refused(environment: dict[str, str]):
-    Path(environment[container.ARCHIVE]).write_bytes(b"another")
+    Path(environment[entrypoint.ARCHIVE]).write_bytes(b"another")
     with pytest.raises(ArgumentError, match="is not what was written for it"):
         run(environment, "")
 
 
 def test_a_missing_archive_is_named(environment: dict[str, str]):
-    environment[container.ARCHIVE] = "/no/job.tar.gz"
+    environment[entrypoint.ARCHIVE] = "/no/job.tar.gz"
     with pytest.raises(ClusterError, match='"/no/job.tar.gz", cannot be read: No such file'):
         run(environment, "")
 
 
 def test_a_process_that_is_not_in_a_container_is_told_so():
     with pytest.raises(ArgumentError, match="TFDISTRIBUTE_ARCHIVE is not set"):
-        container.run_task(["true"], {})
+        entrypoint.run_task(["true"], {})
 
 
 @pytest.mark.parametrize("name", ["../outside", "/outside", "link"])

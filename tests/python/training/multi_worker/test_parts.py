@@ -26,14 +26,14 @@ from tfdistribute.errors import ClusterError, LostPeerError, ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.multi_worker import handshake, parameter_server, resume
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.evaluator import _Evaluator, evaluate_checkpoints
+from tfdistribute.training.multi_worker.history import TaskHistory
+from tfdistribute.training.multi_worker.peers import FACTS, Peers
+from tfdistribute.training.multi_worker.resume import ProgressFile
 from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tasks import handshake, parameter_server, resume
-from tfdistribute.training.tasks.assignment import TaskAssignment, current_member
-from tfdistribute.training.tasks.evaluator import _Evaluator, evaluate_checkpoints
-from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.peers import FACTS, Peers
-from tfdistribute.training.tasks.resume import ProgressFile
 from tfdistribute.training.train import train
 
 CLUSTER = {"chief": ("127.0.0.1:1",), "worker": ("127.0.0.1:2", "127.0.0.1:3")}
@@ -71,7 +71,9 @@ def test_a_member_knows_the_tasks_that_it_needs() -> None:
 
 def test_workers_look_often_whether_the_chief_is_ready(tensorflow: Any) -> None:
     with tensorflow.Graph().as_default():
-        creator = engine.tasks.trainer._WorkerSessionCreator(tensorflow.compat.v1.train.Scaffold())
+        creator = engine.multi_worker.trainer._WorkerSessionCreator(
+            tensorflow.compat.v1.train.Scaffold()
+        )
         assert creator._get_session_manager()._recovery_wait_secs <= 1
 
 
@@ -82,7 +84,7 @@ def test_hooks_of_other_tasks_than_the_chief_write_nothing(tensorflow: Any, tmp_
     )
     elsewhere = engine.hooks.savers.SaveElsewhere(lambda saver: None)
     other = tf.estimator.SessionRunHook()
-    kept = engine.tasks.collective_savers.silence([summaries, elsewhere, other])
+    kept = engine.multi_worker.collective_savers.silence([summaries, elsewhere, other])
     assert kept == [summaries, other]
     with tf.Graph().as_default():
         tf.compat.v1.train.create_global_step()

@@ -14,11 +14,11 @@ from support.fake_peers import FakeServers, fake_servers
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task, silence_s
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TrainingError
-from tfdistribute.training.tasks import peer_watch, peers
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
-from tfdistribute.training.tasks.peers import FACTS, Peers
-from tfdistribute.training.tasks.resume import ProgressFile
+from tfdistribute.training.multi_worker import peer_watch, peers
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.peer_watch import PeerWatch, translate_losses
+from tfdistribute.training.multi_worker.peers import FACTS, Peers
+from tfdistribute.training.multi_worker.resume import ProgressFile
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
 CHIEF, WORKER = Member(CLUSTER, Task("chief")), Member(CLUSTER, Task("worker"))

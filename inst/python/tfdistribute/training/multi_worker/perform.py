@@ -17,17 +17,17 @@ from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flattened
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.multi_worker.evaluator import evaluate_checkpoints
+from tfdistribute.training.multi_worker.handshake import Handshake
+from tfdistribute.training.multi_worker.history import TaskHistory
+from tfdistribute.training.multi_worker.inputs import training_input_fn
+from tfdistribute.training.multi_worker.parameter_server import serve_variables, start_server
+from tfdistribute.training.multi_worker.peer_watch import PeerWatch, translate_losses
+from tfdistribute.training.multi_worker.peers import Peers
+from tfdistribute.training.multi_worker.resume import learn_from_chief, record_training
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.remote.lease import Lease, leased
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.evaluator import evaluate_checkpoints
-from tfdistribute.training.tasks.handshake import Handshake
-from tfdistribute.training.tasks.history import TaskHistory
-from tfdistribute.training.tasks.inputs import training_input_fn
-from tfdistribute.training.tasks.parameter_server import serve_variables, start_server
-from tfdistribute.training.tasks.peer_watch import PeerWatch, translate_losses
-from tfdistribute.training.tasks.peers import Peers
-from tfdistribute.training.tasks.resume import learn_from_chief, record_training
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -116,7 +116,7 @@ class TaskRun:
                 start,
                 last_step=history.last_step,
                 communication=self._communication,
-                machine=self._all_reduce.machine,
+                machine=self._all_reduce.domain,
                 socket=self._all_reduce.socket,
             )
             handshake.announce(facts, assignment.entries(prepared.model))
@@ -128,7 +128,7 @@ class TaskRun:
         assignment, prepared, history = self._assignment, self._prepared, self._history
         spec = assignment.train
         with translate_losses(self._watch):
-            trainer = engine.tasks.TaskTrainer(
+            trainer = engine.multi_worker.TaskTrainer(
                 prepared.estimator,
                 self._member,
                 self._watch,

@@ -47,7 +47,7 @@ from tfdistribute.training import (
     predict_shard,
     train,
 )
-from tfdistribute.training.tasks.results import TaskResults
+from tfdistribute.training.multi_worker.results import TaskResults
 
 # A prime number of rows.
 ROWS = 37

@@ -8,8 +8,8 @@ from typing import Any
 
 from tfdistribute import task_events
 from tfdistribute.training.history import History, Listener
-from tfdistribute.training.tasks.assignment import TaskAssignment
-from tfdistribute.training.tasks.inputs import NOT_SHARDED
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.multi_worker.inputs import NOT_SHARDED
 
 
 class TaskHistory(History):

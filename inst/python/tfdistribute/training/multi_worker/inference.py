@@ -22,8 +22,8 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import EvaluationShard, evaluate
 from tfdistribute.training.history import total_batches
+from tfdistribute.training.multi_worker.results import Arrays, TaskResults
 from tfdistribute.training.predict import predict
-from tfdistribute.training.tasks.results import Arrays, TaskResults
 
 _POLL_S = 0.05
 
