@@ -16,8 +16,8 @@ class Finding:
     Args:
         field: The argument, task or variable that it is about, as users write it.
         message: What was found, with values.
-        fix: The one thing to do.
-        severity: "error", or "warning" if it may only look wrong from this machine.
+        fix: The one thing to do; "" for a note.
+        severity: "error", "warning" if it may only look wrong from this machine, or "note" if nothing is wrong.
     """
 
     field: str

@@ -7,8 +7,14 @@ import platform
 import sys
 from typing import Any
 
-from tfdistribute import engine, versions
+from tfdistribute import engine, gpus, versions
 from tfdistribute.errors import BackendError
+
+# Libraries of other versions, for example.
+_UNSEEN = {
+    "problem": "TensorFlow sees none of this machine's GPUs.",
+    "fix": "Run `python -c \"import tensorflow as tf; tf.config.list_physical_devices('GPU')\"`, which prints why.",
+}
 
 
 def report(start_tensorflow: bool = True) -> dict[str, Any]:
@@ -20,16 +26,20 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
     Returns:
         ``python``, ``executable``, ``packages`` (versions by name, None if missing), ``problems`` (mappings with
         ``problem`` and ``fix``, on packages that are missing or do not fit together), ``patches`` (see
-        ``engine.patches.listed``), ``cpus``, ``gpus`` and ``tensorflow_error``.
+        ``engine.patches.listed``), ``cpus``, ``gpus`` (counts that TensorFlow sees), ``nvidia_gpus`` (see
+        ``gpus.report``) and ``tensorflow_error``.
     """
     packages = versions.packages()
+    nvidia = gpus.report_of(sys.executable)
     answer: dict[str, Any] = {
         "python": platform.python_version(),
         "executable": sys.executable,
         "packages": packages,
         "problems": [
-            {"problem": problem.message, "fix": problem.fix} for problem in versions.problems()
+            *({"problem": each.message, "fix": each.fix} for each in versions.problems()),
+            *nvidia["problems"],
         ],
+        "nvidia_gpus": nvidia["gpus"],
         "cpus": None,
         "gpus": None,
         "tensorflow_error": None,
@@ -37,6 +47,8 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
     if start_tensorflow and packages["tensorflow"] is not None:
         try:
             answer["cpus"], answer["gpus"] = os.cpu_count(), engine.devices.counts()[1]
+            if nvidia["gpus"] and not (answer["gpus"] or nvidia["problems"] or gpus.are_hidden()):
+                answer["problems"].append(_UNSEEN)
         except BackendError as error:
             # A problem that is known already is not told twice.
             answer["tensorflow_error"] = None if answer["problems"] else error.problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from tfdistribute import gpus
 from tfdistribute.bridge import doctor
 
 
@@ -29,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {name} {version or 'missing'}")
         if report["gpus"] is not None:
             print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
+        for gpu in report["nvidia_gpus"]:
+            print(f"  {gpus.described(gpu)}")
         for patch in report["patches"] if arguments.patches else []:
             print(f"  {patch['name']}: {patch['target']}\n    {patch['why']}")
         for problem in problems:

@@ -50,7 +50,7 @@ def open_hosts(
     without = next((each for each in hosts if not each.has_files()), None)
     if without is not None:
         raise without.problem()
-    return [f"{each.message} {each.fix}" for each in found]
+    return [f"{each.message} {each.fix}".rstrip() for each in found]
 
 
 def connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:

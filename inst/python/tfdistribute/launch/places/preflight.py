@@ -7,9 +7,10 @@ import os
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tfdistribute import __version__, versions
+from tfdistribute import __version__, gpus, versions
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.places.questions import Probe
 from tfdistribute.launch.places.remote import RemotePlace
@@ -79,6 +80,7 @@ class _Check:
             "facts": (),
             "listen": (self.word,),
             "paths": (list(needs.input_files),),
+            "gpus": (needs.python, Path(gpus.__file__).read_text(encoding="utf-8")),
         }
         if shared is not None:
             questions["shared"] = (shared, _SHARED_S)
@@ -117,6 +119,7 @@ class _Check:
             "paths": self._take_paths,
             "shared": self._take_shared,
             "versions": self._take_versions,
+            "gpus": self._take_gpus,
         }
         for question, probe in self.probes.items():
             with self.problems_found():
@@ -136,13 +139,23 @@ class _Check:
         if free < 2 * needed:
             text = f"has {free >> 20} MB free in {facts['temporary']}, and the job's data has {needed >> 20} MB."
             self.say("hosts", text, SPACE_REMEDY)
-        wanted, gpus = (
+        wanted, visible = (
             self.needs.devices.get(self.host.host, 0),
             self.host.gpus(self.needs.environment),
         )
-        if gpus and wanted > len(gpus):
-            text = f"has {len(gpus)} GPUs for tasks that want {wanted}: they share them."
+        if visible and wanted > len(visible):
+            text = f"has {len(visible)} GPUs for tasks that want {wanted}: they share them."
             self.say("devices_per_worker", text, "Use fewer tasks there.", "warning")
+
+    def _take_gpus(self, report: dict[str, Any] | None) -> None:
+        if report is None:
+            return
+        if report["gpus"]:
+            listed = ", ".join(gpus.described(each) for each in report["gpus"])
+            self.say("hosts", f"has these GPUs: {listed}.", "", "note")
+        for each in report["problems"]:
+            text = f"cannot train on its GPUs: {each['problem']}"
+            self.say("hosts", text, each["fix"], "warning")
 
     def _take_port(self, port: int) -> None:
         self.port = port

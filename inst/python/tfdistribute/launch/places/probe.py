@@ -104,6 +104,15 @@ def versions(rscript: str, python: str, packages: list[str]) -> dict[str, str]:
     return found
 
 
+def gpus(python: str | None, source: str) -> Any:
+    """Return the report on GPUs that a Python of this host prints when it runs gpus.py; None if it cannot be run."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, IndexError):
+        command = [python or sys.executable, "-c", source]
+        lines = subprocess.check_output(command, stdin=subprocess.DEVNULL, timeout=VERSIONS_S)
+        return json.loads(lines.splitlines()[-1])
+    return None
+
+
 def paths(names: list[str]) -> list[bool]:
     """Tell which paths or patterns lead to files that can be read."""
     return [any(os.access(path, os.R_OK) for path in [name, *glob.glob(name)]) for name in names]
@@ -202,7 +211,7 @@ def answer(value: Any) -> None:
 
 
 QUESTIONS = {
-    each.__name__: each for each in (facts, versions, paths, shared, gone, ports, listen, reach)
+    each.__name__: each for each in (facts, versions, gpus, paths, shared, gone, ports, listen, reach)
 }
 
 if __name__ == "__main__":
