@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes.util
 import os
 import re
@@ -154,3 +155,10 @@ def test_other_programs_on_the_visible_gpus_are_listed_by_their_memory(
         {"pid": 11, "name": "a", "memory_mb": 0},
     ]
     assert asked.read_text().strip().endswith("-i 1,3")
+
+
+def test_hosts_can_run_it_with_an_old_python_and_nothing_else():
+    tree = ast.parse(Path(gpus.__file__).read_text(encoding="utf-8"), feature_version=(3, 8))
+    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    others = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name.split(".")[0] for name in (*plain, *others)} <= sys.stdlib_module_names
