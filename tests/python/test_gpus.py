@@ -159,6 +159,11 @@ def test_other_programs_on_the_visible_gpus_are_listed_by_their_memory(
 
 def test_hosts_can_run_it_with_an_old_python_and_nothing_else():
     tree = ast.parse(Path(gpus.__file__).read_text(encoding="utf-8"), feature_version=(3, 8))
-    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    plain = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
     others = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {name.split(".")[0] for name in (*plain, *others)} <= sys.stdlib_module_names

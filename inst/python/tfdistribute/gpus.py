@@ -52,7 +52,7 @@ def report() -> dict[str, Any]:
         text = f"The GPUs of this machine cannot be used: nvidia-smi says: {error}"
         fix = "Restart the machine, or install the NVIDIA driver again."
         return {"gpus": [], "problems": [{"problem": text, "fix": fix}]}
-    gpus = [
+    gpus: list[dict[str, Any]] = [
         {"name": name, "driver": driver, "memory_mb": _count(memory)}
         for name, driver, memory in rows
     ]
@@ -146,12 +146,12 @@ def _problem(driver: str) -> dict[str, str] | None:
         return {"problem": text, "fix": f"Run `pip uninstall {name}`, then {install}."}
     cuda = build.get("cuda_version", "").split(".")[0]
     oldest, libraries = _NEEDS.get(cuda, (0, ()))
-    if (_count(driver.split(".")[0]) or oldest) < oldest:
+    if (_count(driver.partition(".")[0]) or oldest) < oldest:
         text = f"The NVIDIA driver {driver} is too old for TensorFlow {version}, which needs {oldest} or newer."
         return {"problem": text, "fix": "Install a newer driver, and restart the machine."}
     if not _loads("libcuda.so.1"):
         text = "The library libcuda.so.1 of the NVIDIA driver is not found."
-        fix = "Install it (on Debian: apt-get install libcuda1), or give the container its GPUs (docker run --gpus all)."
+        fix = "Install it (on Debian: apt-get install libcuda1), or run the container with `--gpus all`."
         return {"problem": text, "fix": fix}
     names = [each.format(cudnn=build.get("cudnn_version", "").split(".")[0]) for each in libraries]
     # The packages of pip come first.

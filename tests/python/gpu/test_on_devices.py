@@ -201,7 +201,9 @@ def test_ctrl_c_ends_a_training_with_a_checkpoint(tmp_path: Path, device: str):
 @pytest.mark.gpu
 def test_a_gpu_that_another_program_fills_is_an_error_that_names_the_program(tmp_path: Path):
     free_gb = int(gpus.report()["gpus"][0]["memory_mb"] or 0) // 1024
-    with started("hold_memory", tmp_path / "holds", device="GPU:0", gigabytes=free_gb // 2) as holds:
+    with started(
+        "hold_memory", tmp_path / "holds", device="GPU:0", gigabytes=free_gb // 2
+    ) as holds:
         await_file(tmp_path / "holds/held", holds)
         # Drivers hide programs from containers.
         seen = [each["pid"] for each in gpus.other_programs()]

@@ -73,7 +73,10 @@ def custom(directory: Path, units: int = 16, loss_factor: float = 1.0) -> Model:
         loss = loss_factor * custom_models.mean_square(labels, output)
         step = v1.train.get_global_step()
         optimizer = v1.train.GradientDescentOptimizer(0.05 / loss_factor)
-        return {"loss": loss, "train_op": optimizer.minimize(loss, step) if mode == "train" else None}
+        return {
+            "loss": loss,
+            "train_op": optimizer.minimize(loss, step) if mode == "train" else None,
+        }
 
     return custom_models.described(as_model_fn(model_fn), directory)
 
@@ -205,7 +208,10 @@ def out_of_memory(
         rows = tf.cast(tf.shape(features["x"])[0], tf.int64)
         # The size is not known while the graph is optimised.
         large = tf.ones(tf.stack([rows, gigabytes, 2**28 // 24]))
-        return {"loss": custom_models.mean_square(labels, output * tf.reduce_mean(large)), "optimizer": "sgd"}
+        return {
+            "loss": custom_models.mean_square(labels, output * tf.reduce_mean(large)),
+            "optimizer": "sgd",
+        }
 
     model = custom_models.described(as_model_fn(model_fn), directory)
     settings = on(device)
@@ -230,7 +236,9 @@ def several_devices(
     if kind == "GPU":
         megabytes = [1024.0] * count
         limits = [tf.config.LogicalDeviceConfiguration(memory_limit=each) for each in megabytes]
-        tf.config.set_logical_device_configuration(tf.config.list_physical_devices("GPU")[0], limits)
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("GPU")[0], limits
+        )
         # Counts are those of physical devices.
         engine.devices.counts = lambda: (engine.devices.MOST_CPUS, count)
         virtual = {"virtual_devices": [{"memory_limit_mb": megabytes}]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from tfdistribute import gpus
 from tfdistribute.bridge import doctor
@@ -14,7 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--devices", action="store_true", help="start TensorFlow, and count its devices"
     )
     parser.add_argument(
-        "--patches", action="store_true", help="list all changes to TensorFlow, Keras and reticulate"
+        "--patches",
+        action="store_true",
+        help="list all changes to TensorFlow, Keras and reticulate",
     )
 
 
@@ -32,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
         for gpu in report["nvidia_gpus"]:
             print(f"  {gpus.described(gpu)}")
-        for patch in report["patches"] if arguments.patches else []:
+        patches: list[dict[str, Any]] = report["patches"] if arguments.patches else []
+        for patch in patches:
             print(f"  {patch['name']}: {patch['target']}\n    {patch['why']}")
         for problem in problems:
             print(f"! {problem}")

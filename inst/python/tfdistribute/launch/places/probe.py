@@ -211,7 +211,8 @@ def answer(value: Any) -> None:
 
 
 QUESTIONS = {
-    each.__name__: each for each in (facts, versions, gpus, paths, shared, gone, ports, listen, reach)
+    each.__name__: each
+    for each in (facts, versions, gpus, paths, shared, gone, ports, listen, reach)
 }
 
 if __name__ == "__main__":
