@@ -113,7 +113,25 @@ def test_a_step_that_fits_into_the_limit_of_memory_trains(tmp_path: Path):
     assert perform("out_of_memory", tmp_path, "GPU:0", **arguments) == {"kind": None}
 
 
-# 2. Half precision ---------------------------------------------------------------------------------------------------
+# 2. Speed ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "units", "steps"),
+    [("CPU:1", 8, 20), pytest.param("GPU:0", 2048, 2000, marks=pytest.mark.gpu)],
+)
+def test_a_gpu_does_not_wait_for_files_and_is_faster_in_float16(
+    tmp_path: Path, device: str, units: int, steps: int
+):
+    found = perform("speeds", tmp_path, device, units=units, rows=200_000, steps=steps)
+    assert min(found.values()) > 0
+    if device.startswith("GPU"):
+        # Ratios of trainings on an idle machine; shown if they are too small.
+        assert found["file"] > 0.95 * found["memory"], found
+        assert found["float16"] > 1.5 * found["memory"], found
+
+
+# 3. Half precision ---------------------------------------------------------------------------------------------------
 
 
 @on_each
@@ -127,7 +145,7 @@ def test_float16_has_the_losses_of_float32_also_if_gradients_overflow(
     assert any("computes in float32" in note for note in found["notes"]) == ("CPU" in device)
 
 
-# 3. Several devices made of one --------------------------------------------------------------------------------------
+# 4. Several devices made of one --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("device", ["CPU:0", on_gpu])
@@ -159,7 +177,7 @@ def test_nccl_with_two_ranks_on_one_gpu_is_an_error_that_names_it(tmp_path: Path
     assert "nccl" in found["problem"].lower()
 
 
-# 4. Workers that share one GPU ---------------------------------------------------------------------------------------
+# 5. Workers that share one GPU ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.jobs
@@ -187,7 +205,7 @@ def test_a_killed_worker_gets_its_memory_back_and_the_weights_are_those_of_one_p
     assert_alike(variables(job.model_dir), variables(tmp_path / "alone/custom/model"), 1e-4, 1e-5)
 
 
-# 5. Interrupts and other programs ------------------------------------------------------------------------------------
+# 6. Interrupts and other programs ------------------------------------------------------------------------------------
 
 
 @on_each

@@ -18,6 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from tfdistribute import engine  # isort: skip - a newer TensorFlow has Estimators once the engine is started
 
@@ -196,6 +198,37 @@ def half_precision(directory: Path, device: str, loss_factor: float = 1.0) -> di
         "finite": bool(np.all(np.isfinite(losses[1]))),
         "notes": list(histories[1].notes),
     }
+
+
+def speeds(directory: Path, device: str, units: int, rows: int, steps: int) -> dict[str, float]:
+    """Train on rows in memory, on the same in a file, and in mixed_float16; return examples per second."""
+    columns = {
+        f"x{index}": numbers.normal(size=rows).astype("float32") for index in range(FEATURES)
+    }
+    columns["y"] = columns["x0"] - columns["x1"]
+    parquet.write_table(pa.table(columns), directory / "rows.parquet")
+    fields = {"response": "y", "batch_size": 512}
+    paths = [str(directory / "rows.parquet")]
+    memory = inputs.in_memory(columns, **fields)
+    file = read(Input, {"kind": "parquet", "paths": paths, **fields})
+    ways = {
+        "memory": (memory, {}),
+        "file": (file, {}),
+        "float16": (memory, {"precision": "mixed_float16"}),
+    }
+    found: dict[str, float] = {}
+    for name, (data, settings) in ways.items():
+        model = models.model(
+            "dnn_regressor",
+            directory / name,
+            feature_columns=[{"kind": "numeric", "key": f"x{index}"} for index in range(FEATURES)],
+            hidden_units=[units] * 3,
+            optimizer=models.sgd(0.001),
+        )
+        history = train(model, on(device, **settings), data, steps=steps)
+        assert checkpoints.variables(directory / name)["global_step"] == steps
+        found[name] = history.examples_per_second
+    return found
 
 
 def out_of_memory(
