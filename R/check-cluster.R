@@ -26,8 +26,8 @@
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_cluster_check` with one row per mistake, and none if all is well. Columns:
 #'   `field` (where it is), `severity` (`"error"`, or `"warning"` if it may only look wrong from this machine),
-#'   `message` and `fix`. A host with NVIDIA GPUs adds a row that is no mistake, with the severity `"note"`: their names,
-#'   memory and driver.
+#'   `message` and `fix`. A host with NVIDIA GPUs adds a row that is no mistake, with the severity `"note"`: their
+#'   names, memory and driver.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range. Mistakes in the
 #'   cluster are rows of the result.
 #' @inherit as_tf_config references

@@ -43,6 +43,7 @@ PLAIN = (
     "environment",
     "errors",
     "files",
+    "gpus",
     "callbacks",
     "checkpoints",
     "checksums",

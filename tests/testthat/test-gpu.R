@@ -8,7 +8,8 @@ for (device in c("CPU:0", if (checks_gpu()) "GPU:0")) {
     )
     train(model, mpg ~ wt, data = mtcars, batch_size = 32, steps = 200, shuffle = FALSE)
     expected <- unname(fitted(lm(mpg ~ wt, mtcars)))
-    expect_equal(predict(model, mtcars), expected, tolerance = 1e-3)
+    predicted <- unlist(predict(model, mtcars), use.names = FALSE)
+    expect_equal(predicted, expected, tolerance = 1e-3)
   })
 }
 

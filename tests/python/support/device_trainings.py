@@ -46,7 +46,7 @@ Y = np.tanh(X @ np.array([1.0, -2.0, 0.5, 0.25])).astype("float32").reshape(-1, 
 
 
 def source(batch_size: int = 24) -> Input:
-    return inputs.in_memory({"x": X, "y": Y}, batch_size=batch_size, shuffle=False)
+    return inputs.in_memory({"x": X, "y": Y}, batch_size=batch_size, num_epochs=None, shuffle=False)
 
 
 def on(device: str, **fields: Any) -> RunSettings:
@@ -163,6 +163,7 @@ def difference(directory: Path, other: Path) -> float:
     """Return the largest difference between the weights of two trainings."""
     found, expected = checkpoints.variables(directory), checkpoints.variables(other)
     assert found.keys() == expected.keys()
+    assert found["global_step"] > STEPS
     return max(float(np.max(np.abs(found[name] - value))) for name, value in expected.items())
 
 
@@ -192,6 +193,7 @@ def half_precision(directory: Path, device: str, loss_factor: float = 1.0) -> di
         train(model, on(device, precision=precision), source(), steps=2 * STEPS)
         for model, precision in ((full, "float32"), (half, "mixed_float16"))
     ]
+    assert all(history.steps[-1] == 2 * STEPS + 1 for history in histories)
     losses = [np.array(history.losses) for history in histories]
     return {
         "relative": float(np.max(np.abs(losses[1] - losses[0]) / losses[0][0])),
@@ -207,7 +209,7 @@ def speeds(directory: Path, device: str, units: int, rows: int, steps: int) -> d
     }
     columns["y"] = columns["x0"] - columns["x1"]
     parquet.write_table(pa.table(columns), directory / "rows.parquet")
-    fields = {"response": "y", "batch_size": 512}
+    fields = {"response": "y", "batch_size": 512, "num_epochs": None}
     paths = [str(directory / "rows.parquet")]
     memory = inputs.in_memory(columns, **fields)
     file = read(Input, {"kind": "parquet", "paths": paths, **fields})
