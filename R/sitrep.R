@@ -10,7 +10,7 @@
 #'   some of them out, for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
 #'   separated by commas, before Python starts.
 #' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts of
-#'   what TensorFlow sees), `gpus` (a tibble of this machine's NVIDIA GPUs with columns `name`, `memory_mb` and `driver`),
+#'   what TensorFlow sees), `gpus` (this machine's NVIDIA GPUs, a tibble with columns `name`, `memory_mb` and `driver`),
 #'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well) and, if asked for, `patches` (a
 #'   tibble with columns `name`, `target`, `why`, `source`, `versions`, and `used`: TRUE if this session has used it).
 #' @examples
