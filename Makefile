@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs test-tf check check-all chaos bench bench-quick site clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf test-gpu check check-all chaos bench bench-quick site clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test-python: environment ## Run the Python tests (ARGS='-k name' goes to pytest)
 
 test-tf: install ## Run chosen tests with another TensorFlow (VERSION=2.18; PYTHON=path of a Python; ARGS for pytest)
 	@PYTHON="$(PYTHON)" tools/test-tensorflow "$(VERSION)" $(ARGS)
+
+test-gpu: environment ## Run the tests that need an NVIDIA GPU, from Python and from R (ARGS for pytest)
+	@tools/test-gpu $(ARGS)
 
 lint: environment ## Run all linters; silent when all is well
 	@tools/lint

@@ -13,7 +13,8 @@
 #' * TF_CONFIG: not JSON (with the position), or set after TensorFlow started;
 #' * a batch that cannot be divided evenly;
 #' * a [slurm_cluster()] whose job `sbatch` would not accept. The nodes are checked when the job starts;
-#' * hosts of an [ssh_cluster()] that cannot be reached by ssh, have other versions, or cannot reach each other.
+#' * hosts of an [ssh_cluster()] that cannot be reached by ssh, have other versions, cannot reach each other, or have
+#'   GPUs that TensorFlow cannot use (with the command that installs what it lacks).
 #'
 #' [train()] and [train_and_evaluate()] refuse a `TF_CONFIG` with such a mistake, except for those that may only look
 #' wrong from one machine: ports in use and hosts that are not found.
@@ -25,7 +26,8 @@
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_cluster_check` with one row per mistake, and none if all is well. Columns:
 #'   `field` (where it is), `severity` (`"error"`, or `"warning"` if it may only look wrong from this machine),
-#'   `message` and `fix`.
+#'   `message` and `fix`. A host with NVIDIA GPUs adds a row that is no mistake, with the severity `"note"`: their
+#'   names, memory and driver.
 #' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range. Mistakes in the
 #'   cluster are rows of the result.
 #' @inherit as_tf_config references
@@ -96,7 +98,8 @@ print.tfdistribute_cluster_check <- function(x, ...) {
   if (!all(c("field", "severity", "message", "fix") %in% names(x))) {
     return(NextMethod())
   }
-  writeLines(interpolate("<cluster_check> {nrow(x)} mistake{?s}"))
-  cat(sprintf("%s: %s: %s\n  -> %s\n", x$severity, x$field, x$message, x$fix), sep = "")
+  writeLines(interpolate("<cluster_check> {sum(x$severity != 'note')} mistake{?s}"))
+  fix <- ifelse(nzchar(x$fix), paste0("  -> ", x$fix, "\n"), "")
+  cat(sprintf("%s: %s: %s\n%s", x$severity, x$field, x$message, fix), sep = "")
   invisible(x)
 }

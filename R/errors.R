@@ -5,7 +5,8 @@ error_parents <- list(
   sharding = "input",
   model_directory = "model",
   port = "cluster",
-  lost_peer = "training"
+  lost_peer = "training",
+  out_of_memory = "training"
 )
 
 # Raise a classed condition of a `kind` as in errors.py: "argument", "input", ... `problem` is what was asked and why it

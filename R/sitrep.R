@@ -1,13 +1,16 @@
 #' Situation report: versions, devices and problems
 #'
 #' Prints the versions of R, reticulate, Python and TensorFlow, which Estimators, Keras 2 and Keras 3 are used, the
-#' devices, and a fix for everything that is missing or does not fit together. It never fails, and installs nothing.
+#' devices, NVIDIA GPUs with their memory and driver, and a fix for everything that is missing or does not fit together,
+#' such as a driver that is too old for TensorFlow or CUDA libraries that it does not find. It never fails, and installs
+#' nothing.
 #'
 #' @param ... Must be empty.
 #' @param patches TRUE to print the changes that tfdistribute makes to TensorFlow, Keras and reticulate, too. To leave
 #'   some of them out, for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
 #'   separated by commas, before Python starts.
-#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts),
+#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts of
+#'   what TensorFlow sees), `gpus` (this machine's NVIDIA GPUs, a tibble with columns `name`, `memory_mb` and `driver`),
 #'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well) and, if asked for, `patches` (a
 #'   tibble with columns `name`, `target`, `why`, `source`, `versions`, and `used`: TRUE if this session has used it).
 #' @examples
@@ -26,6 +29,7 @@ tfdistribute_sitrep <- function(..., patches = FALSE) {
     list(
       versions = sitrep_versions(report),
       devices = c(CPU = report$cpus %||% NA_integer_, GPU = report$gpus %||% NA_integer_),
+      gpus = sitrep_gpus(report),
       problems = sitrep_problems(report),
       patches = if (patches) sitrep_patches(report)
     ),
@@ -61,6 +65,17 @@ sitrep_versions <- function(report) {
     `R package tensorflow` = installed("tensorflow"),
     `R package tfestimators` = installed("tfestimators"),
     executable = report$executable %||% NA
+  )
+}
+
+sitrep_gpus <- function(report) {
+  column <- function(name, of_type) {
+    vapply(report$nvidia_gpus, function(gpu) gpu[[name]] %||% of_type, of_type)
+  }
+  tibble::tibble(
+    name = column("name", NA_character_),
+    memory_mb = column("memory_mb", NA_integer_),
+    driver = column("driver", NA_character_)
   )
 }
 
@@ -105,6 +120,8 @@ print.tfdistribute_sitrep <- function(x, ...) {
   if (length(devices) > 0) {
     cat("  devices: ", paste(devices, names(devices), collapse = ", "), "\n", sep = "")
   }
+  gpu <- x$gpus
+  cat(sprintf("  %s, %d MB, driver %s\n", gpu$name, gpu$memory_mb, gpu$driver), sep = "")
   patch <- x$patches
   cat(sprintf("  %s: %s\n    %s\n", patch$name, patch$target, patch$why), sep = "")
   if (nrow(x$problems) == 0) {

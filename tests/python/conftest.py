@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import os
@@ -21,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from tfdistribute import engine, versions
+from tfdistribute import engine, gpus, versions
 
 LOGICAL_CPUS = 3
 
@@ -59,10 +60,26 @@ def pytest_configure() -> None:
         _ = engine.tf
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a GPU, and say what the machine lacks."""
+    if item.get_closest_marker("gpu"):
+        report = _gpu_report()
+        lacks = [f"{each['problem']} {each['fix']}" for each in report["problems"]]
+        if lacks or not report["gpus"]:
+            pytest.skip(" ".join(["It needs a GPU.", *lacks]))
+
+
+@functools.cache
+def _gpu_report() -> dict[str, Any]:
+    return gpus.report_of(sys.executable)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Turn skips into failures in continuous integration; elsewhere tests may skip."""
+    """Turn skips into failures in continuous integration, except for tests that need a GPU."""
     report: Any = yield
+    if item.get_closest_marker("gpu"):
+        return report
     if report.skipped and not hasattr(report, "wasxfail") and _is_continuous_integration():
         report.outcome = "failed"
         report.longrepr = (

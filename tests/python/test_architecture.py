@@ -45,6 +45,7 @@ PLAIN = (
     "environment",
     "errors",
     "files",
+    "gpus",
     "callbacks",
     "checkpoints",
     "checksums",

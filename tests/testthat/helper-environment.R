@@ -55,3 +55,8 @@ source_root <- function() {
 checks_all <- function() {
   identical(Sys.getenv("TFDISTRIBUTE_CHECK_ALL"), "true")
 }
+
+# Whether the tests that need a GPU run, as in `make test-gpu`.
+checks_gpu <- function() {
+  identical(Sys.getenv("TFDISTRIBUTE_CHECK_GPU"), "true")
+}

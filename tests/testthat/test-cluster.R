@@ -132,6 +132,14 @@ test_that("a program that tools/env runs is given TF_CONFIG", {
   expect_identical(system2(program, c("printenv", "TF_CONFIG"), stdout = TRUE), "kept")
 })
 
+test_that("the GPUs of hosts are no mistakes of a cluster", {
+  gpus <- "a has these GPUs: NVIDIA H100 (81559 MB, driver 550.54.15)."
+  note <- list(field = "hosts", severity = "note", message = gpus, fix = "")
+  local_bridge(list(value = list(note)))
+  output <- capture.output(print(cluster_check(local_cluster(2))))
+  expect_identical(output, c("<cluster_check> 0 mistakes", paste("note: hosts:", gpus)))
+})
+
 test_that("cluster_check() reads TF_CONFIG strings and the environment", {
   skip_if_no_tensorflow()
   expect_identical(cluster_check("{")$field, "TF_CONFIG")

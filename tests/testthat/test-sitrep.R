@@ -56,6 +56,15 @@ test_that("what is missing is told with its fix", {
   )
 })
 
+test_that("GPUs are shown with their memory and driver", {
+  gpu <- list(name = "NVIDIA H100", driver = "550.54.15", memory_mb = 81559L)
+  unified <- list(name = "NVIDIA GB10", driver = "580.95.05", memory_mb = NULL)
+  local_bridge(list(value = list(python = "3.11.2", nvidia_gpus = list(gpu, unified))))
+  output <- paste(capture.output(report <- tfdistribute_sitrep()), collapse = "\n")
+  expect_identical(report$gpus$memory_mb, c(81559L, NA))
+  expect_match(output, "  NVIDIA H100, 81559 MB, driver 550.54.15\n", fixed = TRUE)
+})
+
 test_that("a NumPy that reticulate cannot convert is named with its fix", {
   expect_null(numpy_problem("1.26.4"))
   expect_null(numpy_problem(NULL))

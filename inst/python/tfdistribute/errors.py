@@ -15,7 +15,8 @@
     |-- RunConfigError         settings that TensorFlow would accept and then fail on
     |-- StrategyError          devices and distribution strategies
     |-- TrainingError          TensorFlow stopped while training, evaluating, predicting or exporting
-    |   `-- LostPeerError        another task of the cluster ended or never joined
+    |   |-- LostPeerError        another task of the cluster ended or never joined
+    |   `-- OutOfMemoryError     a device has run out of memory
     `-- UnsupportedError       can be described but not performed here
 
 R mirrors the tree as condition classes: ``InputError`` is ``tfdistribute_input_error``, and all of them
@@ -169,6 +170,12 @@ class LostPeerError(TrainingError):
 
     kind = "lost_peer"
     is_transient = True
+
+
+class OutOfMemoryError(TrainingError):
+    """A device has run out of memory."""
+
+    kind = "out_of_memory"
 
 
 class UnsupportedError(TfdistributeError):

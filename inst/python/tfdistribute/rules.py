@@ -15,8 +15,8 @@ class Finding:
 
     field: str  # Argument, task or variable, as users write it.
     message: str
-    fix: str
-    severity: str = "error"  # "warning" if it may only look wrong from this machine.
+    fix: str  # "" for a note.
+    severity: str = "error"  # "warning" if it may only look wrong from this machine, "note" if nothing is wrong.
 
 
 class Rule(Protocol[Facts_contra]):

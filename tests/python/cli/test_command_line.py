@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support.fake_gpus import DESCRIBED, fake_nvidia_smi
 
 SOURCES = Path(__file__).parents[3] / "inst" / "python"
 GOOD = json.dumps({"cluster": {"chief": ["192.0.2.1:1"]}, "task": {"type": "chief", "index": 0}})
@@ -104,3 +105,17 @@ def test_doctor_reports_without_starting_tensorflow():
     assert report["gpus"] is None
     assert {"call_location", "all_reduce"} <= {each["name"] for each in report["patches"]}
     assert "deprecation:_call_location" in command("doctor", "--patches")[1]
+
+
+@pytest.mark.parametrize("devices", [False, True])
+def test_doctor_shows_gpus_and_what_tensorflow_lacks_to_use_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: bool
+):
+    pytest.importorskip("tensorflow")
+    fake_nvidia_smi(tmp_path, monkeypatch)
+    code, output, _ = command("doctor", *["--devices"] * devices)
+    assert f"  {DESCRIBED}\n" in output
+    assert code == 1
+    # One problem, whether TensorFlow is started or not.
+    (problem,) = [line for line in output.splitlines() if line.startswith("!")]
+    assert 'pip install "tensorflow[and-cuda]==' in problem

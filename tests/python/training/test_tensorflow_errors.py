@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from tfdistribute.errors import InputError, ModelDirectoryError, TrainingError
+import pytest
+from support.fake_gpus import fake_nvidia_smi
+
+from tfdistribute.errors import InputError, ModelDirectoryError, OutOfMemoryError, TrainingError
 from tfdistribute.training.tensorflow_errors import translate_errors, translated
 
 IN_A_SESSION = """Graph execution error:
@@ -72,3 +75,40 @@ def test_everything_else_names_the_verb():
     error = translated(ValueError("odd"), "predict")
     assert isinstance(error, TrainingError)
     assert error.problem == "predict() stopped: ValueError: odd"
+
+
+def oom(device: str) -> str:
+    return f"OOM when allocating tensor with shape[9,9] and type float on /job:localhost/{device} by allocator x"
+
+
+def test_a_gpu_without_memory_is_named_with_the_programs_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake_nvidia_smi(tmp_path, monkeypatch, programs="4711, 9000, /usr/bin/python3\n")
+    error = translated(ValueError(oom("replica:0/task:0/device:GPU:1")), "train")
+    assert isinstance(error, OutOfMemoryError)
+    assert error.problem.startswith("GPU:1 has run out of memory. TensorFlow says: OOM when")
+    for words in ("`batch_size`", "micro_batches", "`memory_limit_mb`"):
+        assert words in str(error.remedy)
+    assert str(error.remedy).endswith("python3 with 9000 MB (process 4711).")
+
+
+def test_programs_on_gpus_are_not_to_blame_for_the_memory_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked = fake_nvidia_smi(tmp_path, monkeypatch, programs="4711, 9000, /usr/bin/python3\n")
+    error = translated(ValueError(oom("device:CPU:0")), "train")
+    assert isinstance(error, OutOfMemoryError)
+    assert "memory_limit_mb" not in str(error.remedy)
+    assert not asked.exists()
+
+
+def test_a_device_that_tensorflow_does_not_name_may_be_a_gpu():
+    error = translated(ValueError("RESOURCE_EXHAUSTED: Out of memory while trying to"), "train")
+    assert isinstance(error, OutOfMemoryError)
+    assert error.problem.startswith("A device has run out of memory.")
+
+
+def test_other_exhausted_resources_are_not_memory():
+    error = translated(ValueError("RESOURCE_EXHAUSTED: Received message larger than max"), "train")
+    assert not isinstance(error, OutOfMemoryError)

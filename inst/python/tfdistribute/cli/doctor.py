@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
+from tfdistribute import gpus
 from tfdistribute.bridge import doctor
 
 
@@ -31,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {name} {version or 'missing'}")
         if report["gpus"] is not None:
             print(f"  {report['cpus']} CPU, {report['gpus']} GPU")
+        for gpu in report["nvidia_gpus"]:
+            print(f"  {gpus.described(gpu)}")
         patches: list[dict[str, str]] = report["patches"] if arguments.patches else []
         for patch in patches:
             print(f"  {patch['name']}: {patch['target']}\n    {patch['why']}")

@@ -6,9 +6,11 @@ import contextlib
 import re
 from collections.abc import Iterator
 
+from tfdistribute import gpus
 from tfdistribute.errors import (
     InputError,
     ModelDirectoryError,
+    OutOfMemoryError,
     StrategyError,
     TfdistributeError,
     TrainingError,
@@ -54,13 +56,9 @@ _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
         "`clipnorm`, `clipvalue` and `global_clipnorm` are not supported by strategy_central_storage().",
         "Use strategy_mirrored(), which clips as one device does.",
     ),
-    (
-        r"OOM when allocating|Resource ?[Ee]xhausted",
-        TrainingError,
-        "A device has run out of memory.",
-        "Use a smaller `batch_size` or more devices.",
-    ),
 )
+# Programs on the GPUs that an error names.
+_MOST_PROGRAMS = 3
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -81,7 +79,7 @@ def translated(error: Exception, verb: str, model_dir: str | None = None) -> Tfd
     found = None if model_dir is None else directory_error(text, model_dir)
     if found is not None:
         return found
-    found = _out_of_range(text)
+    found = _out_of_range(text) or _out_of_memory(text)
     if found is not None:
         return found
     for pattern, kind, problem, remedy in _MEANINGS:
@@ -101,6 +99,25 @@ def _out_of_range(text: str) -> InputError | None:
         "Give column_categorical_with_identity() more `num_buckets`, or a `default_value` for numbers out of range.",
         argument=column[1],
         value=found[1],
+    )
+
+
+def _out_of_memory(text: str) -> OutOfMemoryError | None:
+    said = "OOM when allocating|[Oo]ut of memory|failed to allocate memory"
+    found = re.search(rf"(?:{said})(?:.*?device:((CPU|GPU):\d+))?", text)
+    if found is None:
+        return None
+    remedy = "Use a smaller `batch_size`, or compute it in turns with run_config(micro_batches = )."
+    if found[2] != "CPU":
+        remedy += " If several processes share a GPU, divide its memory with `memory_limit_mb`."
+        others = [
+            f"{each['name']} with {each['memory_mb']} MB (process {each['pid']})"
+            for each in gpus.other_programs()[:_MOST_PROGRAMS]
+        ]
+        remedy += f" Other programs use the GPU: {', '.join(others)}." if others else ""
+    device = found[1] or "A device"
+    return OutOfMemoryError(
+        f"{device} has run out of memory. TensorFlow says: {_first_lines(text)}", remedy
     )
 
 

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fake_gpus import DESCRIBED, fake_nvidia_smi
 from support.job_fakes import TRAINS, fake_job, processes_of, result, row, state_when
 from support.remote_hosts import fake_ssh, mark, marked, soon
 from support.small_disks import small_disk
 
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import reap_supervisors, stop_job
+from tfdistribute.launch.places import check_ssh_cluster
 from tfdistribute.launch.start import start_supervisor
 
 __all__ = ["mark"]
@@ -220,3 +223,18 @@ def test_nothing_is_left_on_the_hosts_when_the_supervisor_is_killed(mark: Path):
         state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
         os.kill(job["pid"], signal.SIGKILL)
     private_directory.remove_abandoned()
+
+
+def test_the_gpus_of_hosts_are_shown_with_what_their_tensorflow_lacks(
+    mark: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("tensorflow")
+    fake_nvidia_smi(mark / "bin", monkeypatch)
+    ssh, python = (fake_ssh(mark),), sys.executable
+    cluster = SshCluster(hosts=("node-a",), workers=1, ssh=ssh, python=python)
+    found = check_ssh_cluster(cluster, {}, None)
+    by_severity = {each.severity: each for each in found}
+    assert by_severity["note"].message == f"node-a has these GPUs: {DESCRIBED}."
+    lacking = by_severity["warning"]
+    assert lacking.message.startswith("node-a cannot train on its GPUs: TensorFlow")
+    assert 'pip install "tensorflow[and-cuda]==' in lacking.fix

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tfdistribute.cluster.spec import EVALUATOR, Cluster, LocalCluster, Task
+from tfdistribute.gpus import VISIBLE
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The driver has one directory per GPU here.
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _AMD_DRIVER = Path("/dev/kfd")

@@ -112,7 +112,7 @@ def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) 
     without = next((each for each in hosts if not each.has_files()), None)
     if without is not None:
         raise without.problem()
-    return [f"{each.message} {each.fix}" for each in found]
+    return [f"{each.message} {each.fix}".rstrip() for each in found]
 
 
 def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:

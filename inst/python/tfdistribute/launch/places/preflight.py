@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfdistribute import __version__, versions
+from tfdistribute import __version__, gpus, versions
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.transport import SPACE_REMEDY, version_problem
@@ -97,6 +97,7 @@ class _Check:
         if shared is not None:
             self._ask(self._take_shared, "shared", shared, _SHARED_S)
         rscript, python = host.transport.rscript, host.transport.python
+        self._ask(self._take_gpus, "gpus", python)
         if rscript is not None:
             take = functools.partial(self._take_version, "rscript", "tfdistribute", __version__)
             self._ask(take, "output", rscript, "--vanilla", "-e", _R_CODE)
@@ -134,10 +135,18 @@ class _Check:
             text = f"has {free >> 20} MB free in {facts['temporary']}, and the job's data has {needed >> 20} MB."
             self._say("hosts", text, SPACE_REMEDY)
         wanted = self.needs.devices.get(self.host.host, 0)
-        gpus = self.host.gpus(self.host.transport.environment)
-        if gpus and wanted > len(gpus):
-            text = f"has {len(gpus)} GPUs for tasks that want {wanted}: they share them."
+        visible = self.host.gpus(self.host.transport.environment)
+        if visible and wanted > len(visible):
+            text = f"has {len(visible)} GPUs for tasks that want {wanted}: they share them."
             self._say("devices_per_worker", text, "Use fewer tasks there.", "warning")
+
+    def _take_gpus(self, report: dict[str, Any]) -> None:
+        if report["gpus"]:
+            names = ", ".join(gpus.described(each) for each in report["gpus"])
+            self._say("hosts", f"has these GPUs: {names}.", "", "note")
+        for each in report["problems"]:
+            text = f"cannot train on its GPUs: {each['problem']}"
+            self._say("hosts", text, each["fix"], "warning")
 
     def _take_port(self, port: int) -> None:
         self.port = port

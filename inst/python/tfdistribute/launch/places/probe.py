@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute.cluster.ports import free_ports
+from tfdistribute.gpus import report_of
 from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.processes import END_S
 
@@ -65,6 +66,11 @@ def output(*command: str) -> dict[str, str]:
     if done.returncode:
         return {"problem": f'"{command[0]}" failed ({[done.returncode, *errors][-1]})'}
     return {"output": done.stdout.decode(errors="replace")}
+
+
+def gpus(python: str) -> dict[str, Any]:
+    """Return the report on GPUs of a Python of this host."""
+    return report_of(python)
 
 
 def paths(names: Sequence[str]) -> list[bool]:
@@ -149,5 +155,5 @@ def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None])
 
 
 _QUESTIONS: Mapping[str, Callable[..., Any]] = {
-    each.__name__: each for each in (facts, output, paths, shared, gone, free_ports, reach)
+    each.__name__: each for each in (facts, output, gpus, paths, shared, gone, free_ports, reach)
 }

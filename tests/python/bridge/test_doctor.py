@@ -1,0 +1,27 @@
+"""The report on a machine whose GPU TensorFlow does not see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfdistribute import engine, gpus
+from tfdistribute.bridge import doctor
+
+
+def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    gpu = {"name": "NVIDIA H100", "driver": "550.54.15", "memory_mb": 81559}
+    monkeypatch.setattr(gpus, "report_of", lambda python: {"gpus": [gpu], "problems": []})
+    monkeypatch.setattr(engine.devices, "counts", lambda: (8, 0))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    report = doctor.report()
+    assert report["nvidia_gpus"] == [gpu]
+    assert "sees none" in report["problems"][-1]["problem"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert doctor.report()["problems"] == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(engine.devices, "counts", lambda: (8, 1))
+    assert doctor.report()["problems"] == []
