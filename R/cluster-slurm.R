@@ -52,8 +52,8 @@
 #' @param rscript Path of `Rscript` on the nodes, a string.
 #' @param python Path of Python with TensorFlow on the nodes, a string; NULL for the path that it has in this session.
 #' @param libraries Paths of R package libraries on the nodes, strings; NULL for those of this session.
-#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the files
-#'   of the job on the nodes.
+#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the
+#'   files of the job on the nodes.
 #' @param lease_s Seconds after which a node that is out of reach counts as lost, a number of at least 5.
 #' @inheritParams local_cluster
 #' @param x For `job_script()`, a `slurm_cluster()`, or an estimator with one in its [run_config()].

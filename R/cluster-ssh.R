@@ -45,8 +45,8 @@
 #' @param rscript Path of `Rscript` on the hosts, a string.
 #' @param python Path of Python with TensorFlow on the hosts, a string; NULL for the path that it has in this session.
 #' @param libraries Paths of R package libraries on the hosts, strings; NULL for those of this session.
-#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the files
-#'   of the job on the hosts.
+#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the
+#'   files of the job on the hosts.
 #' @param lease_s Seconds after which a host that is out of reach counts as lost, a number of at least 5.
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.

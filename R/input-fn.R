@@ -63,9 +63,9 @@
 #' (With parameter servers, workers train asynchronously, and each ends with its own rows.)
 #' @section Datasets:
 #' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets makes it, is stored as its graph.
-#' It can be saved and sent to other processes, where the files that it names must exist. Each of its batches is a global
-#' batch, which is divided over the replicas, and its rows stay in its own order. A dataset that calls functions of R
-#' while it is read needs [input_dataset()].
+#' It can be saved and sent to other processes, where the files that it names must exist. Each of its batches is a
+#' global batch, which is divided over the replicas, and its rows stay in its own order. A dataset that calls functions
+#' of R while it is read needs [input_dataset()].
 #' @section Errors:
 #' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
 #'   values; the response is missing or also a feature; or the data has no rows or no features.
