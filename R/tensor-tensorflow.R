@@ -19,15 +19,11 @@ join_tensorflow <- function(...) {
 extend_bind <- function(generic, own) {
   theirs <- utils::getS3method(generic, tensorflow_class, optional = TRUE)
   force(own)
+  # Their method does not recycle numbers, and gives TensorFlow a dictionary of tensors that have names, as in
+  # do.call(cbind, features). It is needed for its own arguments only.
+  arguments <- setdiff(names(formals(theirs)), c("...", "deparse.level"))
   extended <- function(...) {
-    values <- list(...)
-    if (is.null(theirs) || anyNA(unlist(lapply(values, dim)))) {
-      return(own(...))
-    }
-    # It would give TensorFlow a dictionary of tensors that have names, as in do.call(cbind, features).
-    names <- rlang::names2(values)
-    names[!names %in% setdiff(names(formals(theirs)), "...")] <- ""
-    do.call(theirs, rlang::set_names(values, names))
+    if (any(names(list(...)) %in% arguments)) theirs(...) else own(...)
   }
   registerS3method(generic, tensorflow_class, extended, envir = baseenv())
 }

@@ -80,7 +80,7 @@ use_both <- function(before) {
         as.vector(x$numpy())
       }
     ),
-    bound = dim(cbind(a = tf$constant(c(1, 2)), b = tf$Variable(c(1, 2)))),
+    bound = dim(cbind(a = tf$constant(c(1, 2)), b = tf$Variable(c(1, 2)), 1)),
     steps = trained$global_step,
     messages = messages
   )
@@ -95,7 +95,7 @@ test_that("beside R's tensorflow, operators, TensorFlow's parts and errors are t
     expect_identical(found$kinds[[1]][[1]], "python.builtin.type")
     expect_identical(found$kinds[[2]], found$kinds[[3]])
     expect_equal(found$numbers, list(c(2, 4), c(2, 4), c(0, 1), exp(2)), tolerance = 1e-6)
-    expect_identical(found$bound, c(2L, 2L))
+    expect_identical(found$bound, c(2L, 3L))
     expect_identical(found$steps, 1L)
     expect_match(found$messages$layers, "Use tf$compat$v1$layers.", fixed = TRUE)
     expect_match(found$messages$adam, "Use tf$compat$v1$train$AdamOptimizer.", fixed = TRUE)
