@@ -168,7 +168,7 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
             show_script(script, folder)
     sections = worst_of([folder])
     (folder / "table.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    if len(sections) > 2:
+    if len(sections) > 2 and not asked.passes:
         picture(results.path, folder)
         print(f"\n{sections[-1]}")
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
