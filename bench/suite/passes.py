@@ -23,6 +23,8 @@ _CASES: dict[str, tuple[str, tuple[str, ...], int, int]] = {
 
 def cases() -> tuple[Case, ...]:
     """Return a case for each pass, in their order."""
+    missing = [each.name for each in PASSES if each.name not in _CASES]
+    assert not missing, f"add cases for {missing} to bench/suite/passes.py"
     return tuple(_case(each.name, each.effect) for each in PASSES)
 
 

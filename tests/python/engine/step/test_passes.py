@@ -88,8 +88,11 @@ def counted(monkeypatch: pytest.MonkeyPatch, path: str) -> list[None]:
     return calls
 
 
-def test_the_order_of_the_passes_is_documented() -> None:
-    assert [each.name for each in PASSES] == list(CASES)
+def test_every_pass_has_a_case_here_in_order() -> None:
+    names = [each.name for each in PASSES]
+    assert list(CASES) == names, (
+        "give each pass a case in CASES of this file, in the order of PASSES"
+    )
 
 
 @pytest.mark.versions
@@ -106,8 +109,8 @@ def test_weights_are_the_same_to_the_bit_without_a_pass(
     found = train(tmp_path / "without")
     assert_identical(found, expected)
     # The processes of two workers call it, not this one: see the next test.
-    assert (used > 0) == (name != "all_reduce")
-    assert len(calls) == used
+    assert (used > 0) == (name != "all_reduce"), f"the case never called the function of {name}"
+    assert len(calls) == used, f"{name} was called although it was switched off"
 
 
 def test_without_all_reduce_a_worker_offers_no_memory_and_compresses_nothing(

@@ -1,4 +1,4 @@
-"""A call of the model function: the steps before and after it, in their order."""
+"""A call of the model function: the stages before and after it, in their order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PREDICT = "predict"
 
 @dataclass
 class ModelCall:
-    """A call of the model function in one replica, which each step changes."""
+    """A call of the model function in one replica, which each stage changes."""
 
     options: EstimatorOptions
     run_config: Any  # Its session configuration may be changed.
@@ -42,8 +42,8 @@ class ModelCall:
 
     def perform(self) -> Any:
         with self._recording:
-            for step in MODEL_CALL:
-                step(self)
+            for stage in MODEL_CALL:
+                stage(self)
         return self.spec
 
     def take_micro_batch(self) -> None:
